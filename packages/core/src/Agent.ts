@@ -1,0 +1,161 @@
+/**
+ * An agent: a toolkit, instructions and limits, ready to run.
+ *
+ *     const agent = Agent.make({ instructions: "You help with orders.", toolkit })
+ *     agent.run("Where is my order?")     // Effect<Answer, AgentFailure, Model | …what the tools need>
+ *
+ * A run is an Effect like any other: interrupt it, and its tools and its model call are interrupted
+ * and release what they hold; put it into a queue, a request handler, a workflow.
+ *
+ * Every run ends: with an answer, or with an `AgentFailure` that carries the transcript and the ledger.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
+import type * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "./AgentEvent.ts"
+import type { AgentFailure, Suspension } from "./AgentFailure.ts"
+import * as AgentLoop from "./AgentLoop.ts"
+import { Account } from "./internal/account.ts"
+import { Model, type ModelFailure } from "./Model.ts"
+import * as Rendering from "./Rendering.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import type * as Tool from "./Tool.ts"
+import type * as Toolkit from "./Toolkit.ts"
+import * as Transcript from "./Transcript.ts"
+
+/**
+ * What a run ends with when all goes well.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Answer = AgentLoop.Answer
+
+/**
+ * What an agent is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<out T extends Tool.Any> {
+  /** The system message. Default: none. */
+  readonly instructions?: string
+  readonly toolkit: Toolkit.Toolkit<T>
+  readonly limits?: {
+    /** How often the model may reply in one run; at least 1. Default: 10. */
+    readonly turns?: number
+  }
+  /** How outcomes are put to the model. Default: `Rendering.json`. */
+  readonly rendering?: Rendering.Rendering
+  /** When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all. */
+  readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
+}
+
+/**
+ * An agent whose tools are of the union `T`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Agent<out T extends Tool.Any> {
+  /** Asks the agent. `transcript` goes on from an earlier run. */
+  readonly run: (
+    question: string,
+    options?: { readonly transcript?: Transcript.Transcript }
+  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
+
+  /** The same run as a stream of what happens in it; it ends with `RunEnded`, or fails. Ending the stream ends the run. */
+  readonly stream: (
+    question: string,
+    options?: { readonly transcript?: Transcript.Transcript }
+  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>
+
+  /**
+   * Goes on with a run that waits for its user: the call that asked runs again, and gets the reply. When
+   * several calls asked, the reply is for the first, and the run waits for the next one.
+   */
+  readonly resume: (
+    suspension: Suspension,
+    reply: string
+  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
+}
+
+/**
+ * An agent from its toolkit.
+ *
+ * A limit that is no whole number from 1 throws.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Model, Toolkit } from "@fallible/core"
+ * import { Effect } from "effect"
+ *
+ * const agent = Agent.make({ instructions: "You are kind.", toolkit: Toolkit.empty })
+ * const model = Model.layer({ respond: () => Effect.succeed({ text: "Hello!", calls: [] }) })
+ *
+ * const answer = Effect.runSync(agent.run("Hi").pipe(Effect.provide(model)))
+ * answer.text // => "Hello!"
+ * answer.ledger.turns // => 1
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
+  const turns = options.limits?.turns ?? 10
+  if (!Number.isSafeInteger(turns) || turns < 1) {
+    throw new TypeError(`An agent's limit of turns is a whole number from 1; got ${turns}.`)
+  }
+  // Made anew for each run: a transcript shares its memory with those that were made from it.
+  const opening = () =>
+    Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
+
+  const begin = (id: string, model: Model["Service"], watch: AgentLoop.Run<T>["watch"]): AgentLoop.Run<T> => ({
+    id,
+    model,
+    toolkit: options.toolkit,
+    rendering: options.rendering ?? Rendering.json,
+    turns,
+    modelRetry: options.modelRetry ?? RetryPolicy.transient,
+    watch
+  })
+
+  const start = (
+    question: string,
+    transcript: Transcript.Transcript = opening(),
+    watch?: AgentLoop.Run<T>["watch"]
+  ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>> =>
+    Effect.flatMap(Model, (model) =>
+      Effect.flatMap(newId, (id) =>
+        AgentLoop.turn(begin(id, model, watch), {
+          turn: 1,
+          transcript: transcript.append({ role: "user", text: question }),
+          account: Account.empty()
+        })))
+
+  return {
+    run: (question, { transcript } = {}) => start(question, transcript),
+
+    stream: (question, { transcript } = {}) =>
+      Stream.callback<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>((queue) =>
+        Effect.matchCauseEffect(start(question, transcript, (event) => Queue.offerUnsafe(queue, event)), {
+          onSuccess: (answer) => Effect.andThen(Queue.offer(queue, { _tag: "RunEnded", answer }), Queue.end(queue)),
+          onFailure: (cause) => Queue.failCause(queue, cause)
+        })
+      ),
+
+    resume: (suspension, reply) =>
+      Effect.flatMap(Model, (model) => AgentLoop.resume(begin(suspension.runId, model, undefined), suspension, reply))
+  }
+}
+
+// Two random integers: unique enough to tell runs apart, and reproducible under a seed.
+const newId = Effect.zipWith(
+  Random.nextInt,
+  Random.nextInt,
+  (a, b) => `run-${Math.abs(a).toString(36)}${Math.abs(b).toString(36)}`
+)

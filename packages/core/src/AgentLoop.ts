@@ -1,0 +1,353 @@
+/**
+ * One turn, fold, recurse.
+ *
+ *     turn = ask the model ─ no calls: the answer
+ *                          └ calls: run them, append what came of them, turn
+ *
+ * The loop is a recursive Effect over an immutable state. Each turn ends in its last `flatMap`, with
+ * nothing wrapped around it, so that a run of any length takes the same memory per turn; and each
+ * turn appends to what is there, so that it takes the same time.
+ *
+ * Use `Agent` to run an agent. This module is for who wants to read, or build on, the loop itself.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "./AgentEvent.ts"
+import * as AgentFailure from "./AgentFailure.ts"
+import * as Dispatch from "./Dispatch.ts"
+import { Account } from "./internal/account.ts"
+import { retrying } from "./internal/retrying.ts"
+import * as Journal from "./Journal.ts"
+import type { Ledger } from "./Ledger.ts"
+import { type Model, ModelFailure, type Part, Reply } from "./Model.ts"
+import type { Rendering } from "./Rendering.ts"
+import type * as Tool from "./Tool.ts"
+import type { ToolCall } from "./ToolCall.ts"
+import type { ToolFailure } from "./ToolFailure.ts"
+import type * as Toolkit from "./Toolkit.ts"
+import * as ToolOutcome from "./ToolOutcome.ts"
+import type { Message, Transcript } from "./Transcript.ts"
+
+/**
+ * What a run ends with when all goes well.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Answer {
+  /** The model's last text. */
+  readonly text: string
+  /** Everything that was said. Give it to the next `run` to go on from here. */
+  readonly transcript: Transcript
+  /** Turns, calls, tokens, and every failure with how it ended. */
+  readonly ledger: Ledger
+}
+
+/**
+ * What stays the same throughout a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Run<T extends Tool.Any> {
+  /** Different for every run; the idempotency keys of its calls begin with it. */
+  readonly id: string
+  readonly model: Model["Service"]
+  readonly toolkit: Toolkit.Toolkit<T>
+  readonly rendering: Rendering
+  /** How often the model may reply. */
+  readonly turns: number
+  /** When to ask the model again after a transient failure. */
+  readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
+  /** Told of everything that happens; absent when nobody looks. */
+  readonly watch: ((event: AgentEvent) => void) | undefined
+}
+
+/**
+ * What changes from turn to turn.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface State {
+  /** The turn to come, from 1. */
+  readonly turn: number
+  readonly transcript: Transcript
+  readonly account: Account
+}
+
+type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
+
+/**
+ * The rest of a run: from this turn to its answer or its failure.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
+  state.turn > run.turns
+    ? Effect.fail(limitReached(run, state))
+    : Effect.matchEffect(ask(run, state), {
+      onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
+      onSuccess: (reply) => {
+        const asked = { ...state, account: state.account.replied(reply) }
+        return reply.calls.length === 0
+          ? Effect.succeed(answer(asked, reply))
+          : Effect.flatMap(dispatch(run, asked, reply.calls), (outcomes) => proceed(run, asked, reply, outcomes))
+      }
+    })
+
+/**
+ * Goes on with a turn whose calls have their outcomes: the next turn, or the end when one of them
+ * waits for the user or stopped the run.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const proceed = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): Loop<T, Answer> => {
+  const next: State = {
+    turn: state.turn + 1,
+    transcript: state.transcript.append(said(reply), ...heard(run, reply, outcomes)),
+    account: state.account.ended(state.turn, reply, outcomes)
+  }
+  for (const outcome of outcomes) {
+    if (outcome._tag === "Stopped") return Effect.fail(runStopped(next, outcome.reason))
+  }
+  for (const outcome of outcomes) {
+    if (outcome._tag === "Suspended") {
+      return Effect.fail(runSuspended(run, state, next, reply, outcomes, outcome.question))
+    }
+  }
+  return turn(run, next)
+}
+
+/**
+ * Goes on with a suspended run: the first call that waits runs again with the reply.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const resume = <T extends Tool.Any>(
+  run: Run<T>,
+  { ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
+  userReply: string
+): Loop<T, Answer> => {
+  const state = { turn, transcript, account: Account.from(ledger) }
+  const index = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
+  const waiting = outcomes[index]
+  const call = reply.calls[index]
+  if (waiting?._tag !== "Suspended" || call === undefined) return proceed(run, state, reply, outcomes)
+  return Effect.flatMap(
+    perform(run, turn, call, index, [...waiting.replies, userReply]),
+    (outcome) => proceed(run, state, reply, outcomes.with(index, outcome))
+  )
+}
+
+// -----------------------------------------------------------------------------
+// Asking the model
+// -----------------------------------------------------------------------------
+
+const ask = <T extends Tool.Any>(run: Run<T>, state: State): Effect.Effect<Reply, ModelFailure> => {
+  const { turn } = state
+  const step = { name: `turn/${turn}/model`, success: Reply, error: ModelFailure.schema }
+  const replies = retrying(respond(run, state), {
+    schedule: run.modelRetry,
+    retryable: isTransient,
+    onRetry: (failure, waitMillis) =>
+      Effect.sync(() => run.watch?.({ _tag: "ModelRetried", turn, failure, wait: Duration.millis(waitMillis) }))
+  })
+  return Journal.step(step, replies)
+}
+
+const respond = <T extends Tool.Any>(run: Run<T>, { transcript, turn }: State): Effect.Effect<Reply, ModelFailure> => {
+  const { model, watch } = run
+  const request = { transcript, tools: run.toolkit.definitions }
+  if (watch === undefined) return Effect.flatMap(model.respond(request), usable)
+  return Effect.suspend(() => {
+    watch({ _tag: "TurnStarted", turn })
+    return streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })).pipe(
+      Effect.flatMap(usable),
+      Effect.timed,
+      Effect.map(([elapsed, reply]) => {
+        watch({ _tag: "ModelReplied", turn, reply, elapsed })
+        return reply
+      })
+    )
+  })
+}
+
+const streamed = (parts: Stream.Stream<Part, ModelFailure>, onText: (text: string) => void) =>
+  Effect.flatMap(
+    Stream.runFold(parts, (): Reply | undefined => undefined, (reply, part) => {
+      if (part._tag === "Replied") return part.reply
+      onText(part.text)
+      return reply
+    }),
+    (reply) => reply === undefined ? Effect.fail(cutOff) : Effect.succeed(reply)
+  )
+
+// Neither text nor calls is no answer, and an empty one must not pass for one.
+const usable = (reply: Reply): Effect.Effect<Reply, ModelFailure> => {
+  if (reply.calls.length === 0 && reply.text.trim() === "") return Effect.fail(emptyReply)
+  const calls = withDistinctIds(reply.calls)
+  return Effect.succeed(calls === reply.calls ? reply : { ...reply, calls })
+}
+
+// Each result is matched to its call by id; models repeat ids, and some send none.
+const withDistinctIds = (calls: ReadonlyArray<ToolCall>): ReadonlyArray<ToolCall> => {
+  const ids = new Set(calls.map(({ id }) => id))
+  if (ids.size === calls.length && !ids.has("")) return calls
+  const taken = new Set<string>()
+  return calls.map((call) => {
+    const id = freeId(call.id, ids, taken)
+    taken.add(id)
+    return id === call.id ? call : { ...call, id }
+  })
+}
+
+// The id itself where it is free, else with the first number that makes it so.
+const freeId = (id: string, given: ReadonlySet<string>, taken: ReadonlySet<string>): string => {
+  if (id !== "" && !taken.has(id)) return id
+  const numbered = (n: number): string => `${id || "call"}_${n}`
+  let n = 1
+  while (given.has(numbered(n)) || taken.has(numbered(n))) n++
+  return numbered(n)
+}
+
+const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
+
+const emptyReply = new ModelFailure({
+  code: "empty_reply",
+  detail: "The model replied with neither text nor a tool call.",
+  transient: true
+})
+
+const cutOff = new ModelFailure({
+  code: "cut_off",
+  detail: "The model's reply ended before it was complete.",
+  transient: true
+})
+
+// -----------------------------------------------------------------------------
+// Running its calls
+// -----------------------------------------------------------------------------
+
+const dispatch = <T extends Tool.Any>(run: Run<T>, { turn }: State, calls: ReadonlyArray<ToolCall>) =>
+  Dispatch.ordered(run.toolkit, calls, (call, index) => perform(run, turn, call, index))
+
+/**
+ * Runs one call of a turn, as a step of the journal.
+ *
+ * @param index the call's position in its turn, from 0
+ * @param replies the user's replies to the call's questions, when it is resumed
+ * @category loop
+ * @since 0.1.0
+ */
+export const perform = <T extends Tool.Any>(
+  run: Run<T>,
+  turn: number,
+  call: ToolCall,
+  index: number,
+  replies: ReadonlyArray<string> = []
+): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
+  const { watch } = run
+  const idempotencyKey = `${run.id}/turn/${turn}/call/${index + 1}`
+  // A resumed call is a step of its own: under the first name stands that it was suspended.
+  const name = `turn/${turn}/call/${index + 1}${replies.length === 0 ? "" : `/reply/${replies.length}`}`
+  const step = { name, success: ToolOutcome.schema, error: Schema.Never }
+  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, { idempotencyKey, replies }))
+
+  const event = { turn, index: index + 1, call }
+  const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
+    watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
+  return Effect.suspend(() => {
+    watch({ _tag: "CallStarted", ...event })
+    return Effect.timed(
+      Journal.step(step, Dispatch.call(run.toolkit, call, { idempotencyKey, replies, onHandled }))
+    ).pipe(
+      Effect.map(([elapsed, outcome]) => {
+        watch({ _tag: "CallEnded", ...event, outcome, elapsed })
+        return outcome
+      })
+    )
+  })
+}
+
+// -----------------------------------------------------------------------------
+// Messages
+// -----------------------------------------------------------------------------
+
+const said = ({ calls, native, text }: Reply): Message => ({
+  role: "assistant",
+  text,
+  calls,
+  ...(native === undefined ? {} : { native })
+})
+
+const heard = <T extends Tool.Any>(
+  run: Run<T>,
+  { calls }: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): ReadonlyArray<Message> =>
+  outcomes.map((outcome, index) => {
+    const call = calls[index]!
+    return { role: "tool", callId: call.id, name: call.name, text: run.rendering(outcome, call) }
+  })
+
+// -----------------------------------------------------------------------------
+// Endings
+// -----------------------------------------------------------------------------
+
+const sofar = ({ account, transcript }: State) => ({ transcript, ledger: account.ledger })
+
+const answer = ({ account, transcript }: State, reply: Reply): Answer => ({
+  text: reply.text,
+  transcript: transcript.append(said(reply)),
+  ledger: account.ledger
+})
+
+const limitReached = <T extends Tool.Any>(run: Run<T>, state: State) =>
+  new AgentFailure.LimitReached({
+    limit: "turns",
+    detail: `The agent used up its ${run.turns} ${run.turns === 1 ? "turn" : "turns"} without an answer.`,
+    ...sofar(state)
+  })
+
+const modelFailed = (state: State, failure: ModelFailure) =>
+  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure, ...sofar(state) })
+
+const runStopped = (state: State, reason: string) =>
+  new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...sofar(state) })
+
+const runSuspended = <T extends Tool.Any>(
+  run: Run<T>,
+  waiting: State,
+  next: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  question: string
+) =>
+  new AgentFailure.RunSuspended({
+    detail: `The run waits for the user's answer to: ${question}`,
+    question,
+    suspension: {
+      version: 1,
+      runId: run.id,
+      turn: waiting.turn,
+      transcript: waiting.transcript,
+      ledger: waiting.account.ledger,
+      reply,
+      outcomes
+    },
+    ...sofar(next)
+  })

@@ -1,0 +1,235 @@
+/**
+ * One call's way from the model's text to its outcome:
+ *
+ *     model text ─ resolve ─ parse ─ decode ─ run under its policies ─ guard ─ outcome
+ *                  Toolkit   Arguments        Tool                     success schema
+ *
+ * Each stage either hands on or ends in a failure; there is no way back, and no second place where
+ * failures are caught. Dispatch is total: its error channel is `never`, every call gets exactly one
+ * outcome, and one call's failure never costs another its result. Only interruption passes through.
+ *
+ * Dispatch runs calls and knows nothing of turns; the loop (`AgentLoop`) knows nothing of tools' insides.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaParser from "effect/SchemaParser"
+import * as Arguments from "./Arguments.ts"
+import * as Coercion from "./Coercion.ts"
+import * as DispatchFailure from "./DispatchFailure.ts"
+import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
+import { StopSignal, SuspendSignal } from "./internal/signal.ts"
+import type * as Tool from "./Tool.ts"
+import * as ToolCall from "./ToolCall.ts"
+import { isToolFailure, PartialData } from "./ToolFailure.ts"
+import type * as Toolkit from "./Toolkit.ts"
+import type { Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
+
+/**
+ * What a call is told about its place in a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Place {
+  /** Default: the call's id. */
+  readonly idempotencyKey?: string
+  /** The user's replies to the call's questions, when it was suspended and is resumed. */
+  readonly replies?: ReadonlyArray<string>
+  /** Told at once when a policy handles a failure. */
+  readonly onHandled?: OnHandled
+}
+
+/**
+ * Runs one call.
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const toolkit = Toolkit.make(
+ *   Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * )
+ * const outcome = Effect.runSync(Dispatch.call(toolkit, { id: "1", name: "ping" }))
+ * outcome._tag // => "Completed"
+ * ```
+ *
+ * @category dispatch
+ * @since 0.1.0
+ */
+export const call = <T extends Tool.Any>(
+  toolkit: Toolkit.Toolkit<T>,
+  call: ToolCall.ToolCall,
+  place: Place = {}
+): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> => {
+  const record = new CallRecord(place.idempotencyKey ?? call.id, place.replies ?? [], place.onHandled)
+  const tool = toolkit.tools.get(call.name)
+  if (tool === undefined) {
+    const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
+    return Effect.succeed(record.failed(failure, "resolve"))
+  }
+  let stage: Stage = "decode"
+  return Effect.suspend(() =>
+    Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
+      stage = "run"
+      return Effect.flatMap(runOf(tool)(params), (value) => {
+        stage = "guard"
+        return Effect.mapEager(guard(tool, value), (json) => record.completed(json, repairs))
+      })
+    })
+  ).pipe(
+    Effect.provideService(ToolCall.current, record),
+    Effect.catchCause((cause) => fold(cause, stage, tool, record))
+  )
+}
+
+/**
+ * Runs the calls of one turn, with their outcomes in the order of the calls.
+ *
+ * Neighbours that only read run together, up to 8 at once; any other call runs alone, after all that
+ * came before it. So writes happen in the order in which the model asked for them, and a read sees
+ * the writes before it.
+ *
+ * @category dispatch
+ * @since 0.1.0
+ */
+export const batch = <T extends Tool.Any>(
+  toolkit: Toolkit.Toolkit<T>,
+  calls: ReadonlyArray<ToolCall.ToolCall>
+): Effect.Effect<ReadonlyArray<ToolOutcome>, never, Tool.Requirements<T>> =>
+  ordered(toolkit, calls, (one) => call(toolkit, one))
+
+/**
+ * The order of {@link batch} for a function of one's own that runs a call.
+ *
+ * When to use: for what belongs around every single call: a journal, events, a span.
+ *
+ * @category dispatch
+ * @since 0.1.0
+ */
+export const ordered = <E, R>(
+  toolkit: Toolkit.Toolkit,
+  calls: ReadonlyArray<ToolCall.ToolCall>,
+  each: (call: ToolCall.ToolCall, index: number) => Effect.Effect<ToolOutcome, E, R>
+): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
+  const [first] = calls
+  if (calls.length === 1 && first !== undefined) return Effect.map(each(first, 0), (outcome) => [outcome])
+  return Effect.map(
+    Effect.forEach(
+      neighbours(toolkit, calls),
+      (group) =>
+        Effect.forEach(group, ({ call, index }) => each(call, index), { concurrency: group.length === 1 ? 1 : readers })
+    ),
+    (groups) => groups.flat()
+  )
+}
+
+/** How many reading calls of a turn run at once. */
+const readers = 8
+
+interface Indexed {
+  readonly call: ToolCall.ToolCall
+  readonly index: number
+}
+
+// Runs of calls that only read, and every other call on its own. An unknown tool does nothing, and so reads.
+const neighbours = (
+  toolkit: Toolkit.Toolkit,
+  calls: ReadonlyArray<ToolCall.ToolCall>
+): ReadonlyArray<ReadonlyArray<Indexed>> => {
+  const groups: Array<Array<Indexed>> = []
+  let reading: Array<Indexed> | undefined
+  calls.forEach((call, index) => {
+    const reads = (toolkit.tools.get(call.name)?.sideEffect ?? "none") === "none"
+    if (reads && reading !== undefined) {
+      reading.push({ call, index })
+    } else {
+      const group = [{ call, index }]
+      groups.push(group)
+      reading = reads ? group : undefined
+    }
+  })
+  return groups
+}
+
+// A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
+// compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
+const runOf = <T extends Tool.Any>(tool: T) =>
+  tool.run as (params: unknown) => Effect.Effect<unknown, Tool.Failure<T>, Tool.Requirements<T>>
+
+// -----------------------------------------------------------------------------
+// From a cause to an outcome
+// -----------------------------------------------------------------------------
+
+const fold = (
+  cause: Cause.Cause<unknown>,
+  stage: Stage,
+  tool: Tool.Any,
+  record: CallRecord
+): Effect.Effect<ToolOutcome> => {
+  const [reason] = cause.reasons
+  if (reason !== undefined && cause.reasons.length === 1) {
+    if (Cause.isFailReason(reason) && isToolFailure(reason.error)) {
+      const failure = reason.error
+      if (failure._tag === "PartialData") return partial(failure, stage, tool, record)
+      const unread = stage === "decode" && failure.code === "invalid_json"
+      return Effect.succeed(record.failed(failure, unread ? "parse" : stage))
+    }
+    if (Cause.isDieReason(reason) && reason.defect instanceof SuspendSignal) {
+      return Effect.succeed(record.suspended(reason.defect.question))
+    }
+    if (Cause.isDieReason(reason) && reason.defect instanceof StopSignal) {
+      return Effect.succeed(record.stopped(reason.defect.reason))
+    }
+  }
+  // Thrown, died, interrupted itself, or failed with what no tool may fail with.
+  const acted = stage !== "decode" && tool.sideEffect !== "none"
+  const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
+  return Effect.as(
+    Effect.annotateLogs(Effect.logError("A tool failed because of a fault of its own", cause), {
+      tool: tool.name,
+      call: record.idempotencyKey
+    }),
+    record.failed(failure, stage)
+  )
+}
+
+// The data of a partial failure is a result, too: it is guarded, and travels as JSON.
+const partial = (
+  failure: PartialData,
+  stage: Stage,
+  tool: Tool.Any,
+  record: CallRecord
+): Effect.Effect<Failed> =>
+  Effect.match(guard(tool, failure.data), {
+    onSuccess: (data) => record.failed(new PartialData({ ...failure, data, cause: failure.cause }), stage),
+    onFailure: (invalid) => record.failed(invalid, "guard")
+  })
+
+// -----------------------------------------------------------------------------
+// The guard: a value must be what the tool declares, in JSON
+// -----------------------------------------------------------------------------
+
+type Encode = (value: unknown) => Effect.Effect<Schema.Json, SchemaIssue.Issue>
+
+const encoders = new WeakMap<object, Encode>()
+
+const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
+  const known = encoders.get(success)
+  if (known !== undefined) return known
+  const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(success), { errors: "all" })
+  encoders.set(success, encode)
+  return encode
+}
+
+const guard = (tool: Tool.Any, value: unknown) =>
+  Effect.mapErrorEager(encoderOf(tool.success)(value), (issue) =>
+    DispatchFailure.invalidResult({
+      tool: tool.name,
+      issues: Coercion.fieldIssues(issue, value, {}),
+      cause: issue
+    }))

@@ -1,0 +1,135 @@
+/**
+ * What only dispatch can add to a tool's own failures.
+ *
+ * They are made of the same four classes, so that a model, a ledger and a program read one
+ * shape; but the type keeps them apart: a tool's `E` never holds one, and `tool.run` never
+ * fails with one. A program that matches on everything matches on their union.
+ *
+ * | code                | class             | made when                                                    |
+ * | ------------------- | ----------------- | ------------------------------------------------------------ |
+ * | `unknown_tool`      | `SchemaMismatch`  | no tool of the toolkit has the name that was called          |
+ * | `invalid_json`      | `SchemaMismatch`  | the argument text is no JSON object                          |
+ * | `invalid_arguments` | `SchemaMismatch`  | the arguments do not fit the tool's parameters               |
+ * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's own result       |
+ * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself               |
+ *
+ * @since 0.1.0
+ */
+import { cut, list, oneLine } from "./internal/text.ts"
+import * as Suggestion from "./Suggestion.ts"
+import { type FieldIssue, SchemaMismatch, ToolUnavailable } from "./ToolFailure.ts"
+
+/**
+ * What only dispatch can add. Its `code` is one of the literal codes in the table above.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DispatchFailure =
+  | SchemaMismatch & { readonly code: "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result" }
+  | ToolUnavailable & { readonly code: "defect" }
+
+/**
+ * The model called a tool that does not exist: the valid names are the alternatives, nearest first.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
+  const alternatives = Suggestion.nearest(name, names)
+  const meant = Suggestion.didYouMean(name, names)
+  return mismatch({
+    side: "arguments",
+    code: "unknown_tool",
+    detail: `There is no tool named '${cut(oneLine(name), 80)}'.${
+      meant === undefined ? "" : ` Did you mean '${meant}'?`
+    }`,
+    hint: alternatives.length === 0
+      ? "No tools are offered: answer without one."
+      : `Call one of: ${list(alternatives)}.`,
+    alternatives
+  })
+}
+
+/**
+ * The argument text is no JSON object.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const invalidJson = (detail: string, issue: FieldIssue) =>
+  mismatch({
+    side: "arguments",
+    code: "invalid_json",
+    detail,
+    hint: "Send the complete arguments again, as one JSON object.",
+    issues: [issue]
+  })
+
+/**
+ * The arguments do not fit the tool's parameters.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const invalidArguments = (options: {
+  readonly tool: string
+  readonly detail: string
+  readonly issues: ReadonlyArray<FieldIssue>
+  readonly alternatives: ReadonlyArray<string>
+}) =>
+  mismatch({
+    side: "arguments",
+    code: "invalid_arguments",
+    detail: options.detail,
+    hint: `Call ${options.tool} again with corrected arguments.`,
+    issues: options.issues,
+    alternatives: options.alternatives
+  })
+
+/**
+ * The handler succeeded with a value that its own tool does not declare.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const invalidResult = (options: {
+  readonly tool: string
+  readonly issues: ReadonlyArray<FieldIssue>
+  readonly cause: unknown
+}) =>
+  mismatch({
+    side: "result",
+    code: "invalid_result",
+    detail: `The result of ${options.tool} does not have the form that the tool declares.`,
+    issues: options.issues,
+    cause: options.cause
+  })
+
+/**
+ * The handler threw, died, or interrupted itself. The detail says nothing of its insides; the `cause` has all.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const defect = (options: {
+  readonly tool: string
+  readonly outcome: "not_executed" | "unknown" | undefined
+  readonly cause: unknown
+}) =>
+  unavailable({
+    code: "defect",
+    detail: `The tool ${options.tool} failed because of a fault of its own.`,
+    transient: false,
+    cause: options.cause,
+    ...(options.outcome === undefined ? {} : { outcome: options.outcome })
+  })
+
+// The constructors' field types widen a code to `string`; these two keep the literal that was given.
+const mismatch = <const Code extends string>(
+  fields: ConstructorParameters<typeof SchemaMismatch>[0] & { readonly code: Code }
+) => new SchemaMismatch(fields) as SchemaMismatch & { readonly code: Code }
+
+const unavailable = <const Code extends string>(
+  fields: ConstructorParameters<typeof ToolUnavailable>[0] & { readonly code: Code }
+) => new ToolUnavailable(fields) as ToolUnavailable & { readonly code: Code }

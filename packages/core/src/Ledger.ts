@@ -1,0 +1,61 @@
+/**
+ * The account of a run: how many turns, calls and tokens, and every failure with how it ended, those
+ * that a policy took care of below the model among them.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Handled } from "./ToolOutcome.ts"
+
+/**
+ * One failure of a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Entry extends Schema.Schema.Type<typeof Entry> {}
+
+/**
+ * The schema of an {@link Entry}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Entry = Schema.Struct({
+  /** The turn and the position of the call in it, both from 1. */
+  turn: Schema.Int,
+  call: Schema.Int,
+  tool: Schema.String,
+  tag: Handled.fields.tag,
+  code: Schema.String,
+  detail: Schema.String,
+  /** How often the handler ran for this call, over all. */
+  attempts: Schema.Int,
+  /** The kind of the policy that took care of it (`"retry"`, `"fallback"`, …), or `"told"`: the model heard of it. */
+  ended: Schema.String
+})
+
+/**
+ * The account of a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Ledger extends Schema.Schema.Type<typeof Ledger> {}
+
+/**
+ * The schema of a {@link Ledger}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Ledger = Schema.Struct({
+  /** Model replies. */
+  turns: Schema.Int,
+  /** Tool calls that the model made. */
+  calls: Schema.Int,
+  inputTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  /** In the order in which they happened. */
+  failures: Schema.Array(Entry)
+})

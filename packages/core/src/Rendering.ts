@@ -1,0 +1,206 @@
+/**
+ * What the model reads of an outcome.
+ *
+ * A rendering is a pure function from an outcome to a text, and an agent takes any. The two here
+ * say the same: {@link json} is the default, {@link prose} serves small models.
+ *
+ * Both are bounded, on one line, and free of stack traces and of whatever else a failure's `cause`
+ * holds. What comes from outside (an upstream's words in a `detail`) is data: it stays in its field,
+ * in a message of the tool role.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import type * as Schema from "effect/Schema"
+import { cut, list, oneLine } from "./internal/text.ts"
+import type { ToolCall } from "./ToolCall.ts"
+import { type Coverage, isOutcomeUnknown } from "./ToolFailure.ts"
+import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
+
+/**
+ * From an outcome to what the model reads of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Rendering = (outcome: ToolOutcome, call: ToolCall) => string
+
+/**
+ * As JSON. A success is the bare value, or `{"value":…,"notes":[…]}` when there is something to say of it:
+ *
+ *     {"ok":false,"error":"SemanticGarbage","code":"unknown_city","detail":"Unknown city: 'Atlantis'.",
+ *      "alternatives":["london","mumbai"],
+ *      "retry":"Do not repeat this call with the same arguments. Call again with different ones."}
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Rendering, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const toolkit = Toolkit.make(
+ *   Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * )
+ * const call = { id: "1", name: "ping" }
+ * Rendering.json(Effect.runSync(Dispatch.call(toolkit, call)), call) // => "\"pong\""
+ * ```
+ *
+ * @category renderings
+ * @since 0.1.0
+ */
+export const json: Rendering = (outcome, call) => {
+  switch (outcome._tag) {
+    case "Completed":
+      return JSON.stringify(
+        outcome.caveats.length === 0 ? outcome.value : { value: outcome.value, notes: notes(outcome) }
+      )
+    case "Failed":
+      return JSON.stringify(payload(outcome, call))
+    case "Suspended":
+    case "Stopped":
+      return JSON.stringify({ ok: false, error: outcome._tag, detail: ended(outcome) })
+  }
+}
+
+/**
+ * As a few plain sentences.
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Rendering, Toolkit } from "@fallible/core"
+ * import { Effect } from "effect"
+ *
+ * const call = { id: "1", name: "ping" }
+ * Rendering.prose(Effect.runSync(Dispatch.call(Toolkit.empty, call)), call)
+ * // => "ping failed (unknown_tool): There is no tool named 'ping'. No tools are offered: answer without one."
+ * ```
+ *
+ * @category renderings
+ * @since 0.1.0
+ */
+export const prose: Rendering = (outcome, call) => {
+  switch (outcome._tag) {
+    case "Completed": {
+      const value = typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value)
+      return [value, ...notes(outcome).map((note) => `Note: ${note}.`)].join("\n")
+    }
+    case "Failed": {
+      const { alternatives, code, data, detail, hint, next, retry } = payload(outcome, call)
+      return [
+        `${cut(oneLine(call.name), 80)} failed (${code}): ${detail}`,
+        hint,
+        alternatives === undefined || hint !== undefined ? undefined : `Valid choices: ${list(alternatives)}.`,
+        data === undefined ? undefined : `What is there: ${typeof data === "string" ? data : JSON.stringify(data)}.`,
+        next === undefined ? undefined : `Arguments that continue: ${JSON.stringify(next)}.`,
+        retry
+      ].filter((sentence) => sentence !== undefined).join(" ")
+    }
+    case "Suspended":
+    case "Stopped":
+      return `${cut(oneLine(call.name), 80)} did not finish: ${ended(outcome)}`
+  }
+}
+
+// -----------------------------------------------------------------------------
+// What both say
+// -----------------------------------------------------------------------------
+
+interface Payload {
+  readonly ok: false
+  readonly error: string
+  readonly code: string
+  readonly detail: string
+  readonly hint?: string
+  readonly alternatives?: ReadonlyArray<string>
+  readonly coverage?: Coverage
+  readonly data?: Schema.Json
+  readonly next?: Schema.JsonObject
+  readonly retry?: string
+}
+
+const limits = { line: 600, code: 60, alternatives: 20, alternative: 80, data: 4000, notes: 10 }
+
+const line = (text: string): string => cut(oneLine(text), limits.line)
+
+const payload = (outcome: Failed, call: ToolCall): Payload => {
+  const { failure } = outcome
+  const retry = advice(outcome, call)
+  return {
+    ok: false,
+    error: failure._tag,
+    code: cut(oneLine(failure.code), limits.code),
+    detail: line(failure.detail),
+    ...(failure.hint === undefined ? {} : { hint: line(failure.hint) }),
+    ...("alternatives" in failure && failure.alternatives.length > 0
+      ? { alternatives: choices(failure.alternatives) }
+      : {}),
+    ...(failure._tag === "PartialData"
+      ? {
+        ...(failure.coverage === undefined ? {} : { coverage: failure.coverage }),
+        ...(failure.next === undefined ? {} : { next: failure.next }),
+        data: head(failure.data)
+      }
+      : {}),
+    ...(retry === undefined ? {} : { retry })
+  }
+}
+
+const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const shown = alternatives.slice(0, limits.alternatives).map((choice) => cut(oneLine(choice), limits.alternative))
+  return alternatives.length > shown.length ? [...shown, `… (${alternatives.length - shown.length} more)`] : shown
+}
+
+// As much of the data as there is room for: whole items of a list, or the start of the JSON text.
+const head = (data: Schema.Json): Schema.Json => {
+  const text = JSON.stringify(data)
+  if (text.length <= limits.data) return data
+  if (!Array.isArray(data)) return cut(text, limits.data)
+  const shown: Array<Schema.Json> = []
+  let length = 0
+  for (const item of data) {
+    length += JSON.stringify(item).length + 1
+    if (length > limits.data) break
+    shown.push(item)
+  }
+  return [...shown, `… (${data.length - shown.length} more items)`]
+}
+
+const notes = (outcome: Completed): ReadonlyArray<string> =>
+  outcome.caveats.slice(0, limits.notes).map((caveat) => line(caveat).replace(/\.$/, ""))
+
+const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
+  outcome._tag === "Suspended"
+    ? `Waiting for the user's answer to: ${line(outcome.question)}`
+    : `The run was stopped: ${line(outcome.reason)}`
+
+// What to do next, as a sentence: never, with changed arguments, later, or already tried.
+const advice = (outcome: Failed, call: ToolCall): string | undefined => {
+  const { attempts, failure } = outcome
+  switch (failure._tag) {
+    case "SchemaMismatch":
+      // On the side of the arguments the hint says it, with the tool's name.
+      if (failure.side === "arguments") return undefined
+      return "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
+    case "PartialData":
+      return failure.next === undefined
+        ? "Do not repeat this call with the same arguments. Go on with the data that is there."
+        : `Go on with the data that is there, or call ${cut(oneLine(call.name), 80)} again with ${
+          assignments(failure.next)
+        } to continue.`
+    case "SemanticGarbage":
+      return "Do not repeat this call with the same arguments. Call again with different ones."
+    case "ToolUnavailable":
+      if (isOutcomeUnknown(failure)) {
+        return "Do not repeat this call: it may already have taken effect. Check before anything else."
+      }
+      if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
+      return `${tried(attempts)}Do not call it again ${
+        failure.retryAfter === undefined ? "now" : `within ${Duration.format(failure.retryAfter)}`
+      }; use another tool, or answer without it.`
+  }
+}
+
+const tried = (attempts: number): string =>
+  attempts === 0 ? "" : `Already tried ${attempts} ${attempts === 1 ? "time" : "times"}. `
+
+const assignments = (next: Schema.JsonObject): string =>
+  cut(oneLine(Object.entries(next).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")), limits.line)

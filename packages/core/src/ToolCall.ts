@@ -1,0 +1,158 @@
+/**
+ * What the model asked for, and what the running call is told about itself.
+ *
+ * A {@link ToolCall} is the model's request, its argument text kept raw. While its handler
+ * runs, {@link current} holds the call's own context: an idempotency key that stays the same
+ * over retries and over a resumed run, the attempt under way, and the place where caveats and
+ * the answering source are noted. All of it is optional: without an agent, a key is still
+ * there, and what is noted is dropped.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { StopSignal, SuspendSignal } from "./internal/signal.ts"
+import type { ToolFailure } from "./ToolFailure.ts"
+
+/**
+ * A tool call as the model made it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
+
+/**
+ * The schema of a {@link ToolCall}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ToolCall = Schema.Struct({
+  /** Chosen by the model's provider; unique within a transcript. */
+  id: Schema.String,
+  name: Schema.String,
+  /** The argument text, exactly as it came. Absent where the provider sent none. */
+  arguments: Schema.optionalKey(Schema.String)
+})
+
+/**
+ * Where an answer came from, when it was not the tool's first choice.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Source {
+  readonly name: string
+  /** How old the answer is; absent when it is fresh. */
+  readonly age?: Duration.Duration
+}
+
+/**
+ * The context of one running call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Current {
+  /** The same for every attempt of this call and for a resumed run; different for every other call. */
+  readonly idempotencyKey: string
+  /** Which execution of the handler this is, from 1; 0 before the first. */
+  readonly attempt: number
+  /** The handler starts (again): what an earlier attempt noted is forgotten. */
+  readonly begin: () => void
+  /** Tells the model something about the answer, in one short sentence. */
+  readonly caveat: (text: string) => void
+  /** Says where the answer came from. */
+  readonly source: (source: Source) => void
+  /** A policy took care of a failure; it goes to the ledger, not to the model. */
+  readonly handled: (failure: ToolFailure, by: string) => void
+  /** A policy waited before the next attempt. */
+  readonly waited: (millis: number) => void
+  /** The user's answer to the next question of this attempt, when the call was resumed with one. */
+  readonly nextReply: () => string | undefined
+}
+
+/**
+ * The context of the call under way. Outside of a dispatch it discards what is noted.
+ *
+ * @example
+ * ```ts
+ * import { ToolCall } from "@fallible/core"
+ * import { Effect } from "effect"
+ *
+ * const handler = Effect.gen(function*() {
+ *   const call = yield* ToolCall.current
+ *   return `paid under ${call.idempotencyKey}`
+ * })
+ * Effect.runSync(handler) // => "paid under detached"
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const current: Context.Reference<Current> = Context.Reference("@fallible/core/ToolCall/current", {
+  defaultValue: (): Current => ({
+    idempotencyKey: "detached",
+    attempt: 1,
+    begin() {},
+    caveat() {},
+    source() {},
+    handled() {},
+    waited() {},
+    nextReply: () => undefined
+  })
+})
+
+/**
+ * Tells the model something about the answer: "the 3 most recent of 40", "prices are of yesterday".
+ *
+ * When to use: in a handler or a fallback whose answer is good, but not quite what was asked for.
+ *
+ * @param text one short sentence
+ * @category noting
+ * @since 0.1.0
+ */
+export const caveat = (text: string): Effect.Effect<void> => Effect.map(current, (call) => call.caveat(text))
+
+/**
+ * Says where the answer came from, and how old it is. The model is told of a source with an age.
+ *
+ * When to use: in a fallback, so that a stale answer is never taken for a fresh one.
+ *
+ * @category noting
+ * @since 0.1.0
+ */
+export const source = (source: Source): Effect.Effect<void> => Effect.map(current, (call) => call.source(source))
+
+/**
+ * Asks the user: the run ends as a resumable value, and once it is resumed, the handler runs again
+ * from its start with the same idempotency key, and `ask` succeeds with the reply.
+ *
+ * When to use: where neither the tool nor the model can decide. Ask before acting, since what
+ * stands before the question runs twice.
+ *
+ * Without an agent there is nobody to ask: it dies, and says so.
+ *
+ * @category control
+ * @since 0.1.0
+ */
+export const ask = (question: string): Effect.Effect<string> =>
+  Effect.flatMap(current, (call) => {
+    const reply = call.nextReply()
+    return reply === undefined ? Effect.die(new SuspendSignal(question)) : Effect.succeed(reply)
+  })
+
+/**
+ * A hard stop: the call is over and the whole run ends with it, typed; no policy and no model gets a say.
+ *
+ * When to use: when going on would do harm. For everything else, fail.
+ *
+ * Without an agent it dies with the reason.
+ *
+ * @category control
+ * @since 0.1.0
+ */
+export const stop = (reason: string): Effect.Effect<never> => Effect.die(new StopSignal(reason))

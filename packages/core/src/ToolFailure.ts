@@ -1,0 +1,454 @@
+/**
+ * The four ways in which a tool can fail, and nothing else.
+ *
+ * They are sorted by what happens next, not by where they came from:
+ *
+ * | failure           | it means                                             | the next move                                 |
+ * | ----------------- | ---------------------------------------------------- | --------------------------------------------- |
+ * | `SchemaMismatch`  | data breaks a contract: the call's, or the result's  | correct the call; or give up on the tool      |
+ * | `PartialData`     | valid, but not all of it                             | go on with it, or ask for the rest            |
+ * | `SemanticGarbage` | valid, complete, and wrong or unsatisfiable          | think again                                   |
+ * | `ToolUnavailable` | the tool, or what it stands on, is gone              | retried below the model while it is transient |
+ *
+ * A handler fails with one of them, a policy (`Policy`) makes one smaller, dispatch
+ * (`Dispatch`) makes one out of whatever else goes wrong, and a rendering (`Rendering`)
+ * turns one into what the model reads.
+ *
+ * Each is yieldable (`return yield* new SemanticGarbage({ … })`), carries a stable
+ * `code` and a one-line `detail`, has a schema, and captures no stack trace: a failure
+ * is a value, and costs like one.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import { codec, Failure } from "./internal/failure.ts"
+
+// -----------------------------------------------------------------------------
+// What they share
+// -----------------------------------------------------------------------------
+
+/**
+ * How much an escalation matters to whoever reads it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Severity = typeof Severity.Type
+
+/**
+ * The schema of a {@link Severity}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Severity = Schema.Literals(["low", "medium", "high", "critical"])
+
+/**
+ * One field that breaks a contract: where it is, what was expected, what came.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FieldIssue extends Schema.Schema.Type<typeof FieldIssue> {}
+
+/**
+ * The schema of a {@link FieldIssue}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const FieldIssue = Schema.Struct({
+  /** Keys and indices from the root, as in `["items", 0, "price"]`. */
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
+  expected: Schema.String,
+  actual: Schema.String
+})
+
+/**
+ * The codes that this library gives. They are stable; a handler may use codes of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Code =
+  | "unknown_tool"
+  | "invalid_json"
+  | "invalid_arguments"
+  | "invalid_result"
+  | "more_pages"
+  | "truncated"
+  | "empty_result"
+  | "unknown_entity"
+  | "timeout"
+  | "connection"
+  | "rate_limited"
+  | "server_error"
+  | "permission_denied"
+  | "quota_exhausted"
+  | "outcome_unknown"
+  | "defect"
+  // Any other snake_case code; the intersection keeps the list above in editors' completions.
+  | (string & {})
+
+const common = {
+  code: Schema.String,
+  detail: Schema.String,
+  hint: Schema.optionalKey(Schema.String),
+  severity: Schema.optionalKey(Severity)
+}
+
+interface CommonFields {
+  /** Stable, in snake_case: what a program matches on below the tag. */
+  readonly code: Code
+  /** One line: what was wrong, the offending value, what was expected. */
+  readonly detail: string
+  /** One line: what to do next. */
+  readonly hint?: string
+  /** Set by an escalation. */
+  readonly severity?: Severity
+  /** The original error, for logs and spans in this process. Never encoded, never shown to a model. */
+  readonly cause?: unknown
+}
+
+// -----------------------------------------------------------------------------
+// The four
+// -----------------------------------------------------------------------------
+
+const SchemaMismatchFields = Schema.Struct({
+  _tag: Schema.tag("SchemaMismatch"),
+  side: Schema.Literals(["arguments", "result"]),
+  ...common,
+  issues: Schema.Array(FieldIssue),
+  alternatives: Schema.Array(Schema.String)
+})
+
+/**
+ * Data that breaks a contract.
+ *
+ * On `side: "arguments"` it is the model's call: an unknown tool, text that is no JSON,
+ * wrong keys or types. On `side: "result"` it is the tool's own output. It is never
+ * retried: the same data breaks the same contract again.
+ *
+ * @example
+ * ```ts
+ * import { SchemaMismatch } from "@fallible/core"
+ *
+ * const failure = new SchemaMismatch({
+ *   side: "result",
+ *   code: "invalid_result",
+ *   detail: "The order service answered without a total."
+ * })
+ * failure.message // => "The order service answered without a total."
+ * failure.issues // => []
+ * ```
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class SchemaMismatch extends Failure<CommonFields & { readonly side: "arguments" | "result" }> {
+  readonly _tag = "SchemaMismatch"
+  /** The fields at fault, one entry each. Empty when the fault is not in a field. */
+  declare readonly issues: ReadonlyArray<FieldIssue>
+  /** The valid choices, nearest first. */
+  declare readonly alternatives: ReadonlyArray<string>
+
+  constructor(
+    fields: CommonFields & {
+      readonly side: "arguments" | "result"
+      readonly issues?: ReadonlyArray<FieldIssue>
+      readonly alternatives?: ReadonlyArray<string>
+    }
+  ) {
+    super({ issues: [], alternatives: [], ...fields })
+  }
+
+  /** Its schema: encodes to plain JSON, without the `cause`. */
+  static readonly schema: Schema.Codec<SchemaMismatch, typeof SchemaMismatchFields.Encoded> = codec(
+    SchemaMismatchFields,
+    () => SchemaMismatch
+  )
+}
+
+/**
+ * How much of how much: `of` is absent when nobody knows the whole.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Coverage extends Schema.Schema.Type<typeof Coverage> {}
+
+/**
+ * The schema of a {@link Coverage}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Coverage = Schema.Struct({
+  have: Schema.Finite,
+  of: Schema.optionalKey(Schema.Finite),
+  /** What is counted: `"orders"`, `"pages"`. */
+  unit: Schema.optionalKey(Schema.String)
+})
+
+const partialDataFields = <A, I>(data: Schema.Codec<A, I>) =>
+  Schema.Struct({
+    _tag: Schema.tag("PartialData"),
+    ...common,
+    data,
+    coverage: Schema.optionalKey(Coverage),
+    next: Schema.optionalKey(Schema.JsonObject)
+  })
+
+/**
+ * A value that is valid and well-formed, but not the whole: one page of many, or what was
+ * there when the time ran out.
+ *
+ * It is a failure because the caller must decide: go on with `data`, or call again with the
+ * arguments in `next`.
+ *
+ * @example
+ * ```ts
+ * import { PartialData } from "@fallible/core"
+ *
+ * const failure = new PartialData({
+ *   code: "more_pages",
+ *   detail: "Page 1 of 3.",
+ *   data: ["ada", "grace"],
+ *   coverage: { have: 1, of: 3, unit: "pages" },
+ *   next: { page: 2 }
+ * })
+ * failure.data // => ["ada", "grace"]
+ * ```
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class PartialData<out A = unknown> extends Failure<CommonFields> {
+  readonly _tag = "PartialData"
+  /** What is there. */
+  declare readonly data: A
+  /** How much of how much it is. */
+  declare readonly coverage?: Coverage
+  /** The arguments of the call that continues. */
+  declare readonly next?: Schema.JsonObject
+
+  constructor(
+    fields: CommonFields & {
+      readonly data: A
+      readonly coverage?: Coverage
+      readonly next?: Schema.JsonObject
+    }
+  ) {
+    super(fields)
+  }
+
+  /** Its schema, over the schema of its data: encodes to plain JSON when that does. */
+  static schema<A, I>(
+    data: Schema.Codec<A, I>
+  ): Schema.Codec<PartialData<A>, ReturnType<typeof partialDataFields<A, I>>["Encoded"]> {
+    return codec(partialDataFields(data), () => PartialData<A>)
+  }
+}
+
+const SemanticGarbageFields = Schema.Struct({
+  _tag: Schema.tag("SemanticGarbage"),
+  ...common,
+  alternatives: Schema.Array(Schema.String)
+})
+
+/**
+ * Valid, complete, and wrong or unsatisfiable: an unknown city, no rows because a name stood
+ * in an id field, Celsius where Fahrenheit was asked for.
+ *
+ * It is never retried below the model; it asks for a second thought. Give the valid choices
+ * as `alternatives`, nearest first.
+ *
+ * @example
+ * ```ts
+ * import { SemanticGarbage } from "@fallible/core"
+ *
+ * const failure = new SemanticGarbage({
+ *   code: "unknown_city",
+ *   detail: "Unknown city: 'Atlantis'.",
+ *   alternatives: ["London", "Paris"]
+ * })
+ * failure.alternatives // => ["London", "Paris"]
+ * ```
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class SemanticGarbage extends Failure<CommonFields> {
+  readonly _tag = "SemanticGarbage"
+  /** The valid choices, nearest first. */
+  declare readonly alternatives: ReadonlyArray<string>
+
+  constructor(fields: CommonFields & { readonly alternatives?: ReadonlyArray<string> }) {
+    super({ alternatives: [], ...fields })
+  }
+
+  /** Its schema: encodes to plain JSON, without the `cause`. */
+  static readonly schema: Schema.Codec<SemanticGarbage, typeof SemanticGarbageFields.Encoded> = codec(
+    SemanticGarbageFields,
+    () => SemanticGarbage
+  )
+}
+
+const ToolUnavailableFields = Schema.Struct({
+  _tag: Schema.tag("ToolUnavailable"),
+  ...common,
+  transient: Schema.Boolean,
+  retryAfter: Schema.optionalKey(Schema.DurationFromMillis),
+  outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"]))
+})
+
+/**
+ * The tool, or what it stands on, is gone: a refused connection, a timeout, a status of 429 or
+ * 5xx, a quota, a defect in the handler.
+ *
+ * `transient` says whether trying later is worth anything; only transient ones are retried,
+ * and only where a repetition is safe.
+ *
+ * @example
+ * ```ts
+ * import { ToolUnavailable } from "@fallible/core"
+ *
+ * const failure = new ToolUnavailable({
+ *   code: "connection",
+ *   detail: "The geocoder refused the connection.",
+ *   transient: true,
+ *   outcome: "not_executed"
+ * })
+ * failure.transient // => true
+ * ```
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class ToolUnavailable extends Failure<CommonFields> {
+  readonly _tag = "ToolUnavailable"
+  /** Is it worth trying later? */
+  declare readonly transient: boolean
+  /** How long to wait before trying again, when the service said so. */
+  declare readonly retryAfter?: Duration.Duration
+  /**
+   * Whether the call may have acted before it failed. `"not_executed"`: certainly not.
+   * `"unknown"`: it may have; a tool that is not idempotent must not be run again by itself.
+   */
+  declare readonly outcome?: "not_executed" | "unknown"
+
+  constructor(
+    fields: CommonFields & {
+      readonly transient: boolean
+      readonly retryAfter?: Duration.Duration
+      readonly outcome?: "not_executed" | "unknown"
+    }
+  ) {
+    super(fields)
+  }
+
+  /** Its schema: encodes to plain JSON (`retryAfter` in milliseconds), without the `cause`. */
+  static readonly schema: Schema.Codec<ToolUnavailable, typeof ToolUnavailableFields.Encoded> = codec(
+    ToolUnavailableFields,
+    () => ToolUnavailable
+  )
+}
+
+// -----------------------------------------------------------------------------
+// Their union
+// -----------------------------------------------------------------------------
+
+/**
+ * Any of the four. `A` is the type of a partial value's data.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ToolFailure<A = unknown> = SchemaMismatch | PartialData<A> | SemanticGarbage | ToolUnavailable
+
+/**
+ * The four tags, for what handles failures by name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Tag = ToolFailure["_tag"]
+
+/**
+ * The schema of a {@link ToolFailure}, over the schema of the tool's success: with it a failure
+ * survives a journal, a wire and a log. The `cause` stays behind.
+ *
+ * @example
+ * ```ts
+ * import { SemanticGarbage, ToolFailure } from "@fallible/core"
+ * import { Schema } from "effect"
+ *
+ * const codec = ToolFailure.schema(Schema.String)
+ * const failure = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city: 'Atlantis'." })
+ * Schema.encodeSync(codec)(failure)._tag // => "SemanticGarbage"
+ * ```
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema = <A, I>(success: Schema.Codec<A, I>): Schema.Codec<ToolFailure<A>, Encoded<I>> =>
+  Schema.Union([SchemaMismatch.schema, PartialData.schema(success), SemanticGarbage.schema, ToolUnavailable.schema])
+
+/**
+ * What a {@link ToolFailure} encodes to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Encoded<I> =
+  | typeof SchemaMismatch.schema.Encoded
+  | ReturnType<typeof PartialData.schema<unknown, I>>["Encoded"]
+  | typeof SemanticGarbage.schema.Encoded
+  | typeof ToolUnavailable.schema.Encoded
+
+/**
+ * Is it one of the four?
+ *
+ * @example
+ * ```ts
+ * import { SemanticGarbage, ToolFailure } from "@fallible/core"
+ *
+ * ToolFailure.isToolFailure(new SemanticGarbage({ code: "empty_result", detail: "No rows." })) // => true
+ * ToolFailure.isToolFailure(new Error("no rows")) // => false
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isToolFailure = (u: unknown): u is ToolFailure =>
+  u instanceof SchemaMismatch || u instanceof PartialData || u instanceof SemanticGarbage ||
+  u instanceof ToolUnavailable
+
+/**
+ * Is it worth trying the same thing later, with nothing changed?
+ *
+ * @example
+ * ```ts
+ * import { ToolFailure, ToolUnavailable } from "@fallible/core"
+ *
+ * const refused = new ToolUnavailable({ code: "connection", detail: "Connection refused.", transient: true })
+ * ToolFailure.isTransient(refused) // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isTransient = (failure: ToolFailure): failure is ToolUnavailable =>
+  failure._tag === "ToolUnavailable" && failure.transient
+
+/**
+ * May the failed call have acted, so that running it again could act twice?
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isOutcomeUnknown = (
+  failure: ToolFailure
+): failure is ToolUnavailable & { readonly outcome: "unknown" } =>
+  failure._tag === "ToolUnavailable" && failure.outcome === "unknown"

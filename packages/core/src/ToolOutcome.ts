@@ -1,0 +1,164 @@
+/**
+ * What came of one call: exactly one of `Completed`, `Failed`, `Suspended`, `Stopped`.
+ *
+ * An outcome is plain data. Its value, and the data of a partial failure, are already encoded
+ * by the tool's success schema, since from here on an outcome is read by a model, a journal, a
+ * ledger and a log, and no longer by typed code.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import * as ToolFailure from "./ToolFailure.ts"
+
+/**
+ * Where on its way a call ended: see `Dispatch` for the way.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Stage = typeof Stage.Type
+
+/**
+ * The schema of a {@link Stage}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Stage = Schema.Literals(["resolve", "parse", "decode", "run", "guard"])
+
+/**
+ * A failure that a policy took care of, so that the model never heard of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Handled extends Schema.Schema.Type<typeof Handled> {}
+
+/**
+ * The schema of a {@link Handled}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Handled = Schema.Struct({
+  tag: Schema.Literals(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]),
+  code: Schema.String,
+  detail: Schema.String,
+  /** The kind of the policy: `"retry"`, `"fallback"`, … */
+  by: Schema.String
+})
+
+const effort = {
+  /** How often the handler ran; 0 when the call never reached it. */
+  attempts: Schema.Int,
+  /** How long policies waited between attempts. */
+  waited: Schema.DurationFromMillis,
+  /** What policies took care of, in order. */
+  handled: Schema.Array(Handled)
+}
+
+/**
+ * The schema of a {@link Completed}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Completed = Schema.Struct({
+  _tag: Schema.tag("Completed"),
+  value: Schema.Json,
+  /** What the model is told about the value, one sentence each. */
+  caveats: Schema.Array(Schema.String),
+  /** Where the value came from, when the tool said so. */
+  source: Schema.optionalKey(Schema.Struct({
+    name: Schema.String,
+    age: Schema.optionalKey(Schema.DurationFromMillis)
+  })),
+  ...effort
+})
+
+/**
+ * The call succeeded.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Completed extends Schema.Schema.Type<typeof Completed> {}
+
+/**
+ * The schema of a {@link Failed}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Failed = Schema.Struct({
+  _tag: Schema.tag("Failed"),
+  failure: ToolFailure.schema(Schema.Json),
+  stage: Stage,
+  ...effort
+})
+
+/**
+ * The call failed, in the tool or on the way to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Failed extends Schema.Schema.Type<typeof Failed> {}
+
+/**
+ * The schema of a {@link Suspended}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Suspended = Schema.Struct({
+  _tag: Schema.tag("Suspended"),
+  question: Schema.String,
+  /** The user's earlier answers to questions of this call, in order. */
+  replies: Schema.Array(Schema.String),
+  ...effort
+})
+
+/**
+ * The call waits for the user: `ToolCall.ask`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Suspended extends Schema.Schema.Type<typeof Suspended> {}
+
+/**
+ * The schema of a {@link Stopped}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Stopped = Schema.Struct({
+  _tag: Schema.tag("Stopped"),
+  reason: Schema.String,
+  ...effort
+})
+
+/**
+ * The call ended the whole run: `ToolCall.stop`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Stopped extends Schema.Schema.Type<typeof Stopped> {}
+
+/**
+ * What came of one call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ToolOutcome = Completed | Failed | Suspended | Stopped
+
+/**
+ * The schema of a {@link ToolOutcome}: encodes to plain JSON.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema = Schema.Union([Completed, Failed, Suspended, Stopped])

@@ -1,0 +1,105 @@
+/**
+ * A set of tools with different names: what an agent may call, and what a model is shown of it.
+ *
+ * @since 0.1.0
+ */
+import type * as JsonSchema from "effect/JsonSchema"
+import * as Arguments from "./Arguments.ts"
+import type * as Tool from "./Tool.ts"
+
+/**
+ * A set of tools. `T` is the union of their types.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Toolkit<out T extends Tool.Any = Tool.Any> {
+  /** The tools by name, in the order in which they were given. */
+  readonly tools: ReadonlyMap<string, T>
+  /** What a model is shown, in the same order. */
+  readonly definitions: ReadonlyArray<Definition>
+}
+
+/**
+ * What a model is shown of a tool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Definition {
+  readonly name: string
+  readonly description: string
+  /** An object schema, closed. */
+  readonly parameters: JsonSchema.JsonSchema
+}
+
+/**
+ * What the tools of a toolkit can fail with.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Failure<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Failure<T> : never
+
+/**
+ * What the tools of a toolkit need.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Requirements<T> : never
+
+/**
+ * A toolkit of the given tools. Two tools of one name throw.
+ *
+ * @example
+ * ```ts
+ * import { Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * const toolkit = Toolkit.make(ping)
+ * Array.from(toolkit.tools.keys()) // => ["ping"]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tools): Toolkit<Tools[number]> => {
+  const byName = new Map<string, Tools[number]>()
+  for (const tool of tools) {
+    if (byName.has(tool.name)) {
+      throw new TypeError(`Two tools of a toolkit are named '${tool.name}'; give one another name.`)
+    }
+    byName.set(tool.name, tool)
+  }
+  return {
+    tools: byName,
+    definitions: tools.map(({ description, name, parameters }) => ({
+      name,
+      description,
+      parameters: Arguments.jsonSchema(parameters)
+    }))
+  }
+}
+
+/**
+ * A toolkit without tools.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const empty: Toolkit<never> = make()
+
+/**
+ * One toolkit of the tools of several. Two tools of one name throw.
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const merge = <const Kits extends ReadonlyArray<Toolkit>>(
+  ...toolkits: Kits
+): Toolkit<Kits[number] extends Toolkit<infer T> ? T : never> =>
+  make(...toolkits.flatMap((toolkit) => Array.from(toolkit.tools.values()) as Array<MergedTool<Kits>>))
+
+type MergedTool<Kits extends ReadonlyArray<Toolkit>> = Kits[number] extends Toolkit<infer T> ? T : never

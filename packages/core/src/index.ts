@@ -1,0 +1,35 @@
+/**
+ * Typed tool failures, recovery policies, and a recursive agent loop, on Effect.
+ *
+ * Each module is one noun. Read them in this order: `ToolFailure`, `Tool`, `Toolkit`, `Agent`; then
+ * `Policy` and `RetryPolicy` for recovery, `Guard` for what a tool returns, `Dispatch` and `Rendering` for
+ * what a model gets to see.
+ *
+ * @since 0.1.0
+ */
+export * as Agent from "./Agent.ts"
+export * as AgentEvent from "./AgentEvent.ts"
+export * as AgentFailure from "./AgentFailure.ts"
+export * as AgentLoop from "./AgentLoop.ts"
+export * as Arguments from "./Arguments.ts"
+export * as Coercion from "./Coercion.ts"
+export * as Dispatch from "./Dispatch.ts"
+export * as DispatchFailure from "./DispatchFailure.ts"
+export * as Guard from "./Guard.ts"
+export * as Journal from "./Journal.ts"
+export * as Ledger from "./Ledger.ts"
+export * as Model from "./Model.ts"
+export * as Policy from "./Policy.ts"
+export * as Rendering from "./Rendering.ts"
+export * as RetryPolicy from "./RetryPolicy.ts"
+export * as Suggestion from "./Suggestion.ts"
+export * as Tool from "./Tool.ts"
+export * as ToolCall from "./ToolCall.ts"
+export * as ToolFailure from "./ToolFailure.ts"
+export * as Toolkit from "./Toolkit.ts"
+export * as ToolOutcome from "./ToolOutcome.ts"
+export * as Transcript from "./Transcript.ts"
+
+// What a handler fails with is written too often to be written with a prefix.
+export { ModelFailure } from "./Model.ts"
+export { PartialData, SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"

@@ -1,0 +1,39 @@
+/**
+ * An immutable sequence with an append that costs the same at any length.
+ *
+ * A value is a view: the first `length` items of a shared array. Appending to the newest view
+ * pushes to that array; appending to an older one copies first, so no view ever changes. A loop
+ * that only appends, as an agent's does, never copies.
+ */
+export class AppendOnly<out A> implements Iterable<A> {
+  readonly length: number
+  readonly #items: Array<A>
+
+  private constructor(items: Array<A>, length: number) {
+    this.#items = items
+    this.length = length
+  }
+
+  static from<A>(items: Iterable<A>): AppendOnly<A> {
+    const array = Array.from(items)
+    return new AppendOnly(array, array.length)
+  }
+
+  append<B>(this: AppendOnly<B>, items: ReadonlyArray<B>): AppendOnly<B> {
+    const target = this.#items.length === this.length ? this.#items : this.#items.slice(0, this.length)
+    for (const item of items) target.push(item)
+    return new AppendOnly(target, this.length + items.length)
+  }
+
+  at(index: number): A | undefined {
+    return index < 0 || index >= this.length ? undefined : this.#items[index]
+  }
+
+  toArray(): Array<A> {
+    return this.#items.slice(0, this.length)
+  }
+
+  *[Symbol.iterator](): IterableIterator<A> {
+    for (let i = 0; i < this.length; i++) yield this.#items[i]!
+  }
+}

@@ -1,0 +1,118 @@
+import * as Duration from "effect/Duration"
+import type * as Schema from "effect/Schema"
+import type { Repair } from "../Arguments.ts"
+import type { Current, Source } from "../ToolCall.ts"
+import type { ToolFailure } from "../ToolFailure.ts"
+import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
+
+/** Told at once when a policy handles a failure, for who watches the run as it happens. */
+export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
+
+const none: ReadonlyArray<never> = []
+
+/**
+ * What a dispatched call notes about itself: the other side of `ToolCall.current`. One is made for every
+ * call, and most calls note nothing, so nothing is allocated before it is needed.
+ */
+export class CallRecord implements Current {
+  readonly idempotencyKey: string
+  readonly replies: ReadonlyArray<string>
+  readonly onHandled: OnHandled | undefined
+  attempt = 0
+  private asked = 0
+  private waitedMillis = 0
+  private noted: ReadonlyArray<string> = none
+  private handledSoFar: ReadonlyArray<Handled> = none
+  private answeredBy: Source | undefined = undefined
+
+  constructor(idempotencyKey: string, replies: ReadonlyArray<string>, onHandled: OnHandled | undefined) {
+    this.idempotencyKey = idempotencyKey
+    this.replies = replies
+    this.onHandled = onHandled
+  }
+
+  begin() {
+    this.attempt++
+    this.forget()
+  }
+
+  caveat(text: string) {
+    this.noted = [...this.noted, text]
+  }
+
+  source(source: Source) {
+    this.answeredBy = source
+  }
+
+  handled(failure: ToolFailure, by: string) {
+    this.forget()
+    this.handledSoFar = [
+      ...this.handledSoFar,
+      { tag: failure._tag, code: failure.code, detail: failure.detail, by }
+    ]
+    this.onHandled?.(failure, by, this.attempt)
+  }
+
+  waited(millis: number) {
+    this.waitedMillis += millis
+  }
+
+  nextReply() {
+    return this.replies[this.asked++]
+  }
+
+  completed(value: Schema.Json, repairs: ReadonlyArray<Repair>): Completed {
+    const { answeredBy, attempt, handledSoFar } = this
+    const caveats = repairs.length === 0
+      ? this.caveats()
+      : [...repairs.flatMap(({ note }) => note ?? []), ...this.caveats()]
+    const outcome = {
+      _tag: "Completed",
+      value,
+      caveats,
+      attempts: attempt,
+      waited: this.waitedSoFar(),
+      handled: handledSoFar
+    } as const
+    return answeredBy === undefined ? outcome : { ...outcome, source: answeredBy }
+  }
+
+  failed(failure: Failed["failure"], stage: Stage): Failed {
+    return { _tag: "Failed", failure, stage, ...this.effort() }
+  }
+
+  suspended(question: string): Suspended {
+    return { _tag: "Suspended", question, replies: this.replies, ...this.effort() }
+  }
+
+  stopped(reason: string): Stopped {
+    return { _tag: "Stopped", reason, ...this.effort() }
+  }
+
+  private effort() {
+    return { attempts: this.attempt, waited: this.waitedSoFar(), handled: this.handledSoFar }
+  }
+
+  private waitedSoFar() {
+    return this.waitedMillis === 0 ? Duration.zero : Duration.millis(this.waitedMillis)
+  }
+
+  /** What is said of the answer: first its source, when it has an age. */
+  private caveats(): ReadonlyArray<string> {
+    const source = this.answeredBy
+    if (source?.age === undefined) return this.noted
+    const isDown = this.handledSoFar.some(({ tag }) => tag === "ToolUnavailable")
+    const reason = isDown ? "; the live service is unavailable" : ""
+    return [`from ${source.name}, ${age(source.age)} old${reason}`, ...this.noted]
+  }
+
+  // What was noted belongs to the answer that did not come.
+  private forget() {
+    this.asked = 0
+    this.noted = none
+    this.answeredBy = undefined
+  }
+}
+
+// The largest unit says enough: "3h", not "3h 12m 4s".
+const age = (duration: Duration.Duration): string => Duration.format(duration).split(" ")[0] ?? "0s"

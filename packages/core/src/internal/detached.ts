@@ -1,0 +1,29 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+
+/** How long an interrupted caller waits for what it started to release what it holds. */
+const grace = Duration.seconds(5)
+
+/**
+ * Runs an Effect in a fiber of its own for at most a given time, and truly ends the wait then: the
+ * fiber is interrupted, but not awaited, since a handler may ignore its interruption.
+ *
+ * When the caller itself is interrupted, it waits for the fiber's finalizers, but no longer than
+ * the grace of 5 s.
+ */
+export const withinTime = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  duration: Duration.Input
+): Effect.Effect<Option.Option<A>, E, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.forkDetach(restore(self), { startImmediately: true }),
+      (fiber) =>
+        restore(Fiber.join(fiber).pipe(Effect.timeoutOption(duration))).pipe(
+          Effect.onInterrupt(() => Effect.timeoutOption(Fiber.interrupt(fiber), grace)),
+          Effect.tap((result) => Option.isNone(result) ? Effect.sync(() => fiber.interruptUnsafe()) : Effect.void)
+        )
+    )
+  )

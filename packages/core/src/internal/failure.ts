@@ -1,0 +1,86 @@
+import type * as Cause from "effect/Cause"
+import * as Effectable from "effect/Effectable"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+
+/**
+ * The one constructor behind every failure of this library.
+ *
+ * A failure is a value: yieldable, typed, and an `Error` for whoever looks with
+ * `instanceof` (a rejected promise, a logger, an error reporter). Only `Error`'s own
+ * constructor never runs, since the stack it would capture costs a hundred times the
+ * failure itself and says nothing that the tool's name and the failure's code do not.
+ *
+ * The `cause` is not enumerable: it is there for logs in this process, and no spread,
+ * encoding or `JSON.stringify` carries it further.
+ */
+const effectPrototype = Effectable.Prototype<Cause.YieldableError>({
+  label: "Failure",
+  evaluate() {
+    return Exit.fail(this)
+  }
+})
+
+const prototype: object = Object.create(Error.prototype, {
+  ...Object.getOwnPropertyDescriptors(effectPrototype),
+  name: {
+    get(this: { readonly _tag: string }) {
+      return this._tag
+    }
+  },
+  message: {
+    get(this: { readonly detail: string }) {
+      return this.detail
+    }
+  },
+  toString: {
+    value(this: { readonly _tag: string; readonly detail: string }) {
+      return `${this._tag}: ${this.detail}`
+    }
+  },
+  toJSON: {
+    value(this: object) {
+      return { ...this }
+    }
+  }
+})
+
+function construct(this: object, fields: { readonly cause?: unknown }) {
+  Object.assign(this, fields)
+  if (fields.cause !== undefined) {
+    Object.defineProperty(this, "cause", { value: fields.cause, enumerable: false })
+  }
+}
+construct.prototype = prototype
+
+type FailureConstructor = abstract new<Fields extends { readonly detail: string; readonly cause?: unknown }>(
+  fields: Fields
+) => Cause.YieldableError & Readonly<Fields>
+
+// The constructor above is a plain function, for which TypeScript has no class type.
+const asConstructor = (value: unknown): FailureConstructor => value as FailureConstructor
+
+/** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
+export const Failure: FailureConstructor = asConstructor(construct)
+
+/**
+ * The schema of a failure, over the schema of its fields. `cause`, not being enumerable, stays behind.
+ *
+ * The class is asked for late, so that it can hold its own schema in a static field.
+ */
+export const codec = <F extends object, Fields extends object, I>(
+  fields: Schema.Codec<Fields, I>,
+  constructor: () => new(fields: Fields) => F & Fields
+): Schema.Codec<F, I> =>
+  Schema.suspend(() =>
+    fields.pipe(
+      Schema.decodeTo(
+        Schema.instanceOf(constructor()),
+        SchemaTransformation.transform<F & Fields, Fields>({
+          decode: (value) => new (constructor())(value),
+          encode: (failure) => ({ ...failure })
+        })
+      )
+    )
+  )

@@ -1,0 +1,42 @@
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
+import * as Schedule from "effect/Schedule"
+
+/**
+ * Retries an Effect on a Schedule, at the cost of one handler while nothing fails: the schedule's
+ * driver is built after the first failure, where `Effect.retry` builds it before the first try.
+ *
+ * A failure that is not `retryable`, and the last one when the schedule is done, goes on as it is.
+ */
+export const retrying = <A, E, R, Retryable extends E, R2>(
+  self: Effect.Effect<A, E, R>,
+  options: {
+    readonly schedule: Schedule.Schedule<unknown, Retryable, never, R2>
+    readonly retryable: (failure: E) => failure is Retryable
+    /** Told of each failure that is retried, and of the wait, in milliseconds, before it is. */
+    readonly onRetry: (failure: Retryable, waitMillis: number) => Effect.Effect<void>
+  }
+): Effect.Effect<A, E, R | R2> =>
+  Effect.catch(self, (first) => {
+    if (!options.retryable(first)) return Effect.fail(first)
+    return Effect.flatMap(Schedule.toStep(options.schedule), (step) => {
+      const again = (failure: E): Effect.Effect<A, E, R | R2> => {
+        if (!options.retryable(failure)) return Effect.fail(failure)
+        return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          Pull.matchEffect(step(now, failure), {
+            onSuccess: ([, wait]) => {
+              const millis = Duration.toMillis(wait)
+              return options.onRetry(failure, millis).pipe(
+                Effect.andThen(millis > 0 ? Effect.sleep(wait) : Effect.void),
+                Effect.andThen(Effect.catch(self, again))
+              )
+            },
+            onFailure: Effect.failCause,
+            onDone: () => Effect.fail(failure)
+          }))
+      }
+      return again(first)
+    })
+  })

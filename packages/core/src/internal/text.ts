@@ -1,0 +1,28 @@
+/**
+ * Text for a model's eyes is bounded and on one line: what is cut says how much was cut.
+ */
+
+/** Cuts a text after `limit` characters, with the count of those left out. Never inside a surrogate pair. */
+export const cut = (text: string, limit: number): string => {
+  if (text.length <= limit) return text
+  const end = isHighSurrogate(text.charCodeAt(limit - 1)) ? limit - 1 : limit
+  return `${text.slice(0, end)}… (${text.length - end} more characters)`
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
+
+/** Control characters and line breaks become spaces, so that one line stays one line. */
+export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim()
+
+/** A value as one short line of JSON, for messages: `'"abc"'`, `'{"a":1}'`. */
+export const excerpt = (value: unknown, limit = 80): string => {
+  if (value === undefined) return "nothing"
+  const json = JSON.stringify(value) ?? "nothing"
+  return oneLine(cut(json, limit))
+}
+
+/** `'a', 'b' and 3 more`: a list for a sentence. */
+export const list = (items: ReadonlyArray<string>, limit = 10): string => {
+  const shown = items.slice(0, limit).map((item) => `'${cut(oneLine(item), 80)}'`).join(", ")
+  return items.length > limit ? `${shown} and ${items.length - limit} more` : shown
+}
