@@ -1,14 +1,138 @@
 /**
  * A model that plays a script: replies as data, or a function of what it is asked.
  *
- * It records every request, so that a test can look at exactly what a model would have seen. When
- * it is asked more often than its script has replies, it fails, and says so: a test that needs one
- * model call too many does not pass by accident.
+ *     const script = [ScriptedModel.call("get_weather", { city: "Paris" }), ScriptedModel.text("18 °C.")]
+ *     agent.run("How warm is Paris?").pipe(Effect.provide(ScriptedModel.layer(script)))
+ *
+ * It records every request, so that a test can look at exactly what a model would have read. Asked
+ * more often than its script has replies, it fails and says so: a run that takes one model call too
+ * many does not pass by accident.
  *
  * @since 0.1.0
  */
-import { type Model as ModelPort, ModelFailure } from "@fallible/core"
-import { Model, type Reply, type Request } from "@fallible/core/Model"
-import { type Message, toArray } from "@fallible/core/Transcript"
+import { Model, ModelFailure } from "@fallible/core"
+import type { Toolkit, Transcript } from "@fallible/core"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+
+/**
+ * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is an Effect that fails.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Move = Model.Reply | Effect.Effect<Model.Reply, ModelFailure>
+
+/**
+ * The moves in order, or a function from what the model is asked, and how often it was asked before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Script = ReadonlyArray<Move> | ((request: Recorded, index: number) => Move)
+
+/**
+ * A request as it was at the time: messages and offered tools.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Recorded {
+  readonly messages: ReadonlyArray<Transcript.Message>
+  readonly tools: ReadonlyArray<Toolkit.Definition>
+}
+
+/**
+ * What a scripted model was asked so far.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ScriptedModel extends Context.Service<ScriptedModel, {
+  /** Every request, oldest first. */
+  readonly requests: Effect.Effect<ReadonlyArray<Recorded>>
+}>()("@fallible/testing/ScriptedModel") {}
+
+/**
+ * A reply of text alone: it ends the run.
+ *
+ * @category moves
+ * @since 0.1.0
+ */
+export const text = (text: string): Model.Reply => ({ text, calls: [] })
+
+/**
+ * A reply with one tool call.
+ *
+ * @param args an object, which is written as JSON; or the raw argument text; or nothing at all
+ * @category moves
+ * @since 0.1.0
+ */
+export const call = (name: string, args?: object | string): Model.Reply => calls([name, args])
+
+/**
+ * A reply with several tool calls, whose ids are `call_1`, `call_2`, …: the same in every turn, as
+ * from many a server.
+ *
+ * @category moves
+ * @since 0.1.0
+ */
+export const calls = (
+  ...calls: ReadonlyArray<readonly [name: string, args?: object | string | undefined]>
+): Model.Reply => ({
+  text: "",
+  calls: calls.map(([name, args], index) => ({
+    id: `call_${index + 1}`,
+    name,
+    ...(args === undefined ? {} : { arguments: typeof args === "string" ? args : JSON.stringify(args) })
+  }))
+})
+
+/**
+ * A scripted model: `Model` for the agent, `ScriptedModel` for the test.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Tool, Toolkit } from "@fallible/core"
+ * import { ScriptedModel } from "@fallible/testing"
+ * import { Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * const agent = Agent.make({ toolkit: Toolkit.make(ping) })
+ *
+ * const program = Effect.gen(function*() {
+ *   const answer = yield* agent.run("Ping!")
+ *   const requests = yield* (yield* ScriptedModel.ScriptedModel).requests
+ *   return { text: answer.text, read: requests[1]?.messages.at(-1) }
+ * })
+ *
+ * const script = [ScriptedModel.call("ping"), ScriptedModel.text("It said pong.")]
+ * Effect.runSync(program.pipe(Effect.provide(ScriptedModel.layer(script)))).text // => "It said pong."
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (script: Script): Layer.Layer<Model.Model | ScriptedModel> =>
+  Layer.effectContext(Effect.sync(() => {
+    const requests: Array<Recorded> = []
+    const respond = ({ tools, transcript }: Model.Request) =>
+      Effect.suspend(() => {
+        const index = requests.length
+        const request = { messages: Array.from(transcript), tools }
+        requests.push(request)
+        const move = typeof script === "function" ? script(request, index) : script[index] ?? exhausted(script.length)
+        return "calls" in move ? Effect.succeed(move) : move
+      })
+    return Context.make(Model.Model, Model.make({ respond })).pipe(
+      Context.add(ScriptedModel, { requests: Effect.sync(() => requests.slice()) })
+    )
+  }))
+
+const exhausted = (moves: number) =>
+  new ModelFailure({
+    code: "script_exhausted",
+    detail: `The script has ${moves} ${moves === 1 ? "reply" : "replies"}, and the model was asked once more.`,
+    transient: false
+  })
