@@ -1,19 +1,390 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, Rendering, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
-import { Effect, Schema } from "effect"
+import {
+  Agent,
+  Dispatch,
+  PartialData,
+  RetryPolicy,
+  SchemaMismatch,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import type { ToolOutcome, Transcript } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
 
-describe("x", () => {
-  it.effect("y", () =>
+const Echo = Schema.Struct({ n: Schema.Int })
+
+const echo = (name: string, handler: Effect.Effect<void, never>, sideEffect: Tool.SideEffect = "none") =>
+  Tool.make(
+    name,
+    { description: name, parameters: Echo, success: Schema.Int, sideEffect },
+    ({ n }) => Effect.as(handler, n)
+  )
+
+const failing = (name: string, failure: SchemaMismatch | PartialData<number> | SemanticGarbage | ToolUnavailable) =>
+  Tool.make(
+    name,
+    { description: name, parameters: Echo, success: Schema.Int, sideEffect: "none" },
+    () => Effect.fail(failure)
+  )
+
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+
+/** One tool for every way in which a handler can behave, with what must come of a well-formed call. */
+const zoo = {
+  reads: { tool: echo("reads", Effect.void), comesTo: "Completed" },
+  writes: { tool: echo("writes", Effect.void, "non_idempotent"), comesTo: "Completed" },
+  slow: { tool: echo("slow", Effect.sleep("3 seconds")), comesTo: "Completed" },
+  slow_write: { tool: echo("slow_write", Effect.sleep("2 seconds"), "idempotent"), comesTo: "Completed" },
+  mismatches: {
+    tool: failing("mismatches", new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })),
+    comesTo: "invalid_result"
+  },
+  partial: {
+    tool: failing("partial", new PartialData({ code: "more_pages", detail: "1 of 2.", data: 1 })),
+    comesTo: "more_pages"
+  },
+  garbage: {
+    tool: failing("garbage", new SemanticGarbage({ code: "unknown_entity", detail: "Unknown." })),
+    comesTo: "unknown_entity"
+  },
+  unavailable: { tool: failing("unavailable", refused), comesTo: "connection" },
+  retried: { tool: failing("retried", refused).pipe(Tool.retry(RetryPolicy.transient)), comesTo: "connection" },
+  throws: {
+    tool: Tool.make("throws", { description: "", parameters: Echo, success: Schema.Int }, () => {
+      throw new TypeError("undefined is not a function")
+    }),
+    comesTo: "defect"
+  },
+  dies: { tool: echo("dies", Effect.die("out of memory")), comesTo: "defect" },
+  interrupts_itself: { tool: echo("interrupts_itself", Effect.interrupt), comesTo: "defect" },
+  joins_an_interrupted_fiber: {
+    tool: echo(
+      "joins_an_interrupted_fiber",
+      Effect.flatMap(
+        Effect.forkChild(Effect.never),
+        (fiber) => Effect.andThen(Fiber.interrupt(fiber), Fiber.join(fiber))
+      )
+    ),
+    comesTo: "defect"
+  },
+  fails_otherwise: {
+    // What a program in plain JavaScript could do.
+    tool: echo("fails_otherwise", Effect.fail(new Error("not one of the four")) as never),
+    comesTo: "defect"
+  },
+  lies: {
+    tool: Tool.make(
+      "lies",
+      { description: "", parameters: Echo, success: Schema.Int },
+      () => Effect.succeed("not a number" as never)
+    ),
+    comesTo: "invalid_result"
+  },
+  hangs: { tool: echo("hangs", Effect.never).pipe(Tool.timeout("5 seconds")), comesTo: "timeout" },
+  hangs_for_good: {
+    tool: echo("hangs_for_good", Effect.uninterruptible(Effect.never)).pipe(Tool.timeout("5 seconds")),
+    comesTo: "timeout"
+  },
+  asks: { tool: echo("asks", Effect.asVoid(ToolCall.ask("Which one?"))), comesTo: "Suspended" },
+  stops: { tool: echo("stops", ToolCall.stop("enough")), comesTo: "Stopped" }
+} as const
+
+type Behaviour = keyof typeof zoo
+
+const toolkit = Toolkit.make(...Object.values(zoo).map(({ tool }) => tool))
+
+const wellFormed = (n: number) => ({ text: JSON.stringify({ n }), readable: true })
+const malformed = fc.constantFrom(
+  undefined,
+  "",
+  "null",
+  "[]",
+  "{}",
+  "{\"n\":",
+  "{\"n\":1.5}",
+  "{\"m\":1}",
+  "{\"n\":1,\"x\":2}",
+  "[{\"n\":1}]",
+  "n=1",
+  "{\"__proto__\":{\"n\":1}}"
+)
+
+interface Planned {
+  readonly call: ToolCall.ToolCall
+  /** The tag or code that must come of it; `undefined` when anything that is a failure will do. */
+  readonly comesTo: string | undefined
+}
+
+const planned: fc.Arbitrary<Planned> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.tuple(fc.constantFrom(...Object.keys(zoo) as Array<Behaviour>), fc.integer()).map(([name, n]) => ({
+      call: { id: "", name, arguments: wellFormed(n).text },
+      comesTo: zoo[name].comesTo
+    }))
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(fc.constantFrom(...Object.keys(zoo) as Array<Behaviour>), malformed).map(([name, text]) => ({
+      call: { id: "", name, ...(text === undefined ? {} : { arguments: text }) },
+      comesTo: undefined
+    }))
+  },
+  {
+    weight: 1,
+    arbitrary: fc.string({ unit: "binary", maxLength: 80 }).filter((name) => !(name in zoo)).map((name) => ({
+      call: { id: "", name, arguments: "{}" },
+      comesTo: "unknown_tool"
+    }))
+  }
+)
+
+const batch = fc.array(planned, { maxLength: 12 })
+
+const withIds = (plan: ReadonlyArray<Planned>) =>
+  plan.map((one, i) => ({ ...one, call: { ...one.call, id: `id_${i}` } }))
+
+const label = (outcome: ToolOutcome.ToolOutcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag
+
+/** Runs on virtual time, which passes until nothing waits for it. Quiet, for it is full of defects. */
+const runVirtual = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(effect)
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
+    return yield* Fiber.join(fiber)
+  }).pipe(
+    Effect.provide([TestClock.layer(), Logger.layer([])]),
+    Effect.runPromise
+  )
+
+describe("Dispatch", () => {
+  it("gives every call of any batch exactly one outcome, in order, and loses no sibling", () =>
+    fc.assert(
+      fc.asyncProperty(batch, async (plan) => {
+        const calls = withIds(plan)
+        const outcomes = await runVirtual(Dispatch.batch(toolkit, calls.map(({ call }) => call)))
+        assert.strictEqual(outcomes.length, calls.length)
+        calls.forEach(({ call, comesTo }, i) => {
+          const outcome = outcomes[i]!
+          if (comesTo !== undefined) assert.strictEqual(label(outcome), comesTo, call.name)
+          else assert.strictEqual(outcome._tag, "Failed", `${call.name}(${call.arguments})`)
+          if (outcome._tag === "Completed") assert.deepStrictEqual({ n: outcome.value }, JSON.parse(call.arguments!))
+        })
+      }),
+      { numRuns: 2000 }
+    ), 120_000)
+
+  it("leaves a history in which every call has its result, right behind it", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 3 }), fc.boolean(), async (plans, repeatIds) => {
+        const replies = plans.map((plan) => ({
+          text: "",
+          calls: withIds(plan.filter(({ comesTo }) => comesTo !== "Suspended" && comesTo !== "Stopped")).map((
+            { call }
+          ) => repeatIds ? { ...call, id: "same" } : call)
+        })).filter(({ calls }) => calls.length > 0)
+        const script = [...replies, ScriptedModel.text("done")]
+        const answer = await runVirtual(
+          Agent.make({ toolkit }).run("go").pipe(Effect.provide(ScriptedModel.layer(script)))
+        )
+        assert.strictEqual(answer.text, "done")
+        assert.strictEqual(answer.transcript.length, 2 + replies.length + replies.flatMap(({ calls }) => calls).length)
+        assertAnswered(Array.from(answer.transcript))
+      }),
+      { numRuns: 500 }
+    ), 120_000)
+
+  it.effect("keeps the sibling's result when one call fails", () =>
     Effect.gen(function*() {
-      const t = Tool.make("a", { description: "", success: Schema.String, sideEffect: "none" }, () =>
-        Effect.fail(new SemanticGarbage({ code: "c", detail: "d", alternatives: ["x"] })))
-      const call = { id: "1", name: "a" }
-      const o = yield* Dispatch.call(Toolkit.make(t), call)
-      console.log(Rendering.json(o, call), Rendering.prose(o, call))
-      const d = Tool.make("a", { description: "", success: Schema.String, sideEffect: "none" }, () =>
-        Effect.interrupt)
-      const o2 = yield* Dispatch.call(Toolkit.make(d), call)
-      console.log(o2)
-      assert.strictEqual(o._tag, "Failed")
+      const outcomes = yield* Dispatch.batch(toolkit, [
+        { id: "1", name: "garbage", arguments: "{\"n\":1}" },
+        { id: "2", name: "reads", arguments: "{\"n\":2}" }
+      ])
+      assert.deepStrictEqual(outcomes.map(label), ["unknown_entity", "Completed"])
+    }))
+
+  it.effect("names the valid tools, nearest first, when the model calls one that does not exist", () =>
+    Effect.gen(function*() {
+      const outcome = yield* Dispatch.call(toolkit, { id: "1", name: "hang" })
+      assert.isTrue(outcome._tag === "Failed" && outcome.failure._tag === "SchemaMismatch")
+      if (outcome._tag !== "Failed" || outcome.failure._tag !== "SchemaMismatch") return
+      assert.strictEqual(outcome.stage, "resolve")
+      assert.deepStrictEqual(outcome.failure.alternatives.slice(0, 2), ["hangs", "hangs_for_good"])
+    }))
+
+  it.effect("says on which stage of its way a call ended", () =>
+    Effect.gen(function*() {
+      const stage = (name: string, text: string) =>
+        Effect.map(Dispatch.call(toolkit, { id: "1", name, arguments: text }), (outcome) =>
+          outcome._tag === "Failed" ? outcome.stage : outcome._tag)
+      assert.deepStrictEqual(
+        yield* Effect.all([
+          stage("nobody", "{}"),
+          stage("reads", "{"),
+          stage("reads", "{\"m\":1}"),
+          stage("garbage", "{\"n\":1}"),
+          stage("lies", "{\"n\":1}")
+        ]),
+        ["resolve", "parse", "decode", "run", "guard"]
+      )
+    }))
+
+  it.effect("runs up to 8 reading calls of a turn at once", () =>
+    Effect.gen(function*() {
+      const gauge = yield* makeGauge
+      yield* runTurn(Toolkit.make(gauge.tool("reads", "none")), Array.from({ length: 20 }, () => "reads"))
+      assert.strictEqual(gauge.most(), 8)
+    }))
+
+  it.effect("runs calls that act one at a time, in the order of the calls", () =>
+    Effect.gen(function*() {
+      const gauge = yield* makeGauge
+      const kit = Toolkit.make(gauge.tool("pay", "non_idempotent"), gauge.tool("put", "idempotent"))
+      yield* runTurn(kit, ["pay", "put", "pay", "put"])
+      assert.strictEqual(gauge.most(), 1)
+      assert.deepStrictEqual(gauge.log(), ["pay", "put", "pay", "put"])
+    }))
+
+  it.effect("lets a read see the writes before it, and run beside its reading neighbours", () =>
+    Effect.gen(function*() {
+      const gauge = yield* makeGauge
+      const kit = Toolkit.make(gauge.tool("read", "none"), gauge.tool("pay", "non_idempotent"))
+      yield* runTurn(kit, ["read", "read", "pay", "read"])
+      assert.deepStrictEqual(gauge.log(), ["read", "read", "pay", "read"])
+      assert.strictEqual(gauge.most(), 2)
+    }))
+
+  it.effect("tells a call under which key it runs, the same for every attempt", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const tool = Tool.make("pay", { description: "", success: Schema.Void, sideEffect: "idempotent" }, () =>
+        Effect.flatMap(ToolCall.current, ({ attempt, idempotencyKey }) => {
+          keys.push(`${idempotencyKey}#${attempt}`)
+          return Effect.fail(refused)
+        })).pipe(Tool.retry(RetryPolicy.transient))
+      yield* passing(Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay" }, { idempotencyKey: "order-7" }))
+      assert.deepStrictEqual(keys, ["order-7#1", "order-7#2", "order-7#3"])
+    }))
+
+  it.effect("forgets what an attempt noted when another one answers", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make("prices", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.andThen(ToolCall.caveat("from the primary"), Effect.fail(refused))).pipe(
+          Tool.fallback(() =>
+            ToolCall.source({ name: "cache", age: Duration.hours(3) }).pipe(Effect.as(7))
+          )
+        )
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "prices" })
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, [
+        "from cache, 3h old; the live service is unavailable"
+      ])
+    }))
+
+  it.effect("counts attempts and waits, and names what its policies took care of", () =>
+    Effect.gen(function*() {
+      const tool = failing("flaky", refused).pipe(
+        Tool.retry(RetryPolicy.transient),
+        Tool.fallback(() => Effect.succeed(1))
+      )
+      const outcome = yield* passing(Dispatch.call(Toolkit.make(tool), {
+        id: "1",
+        name: "flaky",
+        arguments: "{\"n\":1}"
+      }))
+      assert.strictEqual(outcome._tag, "Completed")
+      assert.strictEqual(outcome.attempts, 3)
+      assert.isTrue(Duration.toMillis(outcome.waited) > 0 && Duration.toMillis(outcome.waited) <= 600)
+      assert.deepStrictEqual(outcome.handled.map(({ by }) => by), ["retry", "retry", "fallback"])
+    }))
+
+  it.effect("logs a defect whole, once, and keeps its insides from the outcome", () =>
+    Effect.gen(function*() {
+      const logged: Array<string> = []
+      const logger = Logger.make(({ cause }) => {
+        logged.push(Cause.pretty(cause))
+      })
+      const outcome = yield* Dispatch.call(toolkit, { id: "1", name: "throws", arguments: "{\"n\":1}" }).pipe(
+        Effect.provide(Logger.layer([logger]))
+      )
+      assert.strictEqual(logged.length, 1)
+      assert.include(logged[0], "TypeError: undefined is not a function")
+      assert.notInclude(JSON.stringify(outcome), "undefined is not a function")
+      assert.isTrue(outcome._tag === "Failed" && outcome.failure.cause !== undefined)
+    }))
+
+  it.effect("passes interruption through", () =>
+    Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      const tool = echo("waits", Effect.andThen(Deferred.succeed(started, undefined), Effect.never))
+      const fiber = yield* Effect.forkChild(
+        Dispatch.call(Toolkit.make(tool), { id: "1", name: "waits", arguments: "{\"n\":1}" })
+      )
+      yield* Deferred.await(started)
+      yield* Fiber.interrupt(fiber)
+      const exit = yield* Fiber.await(fiber)
+      assert.isTrue(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause))
+    }))
+
+  it.effect("takes a transformation of the parameters that throws for a defect of that call", () =>
+    Effect.gen(function*() {
+      const Bomb = Schema.String.check(Schema.makeFilter(() => {
+        throw new RangeError("boom")
+      }))
+      const tool = Tool.make("bomb", {
+        description: "",
+        parameters: Schema.Struct({ a: Bomb }),
+        success: Schema.Void,
+        sideEffect: "none"
+      }, () => Effect.void)
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "bomb", arguments: "{\"a\":\"x\"}" })
+      assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "defect" && outcome.attempts === 0)
     }))
 })
+
+const assertAnswered = (messages: ReadonlyArray<Transcript.Message>) => {
+  messages.forEach((message, at) => {
+    if (message.role !== "assistant") return
+    const results = messages.slice(at + 1, at + 1 + message.calls.length)
+    assert.deepStrictEqual(
+      results.map((result) => result.role === "tool" ? [result.callId, result.name] : result.role),
+      message.calls.map(({ id, name }) => [id, name])
+    )
+    assert.strictEqual(new Set(message.calls.map(({ id }) => id)).size, message.calls.length)
+  })
+}
+
+/** Lets virtual time pass until the effect is done. */
+const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(effect)
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
+    return yield* Fiber.join(fiber)
+  })
+
+/** Tools that take a second each, and what was seen of them: their order, and how many ran at once. */
+const makeGauge = Effect.sync(() => {
+  const log: Array<string> = []
+  let running = 0
+  let most = 0
+  return {
+    log: () => log,
+    most: () => most,
+    tool: (name: string, sideEffect: Tool.SideEffect) =>
+      Tool.make(name, { description: "", success: Schema.Void, sideEffect }, () =>
+        Effect.gen(function*() {
+          log.push(name)
+          most = Math.max(most, ++running)
+          yield* Effect.sleep("1 second")
+          running--
+        }))
+  }
+})
+
+const runTurn = (kit: Toolkit.Toolkit<Tool.Tool<string, {}, void>>, names: ReadonlyArray<string>) =>
+  passing(Dispatch.batch(kit, names.map((name, i) => ({ id: String(i), name }))))
