@@ -16,6 +16,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { passing } from "../support/virtualTime.ts"
 
 const Echo = Schema.Struct({ n: Schema.Int })
 
@@ -154,14 +155,7 @@ const label = (outcome: ToolOutcome.ToolOutcome) => outcome._tag === "Failed" ? 
 
 /** Runs on virtual time, which passes until nothing waits for it. Quiet, for it is full of defects. */
 const runVirtual = <A, E>(effect: Effect.Effect<A, E>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
-    return yield* Fiber.join(fiber)
-  }).pipe(
-    Effect.provide([TestClock.layer(), Logger.layer([])]),
-    Effect.runPromise
-  )
+  passing(effect).pipe(Effect.provide([TestClock.layer(), Logger.layer([])]), Effect.runPromise)
 
 describe("Dispatch", () => {
   it("gives every call of any batch exactly one outcome, in order, and loses no sibling", () =>
@@ -358,14 +352,6 @@ const assertAnswered = (messages: ReadonlyArray<Transcript.Message>) => {
     assert.strictEqual(new Set(message.calls.map(({ id }) => id)).size, message.calls.length)
   })
 }
-
-/** Lets virtual time pass until the effect is done. */
-const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(effect)
-    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
-    return yield* Fiber.join(fiber)
-  })
 
 /** Tools that take a second each, and what was seen of them: their order, and how many ran at once. */
 const makeGauge = Effect.sync(() => {
