@@ -1,0 +1,505 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentFailure,
+  Journal,
+  Model,
+  ModelFailure,
+  RetryPolicy,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable,
+  Transcript
+} from "@fallible/core"
+import type { AgentEvent } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Cause, Deferred, Effect, Exit, Fiber, Random, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { passing } from "../support/virtualTime.ts"
+
+const ping = Tool.make(
+  "ping",
+  { description: "Answers", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("pong")
+)
+const pinging = Agent.make({ instructions: "Be brief.", toolkit: Toolkit.make(ping) })
+const once = [ScriptedModel.call("ping"), ScriptedModel.text("It said pong.")]
+
+const down = new ModelFailure({ code: "server_error", detail: "The model answered 503.", transient: true })
+const denied = new ModelFailure({ code: "permission_denied", detail: "The key is not valid.", transient: false })
+
+describe("Agent.run", () => {
+  it.effect("sends the history, runs the calls, appends the results, and ends with the text", () =>
+    Effect.gen(function*() {
+      const answer = yield* pinging.run("Ping!")
+      assert.strictEqual(answer.text, "It said pong.")
+      assert.deepStrictEqual(Transcript.toArray(answer.transcript), [
+        { role: "system", text: "Be brief." },
+        { role: "user", text: "Ping!" },
+        { role: "assistant", text: "", calls: [{ id: "call_1", name: "ping" }] },
+        { role: "tool", callId: "call_1", name: "ping", text: "\"pong\"" },
+        { role: "assistant", text: "It said pong.", calls: [] }
+      ])
+    }).pipe(Effect.provide(ScriptedModel.layer(once))))
+
+  it.effect("offers the model its tools, with a closed JSON Schema each", () =>
+    Effect.gen(function*() {
+      yield* pinging.run("Ping!")
+      const [request] = yield* (yield* ScriptedModel.ScriptedModel).requests
+      assert.deepStrictEqual(request?.tools, [{
+        name: "ping",
+        description: "Answers",
+        parameters: { type: "object", properties: {}, additionalProperties: false }
+      }])
+    }).pipe(Effect.provide(ScriptedModel.layer(once))))
+
+  it.effect("goes on from an earlier transcript, stored and read back", () =>
+    Effect.gen(function*() {
+      const first = yield* pinging.run("Ping!")
+      const stored = JSON.stringify(yield* Schema.encodeEffect(Transcript.schema)(first.transcript))
+      const transcript = yield* Schema.decodeUnknownEffect(Transcript.schema)(JSON.parse(stored))
+      const second = yield* pinging.run("And again?", { transcript })
+      assert.strictEqual(second.text, "Pong, as before.")
+      assert.deepStrictEqual(
+        Array.from(second.transcript, ({ role }) => role),
+        ["system", "user", "assistant", "tool", "assistant", "user", "assistant"]
+      )
+      assert.strictEqual(first.transcript.length, 5)
+    }).pipe(Effect.provide(ScriptedModel.layer([...once, ScriptedModel.text("Pong, as before.")]))))
+
+  it.effect("asks the model again when its failure is transient", () =>
+    Effect.gen(function*() {
+      const answer = yield* passing(pinging.run("Ping!"))
+      assert.strictEqual(answer.text, "Hello.")
+    }).pipe(Effect.provide(ScriptedModel.layer([down, down, ScriptedModel.text("Hello.")]))))
+
+  it.effect("fails with the model's last failure, the transcript and the ledger when the retries are used up", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(passing(pinging.run("Ping!")))
+      assert.isTrue(failure instanceof AgentFailure.ModelFailed)
+      if (!(failure instanceof AgentFailure.ModelFailed)) return
+      assert.strictEqual(failure.failure, down)
+      assert.strictEqual(failure.transcript.length, 4)
+      assert.strictEqual(failure.ledger.turns, 1)
+      assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("ping"), down, down, down]))))
+
+  it.effect("does not ask the model again when its failure is permanent", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(pinging.run("Ping!"))
+      assert.strictEqual(failure.detail, "The key is not valid.")
+      assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 1)
+    }).pipe(Effect.provide(ScriptedModel.layer([denied]))))
+
+  it.effect("never takes an empty reply for an answer", () =>
+    Effect.gen(function*() {
+      const answer = yield* passing(pinging.run("Ping!"))
+      assert.strictEqual(answer.text, "Here I am.")
+    }).pipe(Effect.provide(
+      ScriptedModel.layer([ScriptedModel.text(""), ScriptedModel.text(" \n"), ScriptedModel.text("Here I am.")])
+    )))
+
+  it.effect("tells calls with the same id, or none, apart", () =>
+    Effect.gen(function*() {
+      const answer = yield* pinging.run("Ping!")
+      const ids = Array.from(answer.transcript, (message) => message.role === "tool" ? [message.callId] : []).flat()
+      assert.deepStrictEqual(ids, ["a", "a_2", "call_1", "a_1"])
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      { text: "", calls: ["a", "a", "", "a_1"].map((id) => ({ id, name: "ping" })) },
+      ScriptedModel.text("done")
+    ]))))
+
+  it.effect("keeps the text and the provider's own form of a message with calls", () =>
+    Effect.gen(function*() {
+      const answer = yield* pinging.run("Ping!")
+      assert.deepInclude(answer.transcript.at(2), { text: "Let me see.", native: { thinking: "…" } })
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      { ...ScriptedModel.call("ping"), text: "Let me see.", native: { thinking: "…" } },
+      ScriptedModel.text("done")
+    ]))))
+
+  it.effect("accounts for every failure, with how it ended", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const flaky = Tool.make("flaky", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        ++attempts < 3
+          ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+          : Effect.succeed(1)).pipe(Tool.retry(RetryPolicy.transient))
+      const picky = Tool.make("picky", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.fail(new SemanticGarbage({ code: "unknown_entity", detail: "Unknown." })))
+      const answer = yield* passing(Agent.make({ toolkit: Toolkit.make(flaky, picky) }).run("Go"))
+      const { failures, ...counts } = answer.ledger
+      assert.deepStrictEqual(counts, { turns: 2, calls: 3, inputTokens: 30, outputTokens: 5 })
+      assert.deepStrictEqual(
+        failures.map(({ attempts, call, code, ended, tool, turn }) =>
+          `${turn}.${call} ${tool} ${code} ×${attempts} ${ended}`
+        ),
+        [
+          "1.1 flaky connection ×3 retry",
+          "1.1 flaky connection ×3 retry",
+          "1.2 picky unknown_entity ×1 told",
+          "1.3 nobody unknown_tool ×0 told"
+        ]
+      )
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      { ...ScriptedModel.calls(["flaky"], ["picky"], ["nobody"]), usage: { inputTokens: 10, outputTokens: 2 } },
+      { ...ScriptedModel.text("done"), usage: { inputTokens: 20, outputTokens: 3 } }
+    ]))))
+
+  it("refuses a limit of turns that is no whole number from 1", () => {
+    for (const turns of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => Agent.make({ toolkit: Toolkit.empty, limits: { turns } }), /whole number from 1/)
+    }
+  })
+
+  it.effect("runs 2,000 turns without overflowing", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make({ toolkit: Toolkit.make(ping), limits: { turns: 3000 } })
+      const answer = yield* agent.run("Ping!")
+      assert.strictEqual(answer.ledger.turns, 2001)
+      assert.strictEqual(answer.transcript.length, 2 + 2 * 2000)
+    }).pipe(Effect.provide(
+      ScriptedModel.layer((_, index) => index < 2000 ? ScriptedModel.call("ping") : ScriptedModel.text("done"))
+    )))
+})
+
+describe("interrupting a run", () => {
+  it.effect("interrupts its model call, and releases what that holds", () =>
+    Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      let released = false
+      const respond = () =>
+        Effect.andThen(Deferred.succeed(started, undefined), Effect.never).pipe(
+          Effect.onInterrupt(() =>
+            Effect.sync(() => {
+              released = true
+            })
+          )
+        )
+      const fiber = yield* Effect.forkChild(pinging.run("Ping!").pipe(Effect.provide(Model.layer({ respond }))))
+      yield* Deferred.await(started)
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(released)
+      const exit = yield* Fiber.await(fiber)
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
+    }))
+
+  it.effect("interrupts all its tools, and releases what they hold, timeouts or not", () =>
+    Effect.gen(function*() {
+      const started: Array<string> = []
+      const released: Array<string> = []
+      const all = yield* Deferred.make<void>()
+      const holding = (name: string) =>
+        Tool.make(name, { description: "", success: Schema.Void, sideEffect: "none" }, () =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => started.push(name)),
+            () => started.length === 3 ? Effect.andThen(Deferred.succeed(all, undefined), Effect.never) : Effect.never,
+            () => Effect.sync(() => released.push(name))
+          ))
+      const toolkit = Toolkit.make(
+        holding("plain"),
+        holding("timed").pipe(Tool.timeout("1 hour")),
+        holding("retried").pipe(Tool.timeout("1 hour"), Tool.retry(RetryPolicy.transient))
+      )
+      const fiber = yield* Effect.forkChild(
+        Agent.make({ toolkit }).run("Go").pipe(
+          Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["plain"], ["timed"], ["retried"])]))
+        )
+      )
+      yield* Deferred.await(all)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(released.toSorted(), ["plain", "retried", "timed"])
+    }))
+
+  it.effect("waits no longer than 5 s for a timed handler that ignores its interruption", () =>
+    Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      const stubborn = Tool.make("stubborn", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
+        Effect.uninterruptible(Effect.andThen(Deferred.succeed(started, undefined), Effect.never))).pipe(
+          Tool.timeout("1 hour")
+        )
+      const fiber = yield* Effect.forkChild(
+        Agent.make({ toolkit: Toolkit.make(stubborn) }).run("Go").pipe(
+          Effect.provide(ScriptedModel.layer([ScriptedModel.call("stubborn")]))
+        )
+      )
+      yield* Deferred.await(started)
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* TestClock.adjust("4999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(interrupting)
+      assert.isDefined(fiber.pollUnsafe())
+    }))
+})
+
+describe("Agent.stream", () => {
+  const name = (event: AgentEvent.AgentEvent) =>
+    "index" in event
+      ? `${event._tag} ${event.turn}.${event.index}`
+      : "turn" in event
+      ? `${event._tag} ${event.turn}`
+      : event._tag
+
+  it.effect("tells what happens as it happens, and ends with the answer", () =>
+    Effect.gen(function*() {
+      const events = yield* Stream.runCollect(pinging.stream("Ping!"))
+      assert.deepStrictEqual(events.map(name), [
+        "TurnStarted 1",
+        "ModelReplied 1",
+        "CallStarted 1.1",
+        "CallEnded 1.1",
+        "TurnStarted 2",
+        "TextDelta 2",
+        "ModelReplied 2",
+        "RunEnded"
+      ])
+      const last = events.at(-1)
+      assert.isTrue(last?._tag === "RunEnded" && last.answer.text === "It said pong.")
+    }).pipe(Effect.provide(ScriptedModel.layer(once))))
+
+  it.effect("tells of retries before they are over, and how long calls took", () =>
+    Effect.gen(function*() {
+      const flaky = Tool.make("flaky", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
+        Effect.flatMap(ToolCall.current, ({ attempt }) =>
+          Effect.andThen(
+            Effect.sleep("2 seconds"),
+            attempt === 1
+              ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+              : Effect.void
+          ))).pipe(Tool.retry(RetryPolicy.transient))
+      const seen: Array<string> = []
+      const fiber = yield* Effect.forkChild(Stream.runForEach(
+        Agent.make({ toolkit: Toolkit.make(flaky) }).stream("Go"),
+        (event) =>
+          Effect.sync(() =>
+            seen.push(name(event))
+          )
+      ))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(seen.at(-1), "FailureHandled 1.1")
+      yield* passing(Fiber.join(fiber))
+      assert.deepStrictEqual(seen.slice(-5), [
+        "CallEnded 1.1",
+        "TurnStarted 2",
+        "TextDelta 2",
+        "ModelReplied 2",
+        "RunEnded"
+      ])
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("flaky"), ScriptedModel.text("done")]))))
+
+  it.effect("tells of each time the model is asked again", () =>
+    Effect.gen(function*() {
+      const events = yield* passing(Stream.runCollect(pinging.stream("Ping!")))
+      assert.deepStrictEqual(events.map(name), [
+        "TurnStarted 1",
+        "ModelRetried 1",
+        "TurnStarted 1",
+        "TextDelta 1",
+        "ModelReplied 1",
+        "RunEnded"
+      ])
+    }).pipe(Effect.provide(ScriptedModel.layer([down, ScriptedModel.text("Hello.")]))))
+
+  it.effect("fails as the run fails, after what happened before", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const failure = yield* Effect.flip(Stream.runForEach(
+        pinging.stream("Ping!"),
+        (event) => Effect.sync(() => seen.push(name(event)))
+      ))
+      assert.strictEqual(failure._tag, "ModelFailed")
+      assert.deepStrictEqual(seen, ["TurnStarted 1"])
+    }).pipe(Effect.provide(ScriptedModel.layer([denied]))))
+
+  it.effect("takes a streamed reply that ends too early for a transient failure", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const model = Model.Model.of({
+        respond: () => Effect.die("not asked"),
+        stream: () =>
+          ++asked === 1
+            ? Stream.make({ _tag: "TextDelta", text: "Hel" })
+            : Stream.make(
+              { _tag: "TextDelta", text: "Hello." },
+              { _tag: "Replied", reply: ScriptedModel.text("Hello.") }
+            )
+      })
+      const events = yield* passing(Stream.runCollect(pinging.stream("Hi"))).pipe(
+        Effect.provideService(Model.Model, model)
+      )
+      const retried = events.find((event) => event._tag === "ModelRetried")
+      assert.strictEqual(retried?.failure.code, "cut_off")
+      assert.strictEqual(events.at(-1)?._tag, "RunEnded")
+    }))
+
+  it.effect("ends the run when the stream is ended", () =>
+    Effect.gen(function*() {
+      let released = false
+      const waiting = Tool.make("waiting", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
+        Effect.onInterrupt(Effect.never, () =>
+          Effect.sync(() => {
+            released = true
+          })))
+      yield* Agent.make({ toolkit: Toolkit.make(waiting) }).stream("Go").pipe(
+        Stream.takeUntil((event) =>
+          event._tag === "CallStarted"
+        ),
+        Stream.runDrain
+      )
+      assert.isTrue(released)
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("waiting")]))))
+})
+
+describe("Agent.resume", () => {
+  const ran: Array<string> = []
+  const book = Tool.make(
+    "book",
+    { description: "Books a table", parameters: Schema.Struct({ at: Schema.String }), success: Schema.String },
+    ({ at }) =>
+      Effect.gen(function*() {
+        const { idempotencyKey } = yield* ToolCall.current
+        const people = yield* ToolCall.ask(`How many people at ${at}?`)
+        const seats = yield* ToolCall.ask(`Inside or outside, for ${people}?`)
+        ran.push(idempotencyKey)
+        return `${people} ${seats} at ${at}`
+      })
+  )
+  const agent = Agent.make({ toolkit: Toolkit.make(book, ping) })
+
+  const suspended = <A, E, R>(run: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(
+      Effect.flip(run),
+      (failure) => failure instanceof AgentFailure.RunSuspended ? Effect.succeed(failure) : Effect.die(failure)
+    )
+
+  const throughStorage = (suspension: AgentFailure.Suspension) =>
+    Schema.encodeEffect(AgentFailure.Suspension)(suspension).pipe(
+      Effect.map((encoded): unknown => JSON.parse(JSON.stringify(encoded))),
+      Effect.flatMap(Schema.decodeUnknownEffect(AgentFailure.Suspension))
+    )
+
+  it.effect("ends as a value when a tool asks the user, and goes on with the reply in another process", () =>
+    Effect.gen(function*() {
+      ran.length = 0
+      const first = yield* suspended(agent.run("A table, please."))
+      assert.strictEqual(first.question, "How many people at eight?")
+      const second = yield* suspended(agent.resume(yield* throughStorage(first.suspension), "Four"))
+      assert.strictEqual(second.question, "Inside or outside, for Four?")
+      assert.deepStrictEqual(ran, [])
+      const answer = yield* agent.resume(yield* throughStorage(second.suspension), "outside")
+      assert.strictEqual(answer.text, "Booked.")
+      assert.deepStrictEqual(ran, [`${first.suspension.runId}/turn/1/call/1`])
+      assert.deepInclude(answer.transcript.at(2), { role: "tool", text: "\"Four outside at eight\"" })
+      // The sibling ran once, and its result was kept.
+      assert.deepInclude(answer.transcript.at(3), { role: "tool", text: "\"pong\"" })
+      assert.strictEqual(answer.ledger.turns, 2)
+      assert.strictEqual(answer.ledger.calls, 2)
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      ScriptedModel.calls(["book", { at: "eight" }], ["ping"]),
+      ScriptedModel.text("Booked.")
+    ]))))
+
+  it.effect("asks the next question when several calls asked", () =>
+    Effect.gen(function*() {
+      let failure = yield* suspended(agent.run("Two tables, please."))
+      const questions = [failure.question]
+      for (const reply of ["Two", "inside", "Six"]) {
+        failure = yield* suspended(agent.resume(failure.suspension, reply))
+        questions.push(failure.question)
+      }
+      assert.deepStrictEqual(questions, [
+        "How many people at six?",
+        "Inside or outside, for Two?",
+        "How many people at nine?",
+        "Inside or outside, for Six?"
+      ])
+      assert.strictEqual((yield* agent.resume(failure.suspension, "outside")).text, "Both booked.")
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      ScriptedModel.calls(["book", { at: "six" }], ["book", { at: "nine" }]),
+      ScriptedModel.text("Both booked.")
+    ]))))
+
+  it.effect("leaves a transcript that is valid while it waits", () =>
+    Effect.gen(function*() {
+      const { transcript } = yield* suspended(agent.run("A table, please."))
+      assert.deepStrictEqual(Array.from(transcript, ({ role }) => role), ["user", "assistant", "tool"])
+      assert.deepInclude(transcript.at(2), {
+        text:
+          "{\"ok\":false,\"error\":\"Suspended\",\"detail\":\"Waiting for the user's answer to: How many people at eight?\"}"
+      })
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("book", { at: "eight" })]))))
+
+  it.effect("ends the run, typed, when a tool stops it", () =>
+    Effect.gen(function*() {
+      const brake = Tool.make("brake", { description: "", success: Schema.Void }, () =>
+        ToolCall.stop("The account is locked."))
+      const failure = yield* Effect.flip(Agent.make({ toolkit: Toolkit.make(brake) }).run("Go"))
+      assert.isTrue(failure instanceof AgentFailure.RunStopped && failure.reason === "The account is locked.")
+      assert.strictEqual(failure.transcript.length, 3)
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("brake")]))))
+})
+
+describe("Journal", () => {
+  it.effect("sees each reply and each outcome as a step, named by its position", () =>
+    Effect.gen(function*() {
+      const names: Array<string> = []
+      const journal: Journal.Journal = {
+        step: (step, effect) => {
+          names.push(step.name)
+          return effect
+        }
+      }
+      yield* pinging.run("Ping!").pipe(Effect.provideService(Journal.current, journal))
+      assert.deepStrictEqual(names, ["turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["ping"], ["ping"]), ScriptedModel.text("done")]))))
+
+  it.effect("can give back what it recorded, as JSON, instead of running a step again", () =>
+    Effect.gen(function*() {
+      const written = new Map<string, string>()
+      const recording: Journal.Journal = {
+        step: (step, effect) =>
+          Effect.tap(effect, (value) =>
+            Effect.map(Effect.orDie(Schema.encodeEffect(step.success)(value)), (encoded) => {
+              written.set(step.name, JSON.stringify(encoded))
+            }))
+      }
+      const replaying: Journal.Journal = {
+        step: (step) => Effect.orDie(Schema.decodeUnknownEffect(step.success)(JSON.parse(written.get(step.name)!)))
+      }
+      const first = yield* pinging.run("Ping!").pipe(
+        Effect.provideService(Journal.current, recording),
+        Effect.provide(ScriptedModel.layer(once))
+      )
+      const again = yield* pinging.run("Ping!").pipe(
+        Effect.provideService(Journal.current, replaying),
+        Effect.provide(ScriptedModel.layer([]))
+      )
+      assert.deepStrictEqual(Transcript.toArray(again.transcript), Transcript.toArray(first.transcript))
+    }))
+})
+
+describe("a run's id", () => {
+  it.effect("differs from run to run, and is the same under the same seed", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const tool = Tool.make("key", { description: "", success: Schema.Void }, () =>
+        Effect.map(ToolCall.current, ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+        }))
+      const run = Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(tool) }).run("Go"),
+        ScriptedModel.layer([ScriptedModel.call("key"), ScriptedModel.text("done")])
+      )
+      yield* run
+      yield* run
+      yield* Random.withSeed(run, "seed")
+      yield* Random.withSeed(run, "seed")
+      const [a, b, c, d] = keys
+      assert.notStrictEqual(a, b)
+      assert.strictEqual(c, d)
+      assert.match(a!, /^run-\w+\/turn\/1\/call\/1$/)
+    }))
+})
