@@ -1,0 +1,103 @@
+/**
+ * A run, line by line, as it happens: for people, or as one JSON object a line for programs.
+ */
+import { ToolFailure, ToolOutcome } from "@fallible/core"
+import type { AgentEvent, AgentFailure, Ledger, ToolCall } from "@fallible/core"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+
+export type Trace = (event: AgentEvent.AgentEvent) => ReadonlyArray<string>
+
+// -----------------------------------------------------------------------------
+// For people
+// -----------------------------------------------------------------------------
+
+export const readable: Trace = (event) => {
+  switch (event._tag) {
+    case "TurnStarted":
+      return [`turn ${event.turn}`]
+    case "ModelRetried":
+      return [`  retry  the model: ${event.failure.detail} Again in ${took(event.wait)}.`]
+    case "ModelReplied":
+      return [`  model  ${repliedWith(event.reply.calls.length)}  ${took(event.elapsed)}`]
+    case "FailureHandled":
+      return [`  ${event.by.padEnd(8)} ${called(event.call)}  after attempt ${event.attempt}: ${event.failure.detail}`]
+    case "CallEnded":
+      return endedWith(event.call, event.outcome, event.elapsed)
+    case "TextDelta":
+    case "CallStarted":
+    case "RunEnded":
+      return []
+  }
+}
+
+/** The totals, at the end of a run that has an answer. */
+export const totals = (ledger: Ledger.Ledger): string => {
+  const told = ledger.failures.filter(({ ended }) => ended === "told").length
+  return `${count(ledger.turns, "turn")}, ${count(ledger.calls, "call")}, ${
+    count(ledger.failures.length, "failure")
+  } ` +
+    `(${told} told to the model)`
+}
+
+const endedWith = (
+  call: ToolCall.ToolCall,
+  outcome: ToolOutcome.ToolOutcome,
+  elapsed: Duration.Duration
+): ReadonlyArray<string> => {
+  const line = (verdict: string) => `  ${verdict.padEnd(8)} ${called(call)}  ${tried(outcome)}${took(elapsed)}`
+  switch (outcome._tag) {
+    case "Completed":
+      return [line("ok"), ...outcome.caveats.map((caveat) => `           note: ${caveat}`)]
+    case "Failed":
+      return [
+        line("failed"),
+        `           ${outcome.failure._tag}, ${outcome.failure.code}: ${outcome.failure.detail}`
+      ]
+    case "Suspended":
+      return [line("asks"), `           ${outcome.question}`]
+    case "Stopped":
+      return [line("stops"), `           ${outcome.reason}`]
+  }
+}
+
+const called = (call: ToolCall.ToolCall): string => `${call.name} ${call.arguments ?? ""}`.trimEnd()
+const tried = ({ attempts }: ToolOutcome.ToolOutcome): string => attempts > 1 ? `${attempts} attempts  ` : ""
+const took = (duration: Duration.Duration): string => `${Math.round(Duration.toMillis(duration))} ms`
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
+const repliedWith = (calls: number): string => calls === 0 ? "answers" : `calls ${count(calls, "tool")}`
+
+// -----------------------------------------------------------------------------
+// For programs
+// -----------------------------------------------------------------------------
+
+export const json: Trace = (event) => {
+  switch (event._tag) {
+    case "TextDelta":
+      return []
+    case "ModelRetried":
+      return [JSON.stringify({ ...event, wait: Duration.toMillis(event.wait) })]
+    case "ModelReplied":
+      return [JSON.stringify({ ...event, elapsed: Duration.toMillis(event.elapsed) })]
+    case "FailureHandled":
+      return [JSON.stringify({ ...event, failure: encodeFailure(event.failure) })]
+    case "CallEnded":
+      return [JSON.stringify({
+        ...event,
+        outcome: encodeOutcome(event.outcome),
+        elapsed: Duration.toMillis(event.elapsed)
+      })]
+    case "RunEnded":
+      return [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, ledger: event.answer.ledger } })]
+    case "TurnStarted":
+    case "CallStarted":
+      return [JSON.stringify(event)]
+  }
+}
+
+/** A run that failed, as the last line for programs. */
+export const failedJson = ({ _tag, detail, ledger }: AgentFailure.AgentFailure): string =>
+  JSON.stringify({ _tag: "RunFailed", failure: _tag, detail, ledger })
+
+const encodeOutcome = Schema.encodeSync(ToolOutcome.schema)
+const encodeFailure = Schema.encodeSync(ToolFailure.schema(Schema.Unknown))

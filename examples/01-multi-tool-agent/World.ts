@@ -1,0 +1,41 @@
+/**
+ * What the four tools know: seven cities and eight currencies. All of it is fixed, but for the time.
+ */
+
+export interface City {
+  readonly name: string
+  /** IANA time zone. */
+  readonly zone: string
+  readonly celsius: number
+  readonly sky: string
+  /** Of the city proper. */
+  readonly population: number
+}
+
+export const cities: ReadonlyArray<City> = [
+  { name: "London", zone: "Europe/London", celsius: 14, sky: "light rain", population: 8_866_180 },
+  { name: "Tokyo", zone: "Asia/Tokyo", celsius: 22, sky: "clear", population: 14_178_000 },
+  { name: "Sao Paulo", zone: "America/Sao_Paulo", celsius: 25, sky: "thunderstorms", population: 11_451_999 },
+  { name: "Paris", zone: "Europe/Paris", celsius: 16, sky: "overcast", population: 2_102_650 },
+  { name: "New York", zone: "America/New_York", celsius: 19, sky: "sunny", population: 8_258_035 },
+  { name: "Sydney", zone: "Australia/Sydney", celsius: 21, sky: "partly cloudy", population: 5_450_496 },
+  { name: "Mumbai", zone: "Asia/Kolkata", celsius: 31, sky: "humid", population: 12_442_373 }
+]
+
+export const cityNames: ReadonlyArray<string> = cities.map(({ name }) => name)
+
+/** A city by its name, whatever its case and accents: "são paulo" is "Sao Paulo". */
+export const findCity = (name: string): City | undefined => cities.find((city) => fold(city.name) === fold(name))
+
+/** Units of a currency for one US dollar. */
+export const rates = { USD: 1, EUR: 0.92, GBP: 0.79, JPY: 156.4, BRL: 5.12, CAD: 1.37, AUD: 1.51, INR: 83.2 } as const
+
+export type Currency = keyof typeof rates
+
+export const currencies = Object.keys(rates) as ReadonlyArray<Currency>
+
+/** An amount in another currency, by way of the dollar, to the cent. */
+export const convert = (amount: number, from: Currency, to: Currency): number =>
+  Math.round((amount / rates[from]) * rates[to] * 100) / 100
+
+const fold = (name: string): string => name.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase()

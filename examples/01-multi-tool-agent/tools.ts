@@ -1,0 +1,110 @@
+/**
+ * The four tools. Two of them stand on the geocoder, and say what to do when it is down:
+ *
+ *     fallback( retry( locate, then answer ) )
+ *
+ * First it is tried three times; then the last known place answers, flagged with its age; and when
+ * nothing is known, the call fails, and says what could be had instead.
+ */
+import { RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Suggestion } from "@fallible/core"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Geocoder, type Place, recall, rememberedNames } from "./Geocoder.ts"
+import { type City, cityNames, convert, currencies, findCity } from "./World.ts"
+
+const InCity = Schema.Struct({
+  city: Schema.String.annotate({ description: "The city's name in English, for example 'New York'" })
+})
+
+const getWeather = Tool.make("get_weather", {
+  description: "The weather in a city right now",
+  parameters: InCity,
+  success: Schema.Struct({ city: Schema.String, celsius: Schema.Finite, sky: Schema.String }),
+  sideEffect: "none"
+}, ({ city }) => Effect.map(locate(city), weatherAt)).pipe(
+  Tool.retry(RetryPolicy.transient),
+  Tool.fallback(({ city }) => Effect.map(lastKnown(city), weatherAt))
+)
+
+const getLocalTime = Tool.make("get_local_time", {
+  description: "The date and time in a city right now",
+  parameters: InCity,
+  success: Schema.Struct({ city: Schema.String, zone: Schema.String, time: Schema.String }),
+  sideEffect: "none"
+}, ({ city }) => Effect.flatMap(locate(city), timeAt)).pipe(
+  Tool.retry(RetryPolicy.transient),
+  Tool.fallback(({ city }) => Effect.flatMap(lastKnown(city), timeAt))
+)
+
+const getPopulation = Tool.make("get_population", {
+  description: "How many people live in a city",
+  parameters: InCity,
+  success: Schema.Struct({ city: Schema.String, population: Schema.Int }),
+  sideEffect: "none"
+}, ({ city }) => Effect.map(knownCity(city), ({ name, population }) => ({ city: name, population })))
+
+const convertCurrency = Tool.make("convert_currency", {
+  description: "Converts an amount of money from one currency to another",
+  parameters: Schema.Struct({
+    amount: Schema.Finite.annotate({ description: "How much, in the currency 'from'" }),
+    from: Schema.Literals(currencies),
+    to: Schema.Literals(currencies)
+  }),
+  success: Schema.Struct({ amount: Schema.Finite, from: Schema.String, to: Schema.String, converted: Schema.Finite }),
+  sideEffect: "none"
+}, ({ amount, from, to }) => Effect.succeed({ amount, from, to, converted: convert(amount, from, to) }))
+
+export const toolkit = Toolkit.make(getWeather, getLocalTime, getPopulation, convertCurrency)
+
+// -----------------------------------------------------------------------------
+// What they share
+// -----------------------------------------------------------------------------
+
+const knownCity = (name: string): Effect.Effect<City, SemanticGarbage> => {
+  const city = findCity(name)
+  return city === undefined
+    ? Effect.fail(
+      new SemanticGarbage({
+        code: "unknown_city",
+        detail: `Unknown city: '${name}'.`,
+        hint: "Choose one of the alternatives.",
+        alternatives: Suggestion.nearest(name, cityNames)
+      })
+    )
+    : Effect.succeed(city)
+}
+
+const locate = (name: string) => Effect.flatMap(knownCity(name), (city) => Geocoder.use(({ locate }) => locate(city)))
+
+const lastKnown = (name: string): Effect.Effect<Place, SemanticGarbage | ToolUnavailable> =>
+  Effect.flatMap(knownCity(name), (city) => {
+    const known = recall(city)
+    return known === undefined
+      ? Effect.fail(
+        new ToolUnavailable({
+          code: "connection",
+          detail: `The geocoder is down, and nothing is remembered of ${city.name}.`,
+          hint: `Remembered are: ${rememberedNames.join(", ")}.`,
+          transient: true
+        })
+      )
+      : Effect.as(ToolCall.source({ name: "cache", age: known.age }), known.place)
+  })
+
+const weatherAt = ({ city }: Place) => ({ city: city.name, celsius: city.celsius, sky: city.sky })
+
+const timeAt = ({ city, zone }: Place) =>
+  Effect.map(DateTime.now, (now) => ({
+    city: city.name,
+    zone,
+    time: DateTime.setZoneNamedUnsafe(now, zone).pipe(DateTime.format({
+      locale: "en-GB",
+      weekday: "long",
+      day: "numeric",
+      month: "long",
+      hour: "2-digit",
+      minute: "2-digit"
+    }))
+  }))
