@@ -22,7 +22,8 @@ export const layer: Layer.Layer<Model.Model> = Model.layer({
   respond: ({ transcript }) => Effect.sync(() => reply(Array.from(transcript)))
 })
 
-const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply => {
+/** The next message, given those before it. */
+export const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply => {
   const asked = messages.findLastIndex(({ role }) => role === "user")
   const wishes = wishesOf(messages.slice(0, asked + 1))
   const results = resultsOf(messages.slice(asked + 1))

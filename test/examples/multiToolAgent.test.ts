@@ -1,0 +1,230 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Agent } from "@fallible/core"
+import type { Transcript } from "@fallible/core"
+import * as Geocoder from "@fallible/examples/01-multi-tool-agent/Geocoder"
+import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
+import { toolkit } from "@fallible/examples/01-multi-tool-agent/tools"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { runNode, withoutTimings } from "../support/program.ts"
+import { passing } from "../support/virtualTime.ts"
+
+const demo = (...args: ReadonlyArray<string>) => runNode("examples/01-multi-tool-agent/main.ts", ...args)
+
+const agent = Agent.make({ toolkit })
+const sunny = Layer.merge(Planner.layer, Geocoder.layer)
+const dark = Layer.merge(Planner.layer, Geocoder.layerOutage("51"))
+
+const ask = (question: string, world = sunny) => passing(agent.run(question)).pipe(Effect.provide(world))
+const textOf = (question: string, world = sunny) => Effect.map(ask(question, world), ({ text }) => text)
+
+describe("the demo", () => {
+  it.live("answers the question of the README: two cities, one unknown, one conversion", () =>
+    Effect.gen(function*() {
+      const { code, stdout } = yield* demo()
+      assert.strictEqual(code, 0)
+      assert.match(stdout.split("\n")[0]!, /stand-in plays the model/)
+      assert.include(stdout, "London: 14 °C, light rain.\nTokyo: 22 °C, clear.\nAtlantis is unknown.")
+      assert.include(stdout, "50 GBP is 9,898.73 JPY.")
+    }))
+
+  it.live("shows turns, calls, failure classes, attempts, caveats and timing", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* demo("--outage")
+      assert.match(stdout, /^turn 1$/m)
+      assert.match(stdout, /^ {2}model {2}calls 4 tools {2}\d+ ms$/m)
+      assert.match(stdout, /^ {2}retry {4}get_weather \{"city":"London"\} {2}after attempt 1: The geocoder refused/m)
+      assert.match(stdout, /^ {2}ok {7}get_weather \{"city":"Tokyo"\} {2}3 attempts {2}\d+ ms$/m)
+      assert.match(stdout, /^ {11}note: from cache, 5h old; the live service is unavailable$/m)
+      assert.match(stdout, /^ {2}failed {3}get_weather \{"city":"Atlantis"\}/m)
+      assert.match(stdout, /^ {11}SemanticGarbage, unknown_city: Unknown city: 'Atlantis'\.$/m)
+    }))
+
+  it.live("runs the same way under the same seed, and another way under another", () =>
+    Effect.gen(function*() {
+      // Calls of a turn end in any order, since their waits are drawn anew: compare what was said of each.
+      const lines = (output: string) => withoutTimings(output).split("\n").toSorted()
+      const [first, again, other] = yield* Effect.all([
+        demo("--outage", "--seed", "7"),
+        demo("--outage", "--seed", "7"),
+        demo("--outage", "--seed", "8")
+      ])
+      assert.deepStrictEqual(lines(again.stdout), lines(first.stdout))
+      assert.notDeepEqual(lines(other.stdout), lines(first.stdout))
+    }))
+
+  it.live("prints one JSON object a line with --json", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* demo("--json", "--outage")
+      const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
+      assert.deepInclude(events[0], { _tag: "RunStarted" })
+      assert.isTrue(events.some(({ _tag }) => _tag === "FailureHandled"))
+      assert.deepInclude(events.at(-1), { _tag: "RunEnded" })
+    }))
+
+  it.live("prints the answer alone with --quiet, and says elsewhere that it is a stand-in's", () =>
+    Effect.gen(function*() {
+      const { stderr, stdout } = yield* demo("--quiet", "Convert 50 GBP to JPY.")
+      assert.strictEqual(stdout, "50 GBP is 9,898.73 JPY.\n")
+      assert.match(stderr, /stand-in/)
+    }))
+
+  it.live("ends with a clear paragraph and exit code 1 when the turns are used up", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* demo("--max-turns", "1")
+      assert.strictEqual(code, 1)
+      assert.include(stderr, "The agent used up its 1 turn without an answer.")
+      const json = yield* demo("--max-turns", "1", "--json")
+      assert.strictEqual(json.code, 1)
+      assert.deepInclude(JSON.parse(json.stdout.trimEnd().split("\n").at(-1)!), { failure: "LimitReached" })
+    }))
+
+  for (
+    const [what, args, says] of [
+      ["an empty question", [""], /^Invalid value for argument <question>: "".*a question, such as/],
+      ["a blank question", ["  \t "], /a question, such as/],
+      ["an unknown flag", ["--bogus"], /^Unrecognized flag: --bogus/],
+      ["a limit of 0 turns", ["--max-turns", "0"], /"0"\. Expected: a whole number from 1/],
+      ["a limit that is no number", ["--max-turns", "many"], /--max-turns/]
+    ] as const
+  ) {
+    it.live(`refuses ${what} with one clear paragraph and exit code 1`, () =>
+      Effect.gen(function*() {
+        const { code, stderr, stdout } = yield* demo(...args)
+        assert.strictEqual(code, 1)
+        assert.strictEqual(stdout, "")
+        assert.match(stderr, says)
+        assert.strictEqual(stderr.trim().split("\n").length, 1)
+      }))
+  }
+})
+
+describe("the four tools", () => {
+  const run = <A, E>(effect: Effect.Effect<A, E, Geocoder.Geocoder>) => Effect.provide(effect, Geocoder.layer)
+  const tool = <const Name extends string>(name: Name) => {
+    const found = Array.from(toolkit.tools.values()).find((tool) => tool.name === name)
+    return found as Extract<typeof found, { readonly name: Name }>
+  }
+
+  it.effect("tell the local time by real time zones, across the date line and daylight saving", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(Date.parse("2026-07-01T20:30:00Z"))
+      const at = (city: string) => Effect.map(run(tool("get_local_time").run({ city })), ({ time }) => time)
+      assert.strictEqual(yield* at("London"), "Wednesday 1 July at 21:30")
+      assert.strictEqual(yield* at("Sydney"), "Thursday 2 July at 06:30")
+      assert.strictEqual(yield* at("Mumbai"), "Thursday 2 July at 02:00")
+      yield* TestClock.setTime(Date.parse("2026-12-31T23:30:00Z"))
+      assert.strictEqual(yield* at("London"), "Thursday 31 December at 23:30")
+      assert.strictEqual(yield* at("Sydney"), "Friday 1 January at 10:30")
+    }))
+
+  it.effect("convert by way of the dollar, to the cent", () =>
+    Effect.gen(function*() {
+      const convert = tool("convert_currency")
+      const to = (amount: number, from: "GBP" | "USD" | "INR", to: "JPY" | "USD" | "BRL") =>
+        Effect.map(convert.run({ amount, from, to }), ({ converted }) => converted)
+      assert.strictEqual(yield* to(50, "GBP", "JPY"), 9898.73)
+      assert.strictEqual(yield* to(1, "USD", "USD"), 1)
+      assert.strictEqual(yield* to(0, "INR", "BRL"), 0)
+    }))
+
+  it.effect("know cities whatever the case and the accents", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* tool("get_population").run({ city: " são PAULO" })).city, "Sao Paulo")
+    }))
+
+  it.effect("teach the valid choices, nearest first, when a city is unknown", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(tool("get_population").run({ city: "Syndey" }))
+      assert.strictEqual(failure.detail, "Unknown city: 'Syndey'.")
+      assert.strictEqual(failure.alternatives[0], "Sydney")
+      assert.strictEqual(failure.alternatives.length, 7)
+    }))
+})
+
+describe("an outage of the geocoder", () => {
+  it.effect("is bridged by a cached value, flagged with its age, where there is one", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        yield* textOf("How is the weather in Tokyo?", dark),
+        "Tokyo: 22 °C, clear (from cache, 5h old; the live service is unavailable)."
+      )
+    }))
+
+  it.effect("else the answer goes on without it, and says what is missing and what is in the cache", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        yield* textOf("How is the weather in Mumbai? And convert 50 GBP to JPY.", dark),
+        "Mumbai: not available right now. The geocoder is down, and nothing is remembered of Mumbai. " +
+          "Remembered are: London, Tokyo, Paris, New York.\n50 GBP is 9,898.73 JPY."
+      )
+    }))
+
+  it.effect("else the run ends with a question to the user, and goes on with the reply", () =>
+    Effect.gen(function*() {
+      const first = yield* passing(agent.run("How is the weather in Mumbai?"))
+      assert.match(first.text, /Shall I look up another city\?$/)
+      const second = yield* passing(agent.run("Then Tokyo, please.", { transcript: first.transcript }))
+      assert.match(second.text, /^Tokyo: 22 °C, clear \(from cache/)
+    }).pipe(Effect.provide(dark)))
+})
+
+describe("the stand-in for the model", () => {
+  it.effect("reads several questions at once, and asks nothing twice", () =>
+    Effect.gen(function*() {
+      const answer = yield* ask(
+        "What's the weather in Paris and Paris? How many people live in Sydney? then convert 1,000.50 usd in EUR"
+      )
+      assert.strictEqual(
+        answer.text,
+        "Paris: 16 °C, overcast.\nSydney: 5,450,496 people.\n1,000.5 USD is 920.46 EUR."
+      )
+      assert.strictEqual(answer.ledger.calls, 3)
+    }))
+
+  it.effect("corrects a city that is nearly one that is known", () =>
+    Effect.gen(function*() {
+      const answer = yield* ask("What is the population of Tokio?")
+      assert.strictEqual(answer.text, "Tokyo: 14,178,000 people.")
+      assert.strictEqual(answer.ledger.turns, 3)
+    }))
+
+  it.effect("says what it can do when it finds nothing to look up", () =>
+    Effect.gen(function*() {
+      assert.match(yield* textOf("Hello there!"), /^I can tell the weather, the time and the population of London/)
+    }))
+
+  it.effect("passes on what was wrong with arguments that were refused", () =>
+    Effect.gen(function*() {
+      assert.match(yield* textOf("Convert 5 GBP to XYZ."), /^5 GBP in XYZ: I could not find out\. 'to': expected "USD"/)
+    }))
+
+  it.effect("reacts to every kind of failure message", () =>
+    Effect.gen(function*() {
+      const told = (message: object) =>
+        Planner.reply(
+          [
+            { role: "user", text: "What is the population of Paris?" },
+            {
+              role: "assistant",
+              text: "",
+              calls: [{ id: "call_1", name: "get_population", arguments: "{\"city\":\"Paris\"}" }]
+            },
+            { role: "tool", callId: "call_1", name: "get_population", text: JSON.stringify({ ok: false, ...message }) }
+          ] satisfies ReadonlyArray<Transcript.Message>
+        ).text
+      assert.strictEqual(
+        told({ error: "SchemaMismatch", detail: "No such tool." }),
+        "Paris: I could not find out. No such tool."
+      )
+      assert.strictEqual(
+        told({ error: "PartialData", detail: "Only the centre.", data: { population: 2 } }),
+        "Paris: {\"population\":2} (Only the centre.)"
+      )
+      assert.strictEqual(
+        told({ error: "SemanticGarbage", detail: "Unknown.", alternatives: ["London"] }),
+        "Paris is unknown. I know London."
+      )
+      assert.match(told({ error: "ToolUnavailable", detail: "Down." }), /^Paris: not available right now\. Down\./)
+    }))
+})
