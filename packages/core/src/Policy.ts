@@ -129,8 +129,8 @@ export const fallback = (
  * @category policies
  * @since 0.1.0
  */
-export const catchTag = <const K extends Tag>(
-  tag: K | ReadonlyArray<K>,
+export const catchTag = (
+  tag: Tag | ReadonlyArray<Tag>,
   handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 ): Policy => handle("catch", tag, (params, failure) => handler(failure, params))
 

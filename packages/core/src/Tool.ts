@@ -21,7 +21,7 @@ import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import * as Policy from "./Policy.ts"
 import * as ToolCall from "./ToolCall.ts"
-import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type { Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * What running a tool may change.
@@ -123,7 +123,12 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * @category constructors
  * @since 0.1.0
  */
-export const make = <const Name extends string, A, E extends ToolFailure<A> = never, R = never, Params = {}>(
+export const make = <
+  const Name extends string,
+  A,
+  Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>,
+  Params = {}
+>(
   name: Name,
   definition: {
     readonly description: string
@@ -131,8 +136,9 @@ export const make = <const Name extends string, A, E extends ToolFailure<A> = ne
     readonly success: Schema.ConstraintCodec<A, unknown>
     readonly sideEffect?: SideEffect
   },
-  handler: (params: NoInfer<Params>) => Effect.Effect<NoInfer<A>, E, R>
-): Tool<Name, Params, A, E, R> => {
+  // Inferred whole, so that a handler may return one Effect or another.
+  handler: (params: NoInfer<Params>) => Handled
+): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> => {
   if (!validName.test(name)) {
     throw new TypeError(
       `A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require; got ${JSON.stringify(name)}.`
@@ -148,7 +154,7 @@ export const make = <const Name extends string, A, E extends ToolFailure<A> = ne
     run: (params) =>
       Effect.flatMap(ToolCall.current, (call) => {
         call.begin()
-        return handler(params)
+        return parted(handler(params))
       })
   })
 }
@@ -270,22 +276,40 @@ export const timeout: {
  * @since 0.1.0
  */
 export const fallback: {
-  <Params, A, E2 extends ToolFailure = never, R2 = never>(
-    source: (params: Params, failure: ToolUnavailable) => Effect.Effect<NoInfer<A>, E2, R2>
+  <Params, A, Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>>(
+    source: (params: Params, failure: ToolUnavailable) => Handled
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, Types.ExcludeTag<E, "ToolUnavailable"> | E2, R | R2>
-  <Name extends string, Params, A, E extends ToolFailure, R, E2 extends ToolFailure = never, R2 = never>(
+  ) => Tool<
+    Name,
+    Params,
+    A,
+    Types.ExcludeTag<E, "ToolUnavailable"> | Effect.Error<Handled>,
+    R | Effect.Services<Handled>
+  >
+  <
+    Name extends string,
+    Params,
+    A,
+    E extends ToolFailure,
+    R,
+    Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>
+  >(
     self: Tool<Name, Params, A, E, R>,
-    source: (params: Params, failure: ToolUnavailable) => Effect.Effect<NoInfer<A>, E2, R2>
-  ): Tool<Name, Params, A, Types.ExcludeTag<E, "ToolUnavailable"> | E2, R | R2>
+    source: (params: Params, failure: ToolUnavailable) => Handled
+  ): Tool<
+    Name,
+    Params,
+    A,
+    Types.ExcludeTag<E, "ToolUnavailable"> | Effect.Error<Handled>,
+    R | Effect.Services<Handled>
+  >
 } = dual(
   2,
-  <Name extends string, Params, A, E extends ToolFailure, R, E2 extends ToolFailure = never, R2 = never>(
-    self: Tool<Name, Params, A, E, R>,
-    source: (params: Params, failure: ToolUnavailable) => Effect.Effect<NoInfer<A>, E2, R2>
-  ): Tool<Name, Params, A, Types.ExcludeTag<E, "ToolUnavailable"> | E2, R | R2> =>
-    withPolicy(self, Policy.fallback(source))
+  <T extends Any>(
+    self: Any,
+    source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>
+  ): T => withPolicy(self, Policy.fallback(source))
 )
 
 /**
@@ -310,43 +334,59 @@ export const fallback: {
  * @since 0.1.0
  */
 export const catchTag: {
-  <E extends ToolFailure, const K extends E["_tag"], Params, A, E2 extends ToolFailure = never, R2 = never>(
-    tag: K | ReadonlyArray<K>,
-    handler: (failure: Types.ExtractTag<NoInfer<E>, K>, params: Params) => Effect.Effect<NoInfer<A>, E2, R2>
+  <
+    const K extends Tags<E>,
+    E extends ToolFailure,
+    Params,
+    A,
+    Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>
+  >(
+    tag: K,
+    handler: (failure: Types.ExtractTag<E, One<K>>, params: Params) => Handled
   ): <Name extends string, R>(
     self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, Types.ExcludeTag<E, K> | E2, R | R2>
+  ) => Tool<
+    Name,
+    Params,
+    A,
+    Types.ExcludeTag<E, One<K>> | Effect.Error<Handled>,
+    R | Effect.Services<Handled>
+  >
   <
     Name extends string,
     Params,
     A,
     E extends ToolFailure,
     R,
-    const K extends E["_tag"],
-    E2 extends ToolFailure = never,
-    R2 = never
+    const K extends Tags<E>,
+    Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
-    tag: K | ReadonlyArray<K>,
-    handler: (failure: Types.ExtractTag<NoInfer<E>, K>, params: Params) => Effect.Effect<NoInfer<A>, E2, R2>
-  ): Tool<Name, Params, A, Types.ExcludeTag<E, K> | E2, R | R2>
+    tag: K,
+    handler: (failure: Types.ExtractTag<E, One<K>>, params: Params) => Handled
+  ): Tool<
+    Name,
+    Params,
+    A,
+    Types.ExcludeTag<E, One<K>> | Effect.Error<Handled>,
+    R | Effect.Services<Handled>
+  >
 } = dual(
   3,
-  <
-    Name extends string,
-    Params,
-    A,
-    E extends ToolFailure,
-    R,
-    const K extends E["_tag"],
-    E2 extends ToolFailure = never,
-    R2 = never
-  >(
-    self: Tool<Name, Params, A, E, R>,
-    tag: K | ReadonlyArray<K>,
-    handler: (failure: Types.ExtractTag<NoInfer<E>, K>, params: Params) => Effect.Effect<NoInfer<A>, E2, R2>
-  ): Tool<Name, Params, A, Types.ExcludeTag<E, K> | E2, R | R2> => withPolicy(self, Policy.catchTag<K>(tag, handler))
+  <T extends Any>(
+    self: Any,
+    tag: ToolFailureTag | ReadonlyArray<ToolFailureTag>,
+    handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, unknown>
+  ): T => withPolicy(self, Policy.catchTag(tag, handler))
 )
+
+// `E` stands without `NoInfer` in `ExtractTag<E, …>`: a conditional type does not distribute over it.
+
+/** One tag, or several. */
+type Tags<E extends ToolFailure> = E["_tag"] | readonly [E["_tag"], ...ReadonlyArray<E["_tag"]>]
+
+/** The tags among them. */
+type One<K> = K extends ReadonlyArray<infer Tag extends string> ? Tag : K extends string ? K : never
 
 /**
  * Turns each failure into another one: a clearer detail, a hint, another class.
@@ -389,6 +429,10 @@ export const mapFailure: {
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
 const assemble = <T extends Any>(fields: Omit<T, "pipe">): T => Object.assign(Object.create(PipeablePrototype), fields)
+
+// An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
+const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
+  handled as Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
 
 // Only reached when `parameters` is absent, and then `Params` is its default, `{}`.
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>

@@ -1,0 +1,246 @@
+import {
+  Agent,
+  Guard,
+  type PartialData,
+  RetryPolicy,
+  SchemaMismatch,
+  SemanticGarbage,
+  Tool,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import type { AgentFailure, Dispatch, DispatchFailure, Model, ToolFailure, ToolOutcome } from "@fallible/core"
+import { Context, Effect, Schedule, Schema } from "effect"
+import { describe, expect, test } from "tstyche"
+
+class Orders extends Context.Service<Orders, {
+  readonly search: (id: string) => Effect.Effect<string, ToolUnavailable>
+}>()("Orders") {}
+
+class Cache extends Context.Service<Cache, { readonly get: Effect.Effect<Page> }>()("Cache") {}
+
+interface Page extends Schema.Schema.Type<typeof Page> {}
+const Page = Schema.Struct({ items: Schema.Array(Schema.String), next: Schema.NullOr(Schema.Int) })
+
+interface Params {
+  readonly customer: string
+}
+
+const searchOrders = Tool.make("search_orders", {
+  description: "Search a customer's orders",
+  parameters: Schema.Struct({ customer: Schema.String }),
+  success: Page,
+  sideEffect: "none"
+}, ({ customer }) =>
+  Orders.use(({ search }) => search(customer)).pipe(
+    Guard.json(Page),
+    Guard.check((page) =>
+      page.items.length === 0 ? new SemanticGarbage({ code: "empty_result", detail: "No orders." }) : undefined
+    ),
+    Guard.partial(({ next }) => next === null ? undefined : { next: { page: next } })
+  ))
+
+const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+
+type Failures<T extends Tool.Any> = Tool.Failure<T>
+
+describe("Tool.make", () => {
+  test("infers name, parameters, success, failures and needs from definition and handler", () => {
+    expect(searchOrders).type.toBe<
+      Tool.Tool<
+        "search_orders",
+        Params,
+        { readonly items: ReadonlyArray<string>; readonly next: number | null },
+        | SchemaMismatch
+        | PartialData<{ readonly items: ReadonlyArray<string>; readonly next: number | null }>
+        | SemanticGarbage
+        | ToolUnavailable,
+        Orders
+      >
+    >()
+  })
+
+  test("runs without an agent, with exactly the tool's error channel", () => {
+    expect(ping.run({})).type.toBe<Effect.Effect<string>>()
+    expect<Effect.Error<ReturnType<typeof searchOrders.run>>>().type.toBe<Failures<typeof searchOrders>>()
+  })
+
+  test("does not compile with a handler that fails with something else", () => {
+    const definition = { description: "", success: Schema.String }
+    expect(Tool.make).type.not.toBeCallableWith("t", definition, () => Effect.fail(new Error("no tool failure")))
+    expect(Tool.make).type.not.toBeCallableWith("t", definition, () => Effect.fail("text"))
+    expect(Tool.make).type.toBeCallableWith(
+      "t",
+      definition,
+      () => Effect.fail(new SemanticGarbage({ code: "c", detail: "d" }))
+    )
+  })
+
+  test("takes a handler that returns one Effect or another", () => {
+    const tool = Tool.make("t", {
+      description: "",
+      parameters: Schema.Struct({ n: Schema.Int }),
+      success: Schema.Int
+    }, ({ n }) =>
+      n < 0
+        ? Effect.fail(new SemanticGarbage({ code: "negative", detail: "" }))
+        : n > 9
+        ? Orders.use(({ search }) => Effect.as(search(""), n))
+        : Effect.succeed(n))
+    expect(tool).type.toBe<Tool.Tool<"t", { readonly n: number }, number, SemanticGarbage | ToolUnavailable, Orders>>()
+  })
+
+  test("does not compile with a handler that succeeds with something else", () => {
+    expect(Tool.make).type.not.toBeCallableWith(
+      "t",
+      { description: "", success: Schema.String },
+      () => Effect.succeed(1)
+    )
+  })
+})
+
+describe("a combinator that handles a failure removes it from the type", () => {
+  test("fallback: ToolUnavailable leaves, what the source fails with and needs enters", () => {
+    const resilient = searchOrders.pipe(Tool.fallback(() => Cache.use(({ get }) => get)))
+    expect<Failures<typeof resilient>>().type.toBe<SchemaMismatch | PartialData<Page> | SemanticGarbage>()
+    expect<Tool.Requirements<typeof resilient>>().type.toBe<Orders | Cache>()
+
+    const either = searchOrders.pipe(
+      Tool.fallback(({ customer }, failure) =>
+        customer === ""
+          ? Effect.fail(new SemanticGarbage({ code: "c", detail: "d" }))
+          : Effect.fail(new SchemaMismatch({ side: "result", code: "c", detail: failure.detail }))
+      )
+    )
+    expect<Failures<typeof either>>().type.toBe<SchemaMismatch | PartialData<Page> | SemanticGarbage>()
+
+    const stillFails = searchOrders.pipe(
+      Tool.fallback((_, failure) => Effect.fail(new ToolUnavailable({ ...failure, detail: "No cache." })))
+    )
+    expect<Failures<typeof stillFails>>().type.toBe<Failures<typeof searchOrders>>()
+  })
+
+  test("fallback: the source sees the parameters and the failure, and must answer as the tool does", () => {
+    searchOrders.pipe(Tool.fallback((params, failure) => {
+      expect(params).type.toBe<Params>()
+      expect(failure).type.toBe<ToolUnavailable>()
+      return Effect.succeed({ items: [], next: null })
+    }))
+    expect(searchOrders.pipe).type.not.toBeCallableWith(Tool.fallback(() => Effect.succeed("an order")))
+  })
+
+  test("catchTag: the tags that are named leave", () => {
+    const one = searchOrders.pipe(Tool.catchTag("SemanticGarbage", (failure, params) => {
+      expect(failure).type.toBe<SemanticGarbage>()
+      expect(params).type.toBe<Params>()
+      return Effect.succeed({ items: [], next: null })
+    }))
+    expect<Failures<typeof one>>().type.toBe<SchemaMismatch | PartialData<Page> | ToolUnavailable>()
+
+    const many = Tool.catchTag(
+      searchOrders,
+      ["SemanticGarbage", "PartialData"],
+      () => Effect.fail(new SchemaMismatch({ side: "result", code: "invalid_result", detail: "" }))
+    )
+    expect<Failures<typeof many>>().type.toBe<SchemaMismatch | ToolUnavailable>()
+  })
+
+  test("catchTag: a tag that the tool does not have does not compile", () => {
+    expect(ping.pipe).type.not.toBeCallableWith(Tool.catchTag("SemanticGarbage", () => Effect.succeed("")))
+  })
+
+  test("mapFailure: what the function returns takes the place of all", () => {
+    const mapped = searchOrders.pipe(
+      Tool.mapFailure((failure) => {
+        expect(failure).type.toBe<Failures<typeof searchOrders>>()
+        return new SemanticGarbage({ code: "c", detail: failure.detail })
+      })
+    )
+    expect<Failures<typeof mapped>>().type.toBe<SemanticGarbage>()
+    expect(Tool.mapFailure).type.not.toBeCallableWith(() => new Error("no tool failure"))
+  })
+})
+
+describe("a combinator that adds a failure or a need says so", () => {
+  test("timeout: ToolUnavailable enters", () => {
+    expect<Failures<ReturnType<typeof slow>>>().type.toBe<ToolUnavailable>()
+    const slow = () => ping.pipe(Tool.timeout("5 seconds"))
+  })
+
+  test("retry: the failures stay, and what the schedule needs enters", () => {
+    const needy: Schedule.Schedule<number, ToolUnavailable, never, Cache> = Schedule.forever
+    const retried = searchOrders.pipe(Tool.retry(needy))
+    expect<Failures<typeof retried>>().type.toBe<Failures<typeof searchOrders>>()
+    expect<Tool.Requirements<typeof retried>>().type.toBe<Orders | Cache>()
+    expect(Tool.retry).type.toBeCallableWith(RetryPolicy.transient)
+  })
+
+  test("retry: a schedule over anything else than the failure does not compile", () => {
+    const ofNumbers: Schedule.Schedule<number, number> = Schedule.setInputType<number>()(Schedule.forever)
+    expect(Tool.retry).type.not.toBeCallableWith(ofNumbers)
+  })
+})
+
+describe("Toolkit", () => {
+  const toolkit = Toolkit.make(searchOrders, ping.pipe(Tool.fallback(() => Cache.use(() => Effect.succeed("")))))
+
+  test("needs what its tools need, and fails as they fail", () => {
+    expect<Toolkit.Requirements<typeof toolkit>>().type.toBe<Orders | Cache>()
+    expect<Toolkit.Failure<typeof toolkit>>().type.toBe<Failures<typeof searchOrders>>()
+    expect<Toolkit.Requirements<typeof Toolkit.empty>>().type.toBe<never>()
+  })
+
+  test("merges into the union of its tools", () => {
+    const merged = Toolkit.merge(Toolkit.make(ping), Toolkit.make(searchOrders))
+    expect(merged).type.toBe<Toolkit.Toolkit<typeof ping | typeof searchOrders>>()
+  })
+
+  test("an agent needs a model and what its toolkit needs, and fails with AgentFailure alone", () => {
+    const agent = Agent.make({ toolkit })
+    expect(agent.run("")).type.toBe<
+      Effect.Effect<Agent.Answer, AgentFailure.AgentFailure, Model.Model | Orders | Cache>
+    >()
+  })
+
+  test("dispatch cannot fail", () => {
+    expect<ReturnType<typeof Dispatch.call<typeof ping>>>().type.toBe<Effect.Effect<ToolOutcome.ToolOutcome>>()
+  })
+})
+
+describe("failures", () => {
+  test("are matched exhaustively by their tag", () => {
+    const next = (failure: ToolFailure.ToolFailure): string => {
+      switch (failure._tag) {
+        case "SchemaMismatch":
+          return failure.side
+        case "PartialData":
+          return String(failure.data)
+        case "SemanticGarbage":
+          return failure.alternatives.join()
+        case "ToolUnavailable":
+          return String(failure.transient)
+      }
+    }
+    expect(next).type.toBeCallableWith(new SemanticGarbage({ code: "c", detail: "d" }))
+  })
+
+  test("are yieldable", () => {
+    const program = Effect.gen(function*() {
+      return yield* new SemanticGarbage({ code: "c", detail: "d" })
+    })
+    expect(program).type.toBe<Effect.Effect<never, SemanticGarbage>>()
+  })
+
+  test("of dispatch have literal codes, and are apart from a tool's own", () => {
+    expect<DispatchFailure.DispatchFailure["code"]>().type.toBe<
+      "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result" | "defect"
+    >()
+    expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
+    expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()
+  })
+
+  test("know the type of a partial value's data", () => {
+    const partial = Effect.succeed([1, 2]).pipe(Guard.partial(() => undefined))
+    expect(partial).type.toBe<Effect.Effect<Array<number>, PartialData<Array<number>>>>()
+  })
+})

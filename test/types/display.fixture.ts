@@ -1,0 +1,34 @@
+/** Types whose display is pinned by `display.test.ts`: what an editor shows of a variable. */
+import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Context, Effect, Schema } from "effect"
+
+class OrdersPage extends Schema.Class<OrdersPage>("OrdersPage")({ orders: Schema.Array(Schema.String) }) {}
+
+class OrdersApi extends Context.Service<OrdersApi, {
+  readonly search: (customer: string) => Effect.Effect<string, ToolUnavailable>
+}>()("OrdersApi") {}
+
+export const searchOrders = Tool.make("search_orders", {
+  description: "Search a customer's orders",
+  parameters: Schema.Struct({ customer: Schema.String }),
+  success: OrdersPage,
+  sideEffect: "none"
+}, ({ customer }) =>
+  OrdersApi.use((api) => api.search(customer)).pipe(
+    Guard.json(OrdersPage),
+    Guard.check(({ orders }) =>
+      orders.length === 0 ? new SemanticGarbage({ code: "empty_result", detail: "No orders." }) : undefined
+    )
+  ))
+
+export const resilient = searchOrders.pipe(
+  Tool.timeout("5 seconds"),
+  Tool.retry(RetryPolicy.transient),
+  Tool.fallback(() => Effect.succeed(new OrdersPage({ orders: [] })))
+)
+
+export const plain = Tool.make("plain", { description: "", success: Schema.String }, () => Effect.succeed(""))
+
+export const toolkit = Toolkit.make(plain)
+
+export const run = Agent.make({ toolkit: Toolkit.make(resilient) }).run("Where is my order?")
