@@ -6,13 +6,13 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
-import type { Agent as AgentType, AgentFailure } from "@fallible/core"
+import type { AgentFailure, Answer } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Exit, Logger, Schema } from "effect"
 import { passing } from "./support/virtualTime.ts"
 
 interface Played {
-  readonly exit: Exit.Exit<AgentType.Answer, AgentFailure.AgentFailure>
+  readonly exit: Exit.Exit<Answer.Answer, AgentFailure.AgentFailure>
   readonly replies: number
   readonly executions: number
   readonly requests: ReadonlyArray<ScriptedModel.Recorded>

@@ -181,7 +181,7 @@ const same = (a: Wish, b: Wish): boolean => JSON.stringify(a) === JSON.stringify
 
 const answer = (wishes: ReadonlyArray<Wish>, results: ReadonlyArray<Result>): string => {
   if (wishes.length === 0) {
-    return "I can tell the weather, the time and the population of " + `${cityNames.join(", ")}, ` +
+    return `I can tell the weather, the time and the population of ${cityNames.join(", ")}, ` +
       "and convert money between eight currencies (\"50 GBP to JPY\"). What would you like to know?"
   }
   const last = wishes.map((wish) => {
@@ -220,17 +220,16 @@ const sentenceFor = (wish: Wish, result: Result | undefined): string => {
 const nameOf = (wish: Wish): string => "city" in wish ? wish.city : `${wish.amount} ${wish.from} in ${wish.to}`
 
 const valueFor = (wish: Wish, value: Schema.JsonObject): string => {
+  const text = (key: string): string => JSON.stringify(value[key] ?? "?").replace(/^"|"$/g, "")
   switch (wish.tool) {
     case "get_weather":
-      return `${value["city"]}: ${value["celsius"]} °C, ${value["sky"]}`
+      return `${text("city")}: ${text("celsius")} °C, ${text("sky")}`
     case "get_local_time":
-      return `${value["city"]}: ${value["time"]} (${value["zone"]})`
+      return `${text("city")}: ${text("time")} (${text("zone")})`
     case "get_population":
-      return `${value["city"]}: ${grouped(Number(value["population"]))} people`
+      return `${text("city")}: ${grouped(Number(value["population"]))} people`
     case "convert_currency":
-      return `${grouped(Number(value["amount"]))} ${value["from"]} is ${money(Number(value["converted"]))} ${
-        value["to"]
-      }`
+      return `${grouped(Number(value["amount"]))} ${text("from")} is ${money(Number(value["converted"]))} ${text("to")}`
   }
 }
 

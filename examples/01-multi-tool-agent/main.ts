@@ -6,7 +6,7 @@
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Agent } from "@fallible/core"
-import type { AgentEvent, AgentFailure, Model } from "@fallible/core"
+import type { AgentEvent, AgentFailure, Answer, Model } from "@fallible/core"
 import * as Argument from "effect/cli/Argument"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
@@ -92,7 +92,7 @@ const showQuiet = (_question: string, run: Run) =>
 
 /** Prints what happens as it happens, and gives the answer. */
 const follow = (run: Run, trace: Trace.Trace) =>
-  Stream.runFoldEffect(run, (): Agent.Answer | undefined => undefined, (answer, event) =>
+  Stream.runFoldEffect(run, (): Answer.Answer | undefined => undefined, (answer, event) =>
     Effect.as(
       Effect.forEach(trace(event), (line) => Console.log(line)),
       event._tag === "RunEnded" ? event.answer : answer

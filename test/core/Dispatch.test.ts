@@ -20,7 +20,7 @@ import { passing } from "../support/virtualTime.ts"
 
 const Echo = Schema.Struct({ n: Schema.Int })
 
-const echo = (name: string, handler: Effect.Effect<void, never>, sideEffect: Tool.SideEffect = "none") =>
+const echo = (name: string, handler: Effect.Effect<void>, sideEffect: Tool.SideEffect = "none") =>
   Tool.make(
     name,
     { description: name, parameters: Echo, success: Schema.Int, sideEffect },

@@ -9,7 +9,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Dispatch, DispatchFailure, Model, ToolFailure, ToolOutcome } from "@fallible/core"
+import type { AgentFailure, Answer, Dispatch, DispatchFailure, Model, ToolFailure, ToolOutcome } from "@fallible/core"
 import { Context, Effect, Schedule, Schema } from "effect"
 import { describe, expect, test } from "tstyche"
 
@@ -198,7 +198,7 @@ describe("Toolkit", () => {
   test("an agent needs a model and what its toolkit needs, and fails with AgentFailure alone", () => {
     const agent = Agent.make({ toolkit })
     expect(agent.run("")).type.toBe<
-      Effect.Effect<Agent.Answer, AgentFailure.AgentFailure, Model.Model | Orders | Cache>
+      Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | Orders | Cache>
     >()
   })
 

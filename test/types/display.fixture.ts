@@ -1,5 +1,6 @@
 /** Types whose display is pinned by `display.test.ts`: what an editor shows of a variable. */
-import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import type { ToolUnavailable } from "@fallible/core"
+import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
 import { Context, Effect, Schema } from "effect"
 
 class OrdersPage extends Schema.Class<OrdersPage>("OrdersPage")({ orders: Schema.Array(Schema.String) }) {}

@@ -19,6 +19,7 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
+import type { Answer } from "./Answer.ts"
 import { Account } from "./internal/account.ts"
 import { Model, type ModelFailure } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
@@ -26,14 +27,6 @@ import * as RetryPolicy from "./RetryPolicy.ts"
 import type * as Tool from "./Tool.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import * as Transcript from "./Transcript.ts"
-
-/**
- * What a run ends with when all goes well.
- *
- * @category models
- * @since 0.1.0
- */
-export type Answer = AgentLoop.Answer
 
 /**
  * What an agent is made of.

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import type { Answer } from "./AgentLoop.ts"
+import type { Answer } from "./Answer.ts"
 import type { ModelFailure, Reply } from "./Model.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import type { ToolFailure } from "./ToolFailure.ts"

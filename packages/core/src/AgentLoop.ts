@@ -19,11 +19,11 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as AgentFailure from "./AgentFailure.ts"
+import type { Answer } from "./Answer.ts"
 import * as Dispatch from "./Dispatch.ts"
 import { Account } from "./internal/account.ts"
 import { retrying } from "./internal/retrying.ts"
 import * as Journal from "./Journal.ts"
-import type { Ledger } from "./Ledger.ts"
 import { type Model, ModelFailure, type Part, Reply } from "./Model.ts"
 import type { Rendering } from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
@@ -32,21 +32,6 @@ import type { ToolFailure } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
 import type { Message, Transcript } from "./Transcript.ts"
-
-/**
- * What a run ends with when all goes well.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Answer {
-  /** The model's last text. */
-  readonly text: string
-  /** Everything that was said. Give it to the next `run` to go on from here. */
-  readonly transcript: Transcript
-  /** Turns, calls, tokens, and every failure with how it ended. */
-  readonly ledger: Ledger
-}
 
 /**
  * What stays the same throughout a run.

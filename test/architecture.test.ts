@@ -1,0 +1,137 @@
+import { assert, describe, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import { basename, dirname, join, normalize, relative } from "node:path"
+import { root } from "./support/program.ts"
+
+/** The floors of core: a module imports from its own floor and from those below, and from no other. */
+const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<string>]> = [
+  ["data", [
+    "ToolFailure",
+    "ToolCall",
+    "ToolOutcome",
+    "Transcript",
+    "internal/appendOnly",
+    "internal/failure",
+    "internal/signal",
+    "internal/text"
+  ]],
+  ["decode", ["Arguments", "Coercion", "DispatchFailure", "Guard", "Suggestion", "internal/jsonSyntax"]],
+  ["tool", ["Policy", "RetryPolicy", "Tool", "internal/detached", "internal/retrying"]],
+  ["toolkit", ["Dispatch", "Rendering", "Toolkit", "internal/callRecord"]],
+  ["agent", [
+    "Agent",
+    "AgentEvent",
+    "AgentFailure",
+    "AgentLoop",
+    "Answer",
+    "Journal",
+    "Ledger",
+    "Model",
+    "internal/account"
+  ]]
+]
+
+/** What `effect` may still change: core's index must not stand on it. */
+const unstable =
+  /^effect\/(ai|cli|cluster|devtools|eventlog|graphql|http|http-api|observability|persistence|process|reactivity|rpc|socket|sql|workers|workflow)\b/
+
+const allowed: Record<string, RegExp> = {
+  "packages/core/src": /^(effect\/|\.\.?\/)/,
+  "packages/testing/src": /^(effect\/|@fallible\/core|\.\.?\/)/,
+  examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
+}
+
+const sources = (folder: string) =>
+  globSync("**/*.ts", { cwd: join(root, folder), exclude: (path) => /node_modules|dist|\.scratch/.test(path) })
+    .map((file) => join(folder, file))
+
+/** Every module that a file imports or re-exports from, types included. */
+const importsOf = (file: string): ReadonlyArray<string> =>
+  Array.from(
+    withoutComments(readFileSync(join(root, file), "utf8")).matchAll(
+      /^(?:import|export)\s(?:[^"]*?\sfrom\s)?"([^"]+)"/gm
+    ),
+    ([, module]) => module!
+  )
+
+const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "")
+
+const core = sources("packages/core/src")
+const moduleName = (file: string) => relative("packages/core/src", file).replace(/\.ts$/, "")
+const floorOf = (module: string) => floors.findIndex(([, modules]) => modules.includes(module))
+const innerImports = (file: string) =>
+  importsOf(file).filter((name) => name.startsWith(".")).map((name) => moduleName(normalize(join(dirname(file), name))))
+
+describe("architecture", () => {
+  it("gives every module of core one floor", () => {
+    const modules = core.map(moduleName).filter((module) => module !== "index")
+    assert.deepStrictEqual(floors.flatMap(([, modules]) => modules).toSorted(), modules.toSorted())
+  })
+
+  it("imports from the same floor or lower ones alone", () => {
+    const climbing = core.filter((file) => basename(file) !== "index.ts").flatMap((file) =>
+      innerImports(file).filter((module) => floorOf(module) > floorOf(moduleName(file))).map((module) =>
+        `${moduleName(file)} -> ${module}`
+      )
+    )
+    assert.deepStrictEqual(climbing, [])
+  })
+
+  it("has no cycles, types included", () => {
+    const graph = new Map(core.map((file) => [moduleName(file), innerImports(file)]))
+    const cycles: Array<string> = []
+    const visit = (module: string, path: ReadonlyArray<string>) => {
+      if (path.includes(module)) cycles.push([...path.slice(path.indexOf(module)), module].join(" -> "))
+      else if (!finished.has(module)) {
+        for (const next of graph.get(module) ?? []) visit(next, [...path, module])
+        finished.add(module)
+      }
+    }
+    const finished = new Set<string>()
+    for (const module of graph.keys()) visit(module, [])
+    assert.deepStrictEqual(cycles, [])
+  })
+
+  it("keeps internals inside, in the exports map too", () => {
+    for (const name of ["core", "testing"]) {
+      const manifest: { readonly exports: object; readonly publishConfig: { readonly exports: object } } = JSON.parse(
+        readFileSync(join(root, "packages", name, "package.json"), "utf8")
+      )
+      assert.deepInclude(manifest.exports, { "./internal/*": null })
+      assert.deepInclude(manifest.publishConfig.exports, { "./internal/*": null })
+    }
+    const reaching = [...sources("packages/testing/src"), ...sources("examples")].filter((file) =>
+      importsOf(file).some((name) => /^@fallible\/.*internal/.test(name))
+    )
+    assert.deepStrictEqual(reaching, [])
+  })
+
+  for (const [folder, pattern] of Object.entries(allowed)) {
+    it(`${folder} depends on nothing that it may not`, () => {
+      const strangers = sources(folder).flatMap((file) =>
+        importsOf(file).filter((name) => !pattern.test(name)).map((name) => `${file}: ${name}`)
+      )
+      assert.deepStrictEqual(strangers, [])
+    })
+  }
+
+  it("imports effect's modules one by one in libraries, and no unstable ones in core", () => {
+    const wrong = [...core, ...sources("packages/testing/src")].flatMap((file) =>
+      importsOf(file).filter((name) => name === "effect" || unstable.test(name)).map((name) => `${file}: ${name}`)
+    )
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("says in core's manifest that it stands on nothing but effect", () => {
+    const manifest: { readonly dependencies?: object; readonly peerDependencies: object } = JSON.parse(
+      readFileSync(join(root, "packages/core/package.json"), "utf8")
+    )
+    assert.deepStrictEqual(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }), ["effect"])
+  })
+
+  it("exports every module from the index under its own name", () => {
+    const exported = importsOf("packages/core/src/index.ts").map((name) => basename(name, ".ts"))
+    const modules = core.map(moduleName).filter((module) => module !== "index" && !module.startsWith("internal/"))
+    assert.deepStrictEqual([...new Set(exported)].toSorted(), modules.toSorted())
+  })
+})

@@ -1,0 +1,131 @@
+/**
+ * What a turn costs, as a ratio to two bare loops that decode the same arguments, in one process and in
+ * interleaved rounds. Medians of the CPU time of this process; run it with `pnpm bench`.
+ *
+ * The first bare loop is a recursive Effect as one would write it, with `Effect.gen`. The second is the
+ * leanest there is: `flatMap` alone, nothing checked, nothing kept but the messages.
+ */
+import { Agent, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaParser from "effect/SchemaParser"
+
+const Parameters = Schema.Struct({ city: Schema.String })
+const Success = Schema.Struct({ celsius: Schema.Finite })
+const handler = ({ city }: typeof Parameters.Type) => Effect.succeed({ celsius: city.length })
+
+const agentOf = <T extends Tool.Any>(tool: T) =>
+  Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: Number.MAX_SAFE_INTEGER } })
+
+const definition = { description: "", parameters: Parameters, success: Success, sideEffect: "none" } as const
+const good = agentOf(Tool.make("get_weather", definition, handler).pipe(Tool.retry(RetryPolicy.transient)))
+const bad = agentOf(
+  Tool.make("get_weather", definition, ({ city }) =>
+    Effect.fail(
+      new SemanticGarbage({ code: "unknown_city", detail: `Unknown city: '${city}'.`, alternatives: ["Paris"] })
+    ))
+)
+
+/** A model that asks for one call in each of `turns` turns, then answers. */
+const modelOf = (turns: number) => {
+  let asked = 0
+  return Model.make({
+    respond: () =>
+      Effect.sync(() =>
+        ++asked > turns
+          ? { text: "done", calls: [] }
+          : { text: "", calls: [{ id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" }] }
+      )
+  })
+}
+
+const decode = SchemaParser.decodeUnknownEffect(Schema.toCodecJson(Parameters))
+const ask = (model: Model.Model["Service"]) => model.respond({ transcript: undefined as never, tools: [] })
+
+interface Message {
+  readonly role: string
+  readonly text: string
+}
+
+const bareGen = (
+  model: Model.Model["Service"],
+  messages: Array<Message>
+): Effect.Effect<string, unknown> =>
+  Effect.gen(function*() {
+    const reply = yield* ask(model)
+    const [call] = reply.calls
+    if (call === undefined) return reply.text
+    const params = yield* decode(JSON.parse(call.arguments ?? "{}"))
+    const value = yield* handler(params)
+    messages.push({ role: "assistant", text: reply.text }, { role: "tool", text: JSON.stringify(value) })
+    return yield* bareGen(model, messages)
+  })
+
+const bareLean = (
+  model: Model.Model["Service"],
+  messages: Array<Message>
+): Effect.Effect<string, unknown> =>
+  Effect.flatMap(ask(model), (reply) => {
+    const [call] = reply.calls
+    return call === undefined
+      ? Effect.succeed(reply.text)
+      : Effect.flatMap(decode(JSON.parse(call.arguments ?? "{}")), (params) =>
+        Effect.flatMap(handler(params), (value) => {
+          messages.push({ role: "assistant", text: reply.text }, { role: "tool", text: JSON.stringify(value) })
+          return bareLean(model, messages)
+        }))
+  })
+
+type Subject = (turns: number) => Promise<unknown>
+
+const subjects = {
+  ours: (turns) => Effect.runPromise(good.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
+  "ours, tool fails": (turns) =>
+    Effect.runPromise(bad.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
+  "bare, gen": (turns) => Effect.runPromise(bareGen(modelOf(turns), [])),
+  "bare, lean": (turns) => Effect.runPromise(bareLean(modelOf(turns), []))
+} satisfies Record<string, Subject>
+
+/** Microseconds of CPU per turn. */
+const measure = async (subject: Subject, turns: number): Promise<number> => {
+  const runs = Math.max(1, Math.round(20_000 / turns))
+  const before = process.cpuUsage()
+  for (let i = 0; i < runs; i++) await subject(turns)
+  const { system, user } = process.cpuUsage(before)
+  return (user + system) / (runs * turns)
+}
+
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+const rounds = 15
+const lengths = [10, 50, 2000]
+const results = new Map<string, Array<number>>()
+for (let round = -3; round < rounds; round++) {
+  for (const turns of lengths) {
+    for (const [name, subject] of Object.entries(subjects)) {
+      const cost = await measure(subject, turns)
+      // The first rounds only warm up.
+      if (round >= 0) results.set(`${name}/${turns}`, [...(results.get(`${name}/${turns}`) ?? []), cost])
+    }
+  }
+}
+
+const cost = (name: keyof typeof subjects, turns: number) => median(results.get(`${name}/${turns}`)!)
+const ratio = (value: number) => `${value.toFixed(2)} x`
+
+console.log(`µs of CPU per turn, median of ${rounds} rounds, Node ${process.version}`)
+console.table(Object.fromEntries(
+  (Object.keys(subjects) as Array<keyof typeof subjects>).map((name) => [
+    name,
+    Object.fromEntries(lengths.map((turns) => [`${turns} turns`, cost(name, turns).toFixed(2)]))
+  ])
+))
+console.table({
+  "a turn, to bare gen (50 turns)": ratio(cost("ours", 50) / cost("bare, gen", 50)),
+  "a turn, to bare lean (50 turns)": ratio(cost("ours", 50) / cost("bare, lean", 50)),
+  "a turn of 2,000, to one of 10": ratio(cost("ours", 2000) / cost("ours", 10)),
+  "  the same, bare gen": ratio(cost("bare, gen", 2000) / cost("bare, gen", 10)),
+  "  the same, bare lean": ratio(cost("bare, lean", 2000) / cost("bare, lean", 10)),
+  "a turn whose tool fails, to a good one": ratio(cost("ours, tool fails", 50) / cost("ours", 50))
+})

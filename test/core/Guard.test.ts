@@ -1,0 +1,231 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Guard, type PartialData, type SchemaMismatch, SemanticGarbage } from "@fallible/core"
+import { Cause, Context, Effect, Exit, Schema } from "effect"
+import * as fc from "fast-check"
+
+const Order = Schema.Struct({ id: Schema.String, total: Schema.Finite })
+const Orders = Schema.Struct({ orders: Schema.Array(Order), page: Schema.Int, pages: Schema.Int })
+
+const decoded = (value: unknown) => Guard.decode(Orders)(Effect.succeed(value))
+const read = (text: string) => Guard.json(Orders)(Effect.succeed(text))
+
+describe("Guard", () => {
+  describe("decode", () => {
+    it.effect("passes a value of the declared form on, decoded", () =>
+      Effect.gen(function*() {
+        const date = Effect.succeed({ at: "2024-01-02" }).pipe(
+          Guard.decode(Schema.Struct({ at: Schema.DateFromString }))
+        )
+        assert.deepStrictEqual(yield* date, { at: new Date("2024-01-02") })
+      }))
+
+    it.effect("refuses another form with an issue for each field, and the first in the detail", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(decoded({ orders: [{ id: 7, total: "12" }], page: 1 }))
+        assert.deepStrictEqual({ ...failure }, {
+          _tag: "SchemaMismatch",
+          side: "result",
+          code: "invalid_result",
+          detail: "The result does not have the declared form: orders.0.id: expected string, got 7.",
+          issues: [
+            { path: ["orders", 0, "id"], expected: "string", actual: "7" },
+            { path: ["orders", 0, "total"], expected: "number", actual: "\"12\"" },
+            { path: ["pages"], expected: "a value", actual: "nothing" }
+          ],
+          alternatives: []
+        })
+      }))
+
+    it.effect("says when the value as a whole is wrong", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(decoded(null))
+        assert.match(failure.detail, /as a whole: expected .*, got null\.$/)
+        assert.deepStrictEqual(failure.issues.map(({ path }) => path), [[]])
+      }))
+
+    it.effect("lets the failures and needs of what it guards through", () =>
+      Effect.gen(function*() {
+        class Upstream extends Context.Service<Upstream, { readonly body: unknown }>()("Upstream") {}
+        const guarded: Effect.Effect<typeof Orders.Type, "refused" | SchemaMismatch, Upstream> = Upstream.use((
+          { body }
+        ) => body === undefined ? Effect.fail("refused" as const) : Effect.succeed(body)).pipe(Guard.decode(Orders))
+
+        const exit = yield* Effect.exit(Effect.provideService(guarded, Upstream, { body: undefined }))
+        assert.deepStrictEqual(exit, Exit.fail("refused"))
+      }))
+  })
+
+  describe("json", () => {
+    const text = JSON.stringify({ orders: [{ id: "a\n\"1\"", total: 12 }], page: 1, pages: 3 })
+
+    it.effect("reads a text in the schema's JSON form", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* read(text), { orders: [{ id: "a\n\"1\"", total: 12 }], page: 1, pages: 3 })
+        const date = Guard.json(Schema.Date)(Effect.succeed("\"2024-01-02T00:00:00.000Z\""))
+        assert.deepStrictEqual(yield* date, new Date("2024-01-02"))
+      }))
+
+    it.effect("calls a text that ends inside an object, a list or a string truncated", () =>
+      Effect.gen(function*() {
+        for (
+          const start of [
+            "",
+            "{",
+            "{\"orders\"",
+            "{\"orders\":",
+            "{\"orders\":[",
+            "{\"orders\":[{\"id\":\"a",
+            "{\"page\":1"
+          ]
+        ) {
+          const failure = yield* Effect.flip(read(start))
+          assert.strictEqual(failure.code, "truncated", start)
+          assert.include(failure.detail, `The result ends too early, after ${start.length} characters: `)
+        }
+      }))
+
+    it.effect("says where another text is no JSON, and shows it", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(read("<html><body>502 Bad Gateway</body></html>"))
+        assert.strictEqual(failure.code, "invalid_json")
+        assert.strictEqual(
+          failure.detail,
+          "The result is no JSON: at offset 0, expected a value, got \"<html><body>502 Bad Gateway</b\"."
+        )
+        assert.instanceOf(failure.cause, SyntaxError)
+      }))
+
+    it.effect("calls JSON of another form invalid_result", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(read("{\"error\":\"quota\"}"))
+        assert.strictEqual(failure.code, "invalid_result")
+        assert.deepStrictEqual(failure.issues.map(({ path }) => path), [["orders"], ["page"], ["pages"]])
+      }))
+
+    it.effect("accepts no proper prefix of a body", () =>
+      Effect.gen(function*() {
+        const exits = yield* Effect.forEach(
+          Array.from(text, (_, length) => text.slice(0, length)),
+          (prefix) => Effect.exit(read(prefix))
+        )
+        assert.isTrue(exits.every(Exit.isFailure))
+      }))
+
+    it("fails with a SchemaMismatch and never with a defect, whatever the text", () => {
+      fc.assert(fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (text) => {
+        const exit = Effect.runSyncExit(read(text))
+        const failed = Exit.isFailure(exit) ? exit.cause : assert.fail(`accepted ${text}`)
+        assert.isFalse(Cause.hasDies(failed))
+        assert.deepInclude(Cause.squash(failed), { _tag: "SchemaMismatch", side: "result" })
+      }))
+    })
+  })
+
+  describe("check", () => {
+    const noOrders = new SemanticGarbage({ code: "empty_result", detail: "No orders." })
+    const notEmpty = (orders: ReadonlyArray<string>) => orders.length === 0 ? noOrders : undefined
+
+    it.effect("passes a value that makes sense on unchanged", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* Effect.succeed(["a"]).pipe(Guard.check(notEmpty)), ["a"])
+        assert.deepStrictEqual(yield* Guard.check(Effect.succeed(["a"]), notEmpty), ["a"])
+      }))
+
+    it.effect("fails with what the check says of another", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* Effect.flip(Effect.succeed([]).pipe(Guard.check(notEmpty))), noOrders)
+        assert.strictEqual(yield* Effect.flip(Guard.check(Effect.succeed([]), notEmpty)), noOrders)
+      }))
+
+    it.effect("may look things up first, and keeps the value", () =>
+      Effect.gen(function*() {
+        class Known extends Context.Service<Known, ReadonlySet<string>>()("Known") {}
+        const guarded = (city: string) =>
+          Effect.succeed(city).pipe(
+            Guard.check((city) =>
+              Known.use((known) => known.has(city) ? Effect.succeed("known") : Effect.fail(noOrders))
+            ),
+            Effect.provideService(Known, new Set(["Paris"]))
+          )
+        assert.strictEqual(yield* guarded("Paris"), "Paris")
+        assert.strictEqual(yield* Effect.flip(guarded("Atlantis")), noOrders)
+      }))
+  })
+
+  describe("partial", () => {
+    const users = { names: ["ada"], page: 1, pages: 3 }
+    const say = (incomplete: Guard.Incomplete) => Effect.flip(Guard.partial(Effect.succeed(users), () => incomplete))
+
+    it.effect("passes a whole value on", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* Effect.succeed(users).pipe(Guard.partial(() => undefined)), users)
+      }))
+
+    it.effect("keeps the value, its coverage and the arguments that continue", () =>
+      Effect.gen(function*() {
+        const failure: PartialData<typeof users> = yield* Effect.flip(
+          Effect.succeed(users).pipe(
+            Guard.partial(({ page, pages }) => ({
+              coverage: { have: page, of: pages, unit: "pages" },
+              next: { page: page + 1 }
+            }))
+          )
+        )
+        assert.deepStrictEqual({ ...failure }, {
+          _tag: "PartialData",
+          code: "more_pages",
+          detail: "This is 1 of 3 pages.",
+          data: users,
+          coverage: { have: 1, of: 3, unit: "pages" },
+          next: { page: 2 }
+        })
+      }))
+
+    it.effect("is called truncated where nothing continues it", () =>
+      Effect.gen(function*() {
+        const failure = yield* say({})
+        assert.deepStrictEqual([failure.code, failure.detail], ["truncated", "This is not all of it."])
+      }))
+
+    it.effect("says how much there is where nobody knows the whole", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(
+          (yield* say({ coverage: { have: 3, unit: "records" } })).detail,
+          "This is 3 records, and not all."
+        )
+        assert.strictEqual((yield* say({ coverage: { have: 3, of: 47 } })).detail, "This is 3 of 47 parts.")
+      }))
+
+    it.effect("prefers the code and the words that were given", () =>
+      Effect.gen(function*() {
+        const failure = yield* say({ code: "stale_page", detail: "Page 1, of yesterday.", hint: "Ask again." })
+        assert.deepInclude({ ...failure }, { code: "stale_page", detail: "Page 1, of yesterday.", hint: "Ask again." })
+      }))
+  })
+
+  it.effect("adds one failure a stage: the text's, the form's, the meaning's, the rest's", () =>
+    Effect.gen(function*() {
+      const guarded = (
+        text: string
+      ): Effect.Effect<typeof Orders.Type, SchemaMismatch | SemanticGarbage | PartialData<typeof Orders.Type>> =>
+        Effect.succeed(text).pipe(
+          Guard.json(Orders),
+          Guard.check(({ orders }) =>
+            orders.length === 0 ? new SemanticGarbage({ code: "empty_result", detail: "No orders." }) : undefined
+          ),
+          Guard.partial(({ page, pages }) => page < pages ? { next: { page: page + 1 } } : undefined)
+        )
+      const order = { id: "a", total: 1 }
+      const verdicts = yield* Effect.forEach(
+        [
+          "{",
+          "{}",
+          JSON.stringify({ orders: [], page: 1, pages: 3 }),
+          JSON.stringify({ orders: [order], page: 1, pages: 3 }),
+          JSON.stringify({ orders: [order], page: 3, pages: 3 })
+        ],
+        (text) => Effect.match(guarded(text), { onFailure: ({ code }) => code, onSuccess: () => "whole" })
+      )
+      assert.deepStrictEqual(verdicts, ["truncated", "invalid_result", "empty_result", "more_pages", "whole"])
+    }))
+})
