@@ -15,7 +15,15 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/signal",
     "internal/text"
   ]],
-  ["decode", ["Arguments", "Coercion", "DispatchFailure", "Guard", "Suggestion", "internal/jsonSyntax"]],
+  ["decode", [
+    "Arguments",
+    "Coercion",
+    "DispatchFailure",
+    "Guard",
+    "Suggestion",
+    "internal/jsonSchema",
+    "internal/jsonSyntax"
+  ]],
   ["tool", ["Policy", "RetryPolicy", "Tool", "internal/detached", "internal/retrying"]],
   ["toolkit", ["Dispatch", "Rendering", "Toolkit", "internal/callRecord"]],
   ["agent", [

@@ -1,11 +1,8 @@
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Arguments, type DispatchFailure } from "@fallible/core"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
-import type * as JsonSyntax from "../../packages/core/src/internal/jsonSyntax.ts"
-
-// Internal modules are closed by the exports map.
-const { firstFault } = await vi.importActual<typeof JsonSyntax>("../../packages/core/src/internal/jsonSyntax.ts")
+import { firstFault } from "../../packages/core/src/internal/jsonSyntax.ts"
 
 const value = (text: string | undefined) => Result.getOrThrow(Arguments.parse(text)).value
 

@@ -26,10 +26,10 @@ describe("Guard", () => {
           _tag: "SchemaMismatch",
           side: "result",
           code: "invalid_result",
-          detail: "The result does not have the declared form: orders.0.id: expected string, got 7.",
+          detail: "The result does not have the declared form: orders.0.id: expected string, got a number.",
           issues: [
-            { path: ["orders", 0, "id"], expected: "string", actual: "7" },
-            { path: ["orders", 0, "total"], expected: "number", actual: "\"12\"" },
+            { path: ["orders", 0, "id"], expected: "string", actual: "a number" },
+            { path: ["orders", 0, "total"], expected: "number", actual: "a string" },
             { path: ["pages"], expected: "a value", actual: "nothing" }
           ],
           alternatives: []

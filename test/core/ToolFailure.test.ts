@@ -156,14 +156,14 @@ describe("ToolFailure", () => {
       assert.deepStrictEqual({ ...Schema.decodeUnknownSync(days)(encoded) }, { ...failure })
     })
 
-    it("encodes a wait in milliseconds", () => {
-      const failure = new ToolUnavailable({
-        code: "rate_limited",
-        detail: "Slow down.",
-        transient: true,
-        retryAfter: Duration.seconds(30)
-      })
-      assert.deepInclude(Schema.encodeSync(ToolUnavailable.schema)(failure), { retryAfter: 30_000 })
+    it("keeps a wait, an endless one too", () => {
+      for (const retryAfter of [Duration.seconds(30), Duration.infinity]) {
+        const failure = new ToolUnavailable({ code: "rate_limited", detail: "Slow down.", transient: true, retryAfter })
+        const read = Schema.decodeUnknownSync(ToolUnavailable.schema)(
+          JSON.parse(JSON.stringify(Schema.encodeSync(ToolUnavailable.schema)(failure)))
+        )
+        assert.isTrue(read.retryAfter !== undefined && Duration.Equivalence(read.retryAfter, retryAfter))
+      }
     })
 
     it.effect("refuses what is none of the four", () =>

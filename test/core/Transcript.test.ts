@@ -1,11 +1,8 @@
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Transcript } from "@fallible/core"
 import { Effect, Exit, Schema } from "effect"
 import * as fc from "fast-check"
-import type * as Internal from "../../packages/core/src/internal/appendOnly.ts"
-
-// Internal modules are closed by the exports map.
-const { AppendOnly } = await vi.importActual<typeof Internal>("../../packages/core/src/internal/appendOnly.ts")
+import { AppendOnly } from "../../packages/core/src/internal/appendOnly.ts"
 
 const question: Transcript.Message = { role: "user", text: "How warm is it in Paris?" }
 const conversation: ReadonlyArray<Transcript.Message> = [

@@ -25,7 +25,7 @@ import { Account } from "./internal/account.ts"
 import { retrying } from "./internal/retrying.ts"
 import * as Journal from "./Journal.ts"
 import { type Model, ModelFailure, type Part, Reply } from "./Model.ts"
-import type { Rendering } from "./Rendering.ts"
+import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
@@ -44,7 +44,7 @@ export interface Run<T extends Tool.Any> {
   readonly id: string
   readonly model: Model["Service"]
   readonly toolkit: Toolkit.Toolkit<T>
-  readonly rendering: Rendering
+  readonly rendering: Rendering.Rendering
   /** How often the model may reply. */
   readonly turns: number
   /** When to ask the model again after a transient failure. */
@@ -100,20 +100,16 @@ export const proceed = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Loop<T, Answer> => {
+  const { faults, messages } = heard(run, reply, outcomes)
   const next: State = {
     turn: state.turn + 1,
-    transcript: state.transcript.append(said(reply), ...heard(run, reply, outcomes)),
+    transcript: state.transcript.append(said(reply), ...messages),
     account: state.account.ended(state.turn, reply, outcomes)
   }
-  for (const outcome of outcomes) {
-    if (outcome._tag === "Stopped") return Effect.fail(runStopped(next, outcome.reason))
-  }
-  for (const outcome of outcomes) {
-    if (outcome._tag === "Suspended") {
-      return Effect.fail(runSuspended(run, state, next, reply, outcomes, outcome.question))
-    }
-  }
-  return turn(run, next)
+  const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
+  return faults.length === 0
+    ? rest
+    : Effect.andThen(Effect.logError("An outcome could not be rendered", ...faults), rest)
 }
 
 /**
@@ -279,15 +275,27 @@ const said = ({ calls, native, text }: Reply): Message => ({
   ...(native === undefined ? {} : { native })
 })
 
+// A rendering is somebody's function, and a value may be nested too deeply for any: the run goes on.
 const heard = <T extends Tool.Any>(
   run: Run<T>,
   { calls }: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
-): ReadonlyArray<Message> =>
-  outcomes.map((outcome, index) => {
+): { readonly messages: ReadonlyArray<Message>; readonly faults: ReadonlyArray<unknown> } => {
+  const faults: Array<unknown> = []
+  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall): string => {
+    try {
+      return run.rendering(outcome, call)
+    } catch (fault) {
+      faults.push(fault)
+      return Rendering.json(Dispatch.unrenderable(call, outcome), call)
+    }
+  }
+  const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!
-    return { role: "tool", callId: call.id, name: call.name, text: run.rendering(outcome, call) }
+    return { role: "tool", callId: call.id, name: call.name, text: render(outcome, call) }
   })
+  return { messages, faults }
+}
 
 // -----------------------------------------------------------------------------
 // Endings
@@ -310,6 +318,21 @@ const limitReached = <T extends Tool.Any>(run: Run<T>, state: State) =>
 
 const modelFailed = (state: State, failure: ModelFailure) =>
   new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure, ...sofar(state) })
+
+// How a turn ends a run, if it does: a stop goes before a question.
+const halted = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  next: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): Effect.Effect<never, AgentFailure.AgentFailure> | undefined => {
+  const stopped = outcomes.find(({ _tag }) => _tag === "Stopped")
+  if (stopped?._tag === "Stopped") return Effect.fail(runStopped(next, stopped.reason))
+  const suspended = outcomes.find(({ _tag }) => _tag === "Suspended")
+  if (suspended?._tag !== "Suspended") return undefined
+  return Effect.fail(runSuspended(run, state, next, reply, outcomes, suspended.question))
+}
 
 const runStopped = (state: State, reason: string) =>
   new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...sofar(state) })

@@ -21,7 +21,8 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { firstFault, type SyntaxFault } from "./internal/jsonSyntax.ts"
+import { choicesAt, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
+import { firstFault, isNestedBeyond } from "./internal/jsonSyntax.ts"
 import { cut, excerpt, list, oneLine } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -83,6 +84,14 @@ export interface Target<Params> {
 export const maxLength = 1_048_576
 
 /**
+ * The deepest nesting of objects and arrays that is read.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const maxDepth = 128
+
+/**
  * Reads a model's argument text as one JSON object.
  *
  * Fails with code `invalid_json`: the failure's detail says where and why, and its only issue has
@@ -101,21 +110,24 @@ export const maxLength = 1_048_576
  * @category decoding
  * @since 0.1.0
  */
-export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.DispatchFailure> => {
-  if (text === undefined || nothing.test(text)) return empty
+export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
+  if (text === undefined || text === "") return empty
   if (text.length > maxLength) {
     return refuse(`They have ${text.length} characters, and at most ${maxLength} are read.`, "a shorter text", text, 0)
   }
-  const value = jsonOrFault(text)
-  if (Result.isFailure(value)) {
-    const { expected, offset } = value.failure
-    return offset === text.length
-      ? refuse(`They end too early, at offset ${offset}: ${expected} is missing.`, expected, text, offset)
-      : refuse(`They are no valid JSON at ${place(text, offset)}: expected ${expected}.`, expected, text, offset)
+  if (nothing.test(text)) return empty
+  if (isNestedBeyond(text, maxDepth)) {
+    return refuse(`They are nested more than ${maxDepth} levels deep.`, "less nesting", text, 0)
   }
-  if (isJsonObject(value.success)) return Result.succeed({ value: value.success, repairs: none })
-  if (!Array.isArray(value.success)) return refuse("They are no JSON object.", "one JSON object", text, 0)
-  return value.success.length === 0
+  let value: Schema.Json
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refuseSyntax(text)
+  }
+  if (isJsonObject(value)) return Result.succeed({ value, repairs: none })
+  if (!Array.isArray(value)) return refuse("They are no JSON object.", "one JSON object", text, 0)
+  return value.length === 0
     ? empty
     : refuse("They are an array: send a separate call for each item.", "one JSON object", text, 0)
 }
@@ -143,18 +155,22 @@ export const parse = (text: string | undefined): Result.Result<Parsed, DispatchF
 export const decode = <Params>(
   text: string | undefined,
   target: Target<Params>
-): Effect.Effect<Decoded<Params>, DispatchFailure.DispatchFailure> => {
+): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
   const parsed = parse(text)
   if (Result.isFailure(parsed)) return Effect.fail(parsed.failure)
   const { repairs, value } = parsed.success
   const contract = contractOf(target.parameters)
+  // A struct without fields decodes any object.
+  if (contract.takesNothing && Object.keys(value).length > 0) {
+    return Effect.fail(refusal(target.name, contract.jsonSchema, value, Coercion.unexpectedKeys(value)))
+  }
   // Eager: decoding that needs no time takes no step of the runtime either.
   return contract.decode(value).pipe(
     Effect.catchEager(() =>
-      Effect.mapErrorEager(
-        contract.decodeAll(value),
-        (issue) => refusal(target.name, contract.jsonSchema, value, issue)
-      )
+      Effect.mapErrorEager(contract.decodeAll(value), (issue) => {
+        const issues = Coercion.fieldIssues(issue, value, { schema: contract.jsonSchema })
+        return refusal(target.name, contract.jsonSchema, value, issues)
+      })
     ),
     Effect.mapEager((params) => ({ params, repairs }))
   )
@@ -176,14 +192,7 @@ export const decode = <Params>(
  * @category schemas
  * @since 0.1.0
  */
-export const jsonSchema = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(parameters, { onExcessProperty: "error" })
-  const closed = schema["type"] === "object" || "$ref" in schema || "anyOf" in schema || "oneOf" in schema
-    ? schema
-    // An empty struct is described as "anything but null".
-    : { type: "object", properties: {}, additionalProperties: false }
-  return Object.keys(definitions).length === 0 ? closed : { ...closed, $defs: definitions }
-}
+export const jsonSchema = (parameters: Schema.Constraint): JsonSchema.JsonSchema => shown(parameters)
 
 // -----------------------------------------------------------------------------
 // Contracts: what a parameters' schema compiles to, once
@@ -193,6 +202,7 @@ interface Contract<Params> {
   readonly decode: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly decodeAll: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly jsonSchema: JsonSchema.JsonSchema
+  readonly takesNothing: boolean
 }
 
 const contracts = new WeakMap<object, Contract<unknown>>()
@@ -201,11 +211,13 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   const known = contracts.get(parameters)
   if (known !== undefined) return asContractOf(known)
   const codec = Schema.toCodecJson(parameters)
+  const schema = jsonSchema(parameters)
   const contract: Contract<Params> = {
     // The first error is enough to know that there is one; collecting all takes three times as long.
     decode: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" }),
     decodeAll: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" }),
-    jsonSchema: jsonSchema(parameters)
+    jsonSchema: schema,
+    takesNothing: takesNothing(schema)
   }
   contracts.set(parameters, contract)
   return contract
@@ -224,12 +236,11 @@ const empty: Result.Result<Parsed> = Result.succeed({ value: {}, repairs: none }
 
 const isJsonObject = (value: Schema.Json): value is Schema.JsonObject => Predicate.isObject(value)
 
-const jsonOrFault = (text: string): Result.Result<Schema.Json, SyntaxFault> => {
-  try {
-    return Result.succeed(JSON.parse(text))
-  } catch {
-    return Result.fail(firstFault(text) ?? { offset: 0, expected: "JSON" })
-  }
+const refuseSyntax = (text: string) => {
+  const { expected, offset } = firstFault(text) ?? { offset: 0, expected: "JSON" }
+  return offset === text.length
+    ? refuse(`They end too early, at offset ${offset}: ${expected} is missing.`, expected, text, offset)
+    : refuse(`They are no valid JSON at ${place(text, offset)}: expected ${expected}.`, expected, text, offset)
 }
 
 const refuse = (reason: string, expected: string, text: string, offset: number) =>
@@ -255,14 +266,17 @@ const refusal = (
   tool: string,
   schema: JsonSchema.JsonSchema,
   value: Schema.JsonObject,
-  issue: SchemaIssue.Issue
+  issues: ReadonlyArray<FieldIssue>
 ) => {
-  const issues = Coercion.fieldIssues(issue, value, schema)
-  const keys = Coercion.expectedKeys(schema, [])
-  const expected = keys.length === 0 ? "The tool takes no arguments." : `Expected keys: ${list(keys)}.`
+  const keys = keysAt(schema, [])
+  const expected = keys.length > 0
+    ? [`Expected keys: ${list(keys)}.`]
+    : takesNothing(schema)
+    ? ["The tool takes no arguments."]
+    : []
   return DispatchFailure.invalidArguments({
     tool,
-    detail: `${issues.map(sentence).join(" ")} ${expected}`,
+    detail: [...issues.map(sentence), ...expected].join(" "),
     issues,
     alternatives: alternatives(issues, value, schema)
   })
@@ -283,9 +297,9 @@ const alternatives = (
 ): ReadonlyArray<string> => {
   const unknown = issues.find((issue) => issue.expected.startsWith(Coercion.noSuchKey))
   if (unknown !== undefined) return Coercion.meantKeys(schema, value, unknown.path)
-  for (const { actual, path } of issues) {
-    const choices = Coercion.choices(schema, path)
-    if (choices.length > 0) return Suggestion.nearest(actual, choices)
+  for (const { path } of issues) {
+    const choices = choicesAt(schema, path)
+    if (choices.length > 0) return Suggestion.nearest(String(Coercion.valueAt(value, path)), choices)
   }
   return []
 }

@@ -9,6 +9,7 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { describeAt, isUnionAt, keysAt } from "./internal/jsonSchema.ts"
 import { excerpt } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -19,54 +20,53 @@ import type { FieldIssue } from "./ToolFailure.ts"
  *
  * @param issue why the value did not decode (decode with `errors: "all"`)
  * @param input the value that did not
- * @param schema the JSON Schema that describes it
+ * @param options `schema`: the JSON Schema that describes the value. `show`: how a value that came is
+ * put; default: an excerpt of it
  * @category issues
  * @since 0.1.0
  */
 export const fieldIssues = (
   issue: SchemaIssue.Issue,
   input: unknown,
-  schema: JsonSchema.JsonSchema
+  options: {
+    readonly schema?: JsonSchema.JsonSchema
+    readonly show?: (value: unknown) => string
+  } = {}
 ): ReadonlyArray<FieldIssue> => {
-  const byField = new Map<string, FieldIssue>()
+  const { schema = {}, show = excerpt } = options
+  const byField = new Map<string, { readonly path: FieldIssue["path"]; readonly expected: Set<string> }>()
   for (const { message, path = [] } of format(issue).issues) {
     const keys = path.map(toKey)
     const id = JSON.stringify(keys)
-    const known = byField.get(id)
-    const expected = message === missingKey
-      ? describe(schemaAt(schema, keys)) ?? "a value"
-      : message === excessKey
-      ? unknownKey(keys, input, schema)
-      : message.replace(/^Expected /, "")
-    if (known === undefined) {
-      if (byField.size === 20) break
-      byField.set(id, { path: keys, expected, actual: excerpt(valueAt(input, keys)) })
-    } else if (known.expected !== expected) {
-      byField.set(id, { ...known, expected: `${known.expected} or ${expected}` })
-    }
+    const field = byField.get(id) ?? { path: keys, expected: new Set() }
+    field.expected.add(expectation(message, keys, input, schema))
+    if (byField.size < 20) byField.set(id, field)
   }
-  return Array.from(byField.values())
+  return Array.from(byField.values(), ({ expected, path }) => ({
+    path,
+    expected: Array.from(expected).join(" or "),
+    actual: show(valueAt(input, path))
+  }))
 }
 
 /**
- * The keys that an object may have at a path of a JSON Schema, or none where it is open or no object.
+ * The issues of an object of which no key was expected.
  *
- * @category schemas
+ * @category issues
  * @since 0.1.0
  */
-export const expectedKeys = (
-  schema: JsonSchema.JsonSchema,
-  path: ReadonlyArray<string | number>
-): ReadonlyArray<string> => {
-  const properties = schemaAt(schema, path)?.["properties"]
-  return Predicate.isObject(properties) ? Object.keys(properties) : []
-}
+export const unexpectedKeys = (input: object): ReadonlyArray<FieldIssue> =>
+  Object.entries(input).slice(0, 20).map(([key, value]) => ({
+    path: [key],
+    expected: noSuchKey,
+    actual: excerpt(value)
+  }))
 
 /**
  * The keys that could have been meant by the unknown one at the end of a path: nearest first, and
  * those that the object already has last.
  *
- * @category schemas
+ * @category issues
  * @since 0.1.0
  */
 export const meantKeys = (
@@ -76,23 +76,21 @@ export const meantKeys = (
 ): ReadonlyArray<string> => {
   const parent = valueAt(input, path.slice(0, -1))
   const isUsed = (key: string) => Predicate.isObject(parent) && Object.hasOwn(parent, key)
-  const keys = Suggestion.nearest(String(path.at(-1)), expectedKeys(schema, path.slice(0, -1)))
+  const keys = Suggestion.nearest(String(path.at(-1)), keysAt(schema, path.slice(0, -1)))
   return [...keys.filter((key) => !isUsed(key)), ...keys.filter(isUsed)]
 }
 
 /**
- * The choices that a JSON Schema declares at a path, or none where it declares none.
+ * The part of a value at a path, as far as it has one of its own.
  *
- * @category schemas
+ * @category issues
  * @since 0.1.0
  */
-export const choices = (
-  schema: JsonSchema.JsonSchema,
-  path: ReadonlyArray<string | number>
-): ReadonlyArray<string> => {
-  const choices = schemaAt(schema, path)?.["enum"]
-  return Array.isArray(choices) ? choices.map(String) : []
-}
+export const valueAt = (value: unknown, path: ReadonlyArray<string | number>): unknown =>
+  path.reduce<unknown>(
+    (at, key) => Predicate.isObjectKeyword(at) && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined,
+    value
+  )
 
 /**
  * What is expected of a key that should not be there; a nearer name may follow.
@@ -114,56 +112,27 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
       : SchemaIssue.defaultLeafHook(leaf)
 })
 
-const toKey = (segment: PropertyKey | { readonly key: PropertyKey }): string | number => {
-  const key = typeof segment === "object" ? segment.key : segment
-  return typeof key === "number" ? key : String(key)
-}
-
-const unknownKey = (
-  path: ReadonlyArray<string | number>,
+const expectation = (
+  message: string,
+  path: FieldIssue["path"],
   input: unknown,
   schema: JsonSchema.JsonSchema
 ): string => {
+  if (message === excessKey) return unknownKey(path, input, schema)
+  if (message === missingKey) return describeAt(schema, path) ?? "a value"
+  // Of a union the decoder names the members that came nearest, the schema all.
+  const all = isUnionAt(schema, path) ? describeAt(schema, path) : undefined
+  return all ?? message.replace(/^Expected /, "")
+}
+
+const unknownKey = (path: FieldIssue["path"], input: unknown, schema: JsonSchema.JsonSchema): string => {
   const [meant] = meantKeys(schema, input, path)
   return meant !== undefined && meant === Suggestion.didYouMean(String(path.at(-1)), [meant])
     ? `${noSuchKey}; did you mean '${meant}'?`
     : noSuchKey
 }
 
-const valueAt = (value: unknown, path: ReadonlyArray<string | number>): unknown =>
-  path.reduce<unknown>(
-    (at, key) => Predicate.isObjectKeyword(at) && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined,
-    value
-  )
-
-// The part of a schema that describes the value at a path; `undefined` where it is not said plainly.
-const schemaAt = (
-  root: JsonSchema.JsonSchema,
-  path: ReadonlyArray<string | number>
-): JsonSchema.JsonSchema | undefined =>
-  path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
-    if (at === undefined) return undefined
-    const inner = typeof key === "number" ? at["items"] : child(at["properties"], key) ?? at["additionalProperties"]
-    return resolve(root, inner)
-  }, resolve(root, root))
-
-const resolve = (root: JsonSchema.JsonSchema, schema: unknown): JsonSchema.JsonSchema | undefined => {
-  if (!Predicate.isObject(schema)) return undefined
-  const reference = schema["$ref"]
-  if (typeof reference !== "string") return schema
-  const target = child(root["$defs"], reference.replace(/^#\/\$defs\//, ""))
-  return Predicate.isObject(target) ? target : undefined
-}
-
-const child = (parent: unknown, key: string): unknown =>
-  Predicate.isObject(parent) && Object.hasOwn(parent, key) ? parent[key] : undefined
-
-const describe = (schema: JsonSchema.JsonSchema | undefined): string | undefined => {
-  if (schema === undefined) return undefined
-  if (Array.isArray(schema["enum"])) return schema["enum"].map((choice) => JSON.stringify(choice)).join(" | ")
-  if (Array.isArray(schema["anyOf"])) {
-    const members = schema["anyOf"].map((member) => Predicate.isObject(member) ? describe(member) : undefined)
-    return members.every(Predicate.isString) ? members.join(" | ") : undefined
-  }
-  return typeof schema["type"] === "string" ? schema["type"] : undefined
+const toKey = (segment: PropertyKey | { readonly key: PropertyKey }): string | number => {
+  const key = typeof segment === "object" ? segment.key : segment
+  return typeof key === "number" ? key : String(key)
 }

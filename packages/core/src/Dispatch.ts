@@ -22,6 +22,7 @@ import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
+import { kind } from "./internal/text.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { isToolFailure, PartialData } from "./ToolFailure.ts"
@@ -156,6 +157,22 @@ const neighbours = (
   return groups
 }
 
+/**
+ * What a model is told of an outcome that cannot be put into words: its value is nested too deeply, or the
+ * rendering threw.
+ *
+ * @category dispatch
+ * @since 0.1.0
+ */
+export const unrenderable = (call: ToolCall.ToolCall, { attempts, handled, waited }: ToolOutcome): Failed => ({
+  _tag: "Failed",
+  failure: DispatchFailure.defect({ tool: call.name, outcome: undefined, cause: undefined }),
+  stage: "guard",
+  attempts,
+  handled,
+  waited
+})
+
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
 const runOf = <T extends Tool.Any>(tool: T) =>
@@ -230,6 +247,6 @@ const guard = (tool: Tool.Any, value: unknown) =>
   Effect.mapErrorEager(encoderOf(tool.success)(value), (issue) =>
     DispatchFailure.invalidResult({
       tool: tool.name,
-      issues: Coercion.fieldIssues(issue, value, {}),
+      issues: Coercion.fieldIssues(issue, value, { show: kind }),
       cause: issue
     }))

@@ -25,9 +25,25 @@ import { type FieldIssue, SchemaMismatch, ToolUnavailable } from "./ToolFailure.
  * @category models
  * @since 0.1.0
  */
-export type DispatchFailure =
-  | SchemaMismatch & { readonly code: "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result" }
-  | ToolUnavailable & { readonly code: "defect" }
+export type DispatchFailure = Mismatch | Defect
+
+/**
+ * The call, or the result, breaks a contract.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Mismatch = SchemaMismatch & {
+  readonly code: "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result"
+}
+
+/**
+ * The handler is at fault.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Defect = ToolUnavailable & { readonly code: "defect" }
 
 /**
  * The model called a tool that does not exist: the valid names are the alternatives, nearest first.

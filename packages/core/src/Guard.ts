@@ -19,7 +19,7 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import { firstFault } from "./internal/jsonSyntax.ts"
-import { excerpt } from "./internal/text.ts"
+import { excerpt, kind } from "./internal/text.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 /**
@@ -202,7 +202,8 @@ const extent = (coverage: Coverage | undefined): string => {
 }
 
 const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
-  const issues = Coercion.fieldIssues(issue, value, {})
+  // What sort of value came, but not the value: it is the service's, and may be a secret.
+  const issues = Coercion.fieldIssues(issue, value, { show: kind })
   const [first] = issues
   return new SchemaMismatch({
     side: "result",

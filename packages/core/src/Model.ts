@@ -91,7 +91,7 @@ const ModelFailureFields = Schema.Struct({
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
   transient: Schema.Boolean,
-  retryAfter: Schema.optionalKey(Schema.DurationFromMillis),
+  retryAfter: Schema.optionalKey(Schema.DurationFromString),
   status: Schema.optionalKey(Schema.Int)
 })
 

@@ -22,6 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import { withinTime } from "./internal/detached.ts"
+import { withCauseOf } from "./internal/failure.ts"
 import { retrying } from "./internal/retrying.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { isTransient, type Tag, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -143,7 +144,10 @@ export const catchTag = (
 export const mapFailure = (f: (failure: never) => ToolFailure): Policy => ({
   kind: "map",
   description: "maps failures",
-  wrap: (run) => (params) => Effect.mapError(run(params), erased(f))
+  wrap: (run) => {
+    const map = erased(f)
+    return (params) => Effect.mapError(run(params), (failure) => withCauseOf(map(failure), failure))
+  }
 })
 
 const handle = (

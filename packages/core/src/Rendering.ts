@@ -4,8 +4,8 @@
  * A rendering is a pure function from an outcome to a text, and an agent takes any. The two here
  * say the same: {@link json} is the default, {@link prose} serves small models.
  *
- * Both are bounded, on one line, and free of stack traces and of whatever else a failure's `cause`
- * holds. What comes from outside (an upstream's words in a `detail`) is data: it stays in its field,
+ * What they say of a failure is bounded, on one line, and free of stack traces and of whatever else a
+ * failure's `cause` holds. A success is whole, whatever its size. What comes from outside (an upstream's words in a `detail`) is data: it stays in its field,
  * in a message of the tool role.
  *
  * @since 0.1.0
@@ -84,12 +84,15 @@ export const prose: Rendering = (outcome, call) => {
       return [value, ...notes(outcome).map((note) => `Note: ${note}.`)].join("\n")
     }
     case "Failed": {
-      const { alternatives, code, data, detail, hint, next, retry } = payload(outcome, call)
+      const { code, data, detail, hint, next, retry } = payload(outcome, call)
+      const alternatives = "alternatives" in outcome.failure ? outcome.failure.alternatives : []
       return [
         `${cut(oneLine(call.name), 80)} failed (${code}): ${detail}`,
         hint,
-        alternatives === undefined || hint !== undefined ? undefined : `Valid choices: ${list(alternatives)}.`,
-        data === undefined ? undefined : `What is there: ${typeof data === "string" ? data : JSON.stringify(data)}.`,
+        alternatives.length === 0 || hint !== undefined
+          ? undefined
+          : `Valid choices: ${list(alternatives, limits.alternatives)}.`,
+        data === undefined ? undefined : `What is there: ${JSON.stringify(data)}.`,
         next === undefined ? undefined : `Arguments that continue: ${JSON.stringify(next)}.`,
         retry
       ].filter((sentence) => sentence !== undefined).join(" ")
@@ -117,7 +120,7 @@ interface Payload {
   readonly retry?: string
 }
 
-const limits = { line: 600, code: 60, alternatives: 20, alternative: 80, data: 4000, notes: 10 }
+const limits = { line: 600, code: 60, alternatives: 20, alternative: 80, data: 4000, next: 1000, notes: 10 }
 
 const line = (text: string): string => cut(oneLine(text), limits.line)
 
@@ -135,14 +138,21 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
       : {}),
     ...(failure._tag === "PartialData"
       ? {
-        ...(failure.coverage === undefined ? {} : { coverage: failure.coverage }),
-        ...(failure.next === undefined ? {} : { next: failure.next }),
+        ...(failure.coverage === undefined ? {} : { coverage: bounded(failure.coverage) }),
+        ...(isSendable(failure.next) ? { next: failure.next } : {}),
         data: head(failure.data)
       }
       : {}),
     ...(retry === undefined ? {} : { retry })
   }
 }
+
+const bounded = ({ unit, ...counts }: Coverage): Coverage =>
+  unit === undefined ? counts : { ...counts, unit: cut(oneLine(unit), limits.code) }
+
+// Arguments are sent back whole or not at all: too long ones are not worth their tokens.
+const isSendable = (next: Schema.JsonObject | undefined): next is Schema.JsonObject =>
+  next !== undefined && JSON.stringify(next).length <= limits.next
 
 const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => {
   const shown = alternatives.slice(0, limits.alternatives).map((choice) => cut(oneLine(choice), limits.alternative))
@@ -164,8 +174,10 @@ const head = (data: Schema.Json): Schema.Json => {
   return [...shown, `… (${data.length - shown.length} more items)`]
 }
 
-const notes = (outcome: Completed): ReadonlyArray<string> =>
-  outcome.caveats.slice(0, limits.notes).map((caveat) => line(caveat).replace(/\.$/, ""))
+const notes = ({ caveats }: Completed): ReadonlyArray<string> => {
+  const shown = caveats.slice(0, limits.notes).map((caveat) => line(caveat).replace(/\.$/, ""))
+  return caveats.length > shown.length ? [...shown, `${caveats.length - shown.length} more notes`] : shown
+}
 
 const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
   outcome._tag === "Suspended"
@@ -181,7 +193,7 @@ const advice = (outcome: Failed, call: ToolCall): string | undefined => {
       if (failure.side === "arguments") return undefined
       return "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
     case "PartialData":
-      return failure.next === undefined
+      return !isSendable(failure.next)
         ? "Do not repeat this call with the same arguments. Go on with the data that is there."
         : `Go on with the data that is there, or call ${cut(oneLine(call.name), 80)} again with ${
           assignments(failure.next)
@@ -194,7 +206,9 @@ const advice = (outcome: Failed, call: ToolCall): string | undefined => {
       }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
       return `${tried(attempts)}Do not call it again ${
-        failure.retryAfter === undefined ? "now" : `within ${Duration.format(failure.retryAfter)}`
+        failure.retryAfter === undefined || !Duration.isFinite(failure.retryAfter)
+          ? "now"
+          : `within ${Duration.format(failure.retryAfter)}`
       }; use another tool, or answer without it.`
   }
 }

@@ -3,8 +3,8 @@
  *
  * The measure is the Damerau-Levenshtein distance (optimal string alignment: insert, delete,
  * replace, swap neighbours) over the names in lower case without `_`, `-` and spaces, so that
- * `getWeather` is as good as `get_weather`. A name that contains the other comes before one
- * that only looks alike.
+ * `getWeather` is as good as `get_weather`. A name that contains the other, of three letters or more, is
+ * as near as one with a single mistake.
  *
  * A suggestion is for a reader; nothing in this library ever acts on one by itself.
  *
@@ -38,8 +38,8 @@ export const nearest = (
     .map(({ candidate }) => candidate)
 
 /**
- * The one candidate that is probably meant, or `undefined` where none is near enough: at most a
- * third of the longer name's characters may differ, and no second candidate may be as near.
+ * The one candidate that is probably meant, or `undefined` where none is near enough: its distance is at
+ * most a third of the longer name's length, and no second candidate is as near.
  *
  * @example
  * ```ts

@@ -146,12 +146,17 @@ const SchemaMismatchFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class SchemaMismatch extends Failure<CommonFields & { readonly side: "arguments" | "result" }> {
+export class SchemaMismatch extends Failure<
+  CommonFields & {
+    /** Whose data: the call's, or the result's. */
+    readonly side: "arguments" | "result"
+    /** The fields at fault, one entry each. Empty when the fault is not in a field. */
+    readonly issues: ReadonlyArray<FieldIssue>
+    /** The valid choices, nearest first. */
+    readonly alternatives: ReadonlyArray<string>
+  }
+> {
   readonly _tag = "SchemaMismatch"
-  /** The fields at fault, one entry each. Empty when the fault is not in a field. */
-  declare readonly issues: ReadonlyArray<FieldIssue>
-  /** The valid choices, nearest first. */
-  declare readonly alternatives: ReadonlyArray<string>
 
   constructor(
     fields: CommonFields & {
@@ -160,7 +165,7 @@ export class SchemaMismatch extends Failure<CommonFields & { readonly side: "arg
       readonly alternatives?: ReadonlyArray<string>
     }
   ) {
-    super({ issues: [], alternatives: [], ...fields })
+    super({ ...fields, issues: fields.issues ?? [], alternatives: fields.alternatives ?? [] })
   }
 
   /** Its schema: encodes to plain JSON, without the `cause`. */
@@ -279,13 +284,16 @@ const SemanticGarbageFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class SemanticGarbage extends Failure<CommonFields> {
+export class SemanticGarbage extends Failure<
+  CommonFields & {
+    /** The valid choices, nearest first. */
+    readonly alternatives: ReadonlyArray<string>
+  }
+> {
   readonly _tag = "SemanticGarbage"
-  /** The valid choices, nearest first. */
-  declare readonly alternatives: ReadonlyArray<string>
 
   constructor(fields: CommonFields & { readonly alternatives?: ReadonlyArray<string> }) {
-    super({ alternatives: [], ...fields })
+    super({ ...fields, alternatives: fields.alternatives ?? [] })
   }
 
   /** Its schema: encodes to plain JSON, without the `cause`. */
@@ -299,7 +307,7 @@ const ToolUnavailableFields = Schema.Struct({
   _tag: Schema.tag("ToolUnavailable"),
   ...common,
   transient: Schema.Boolean,
-  retryAfter: Schema.optionalKey(Schema.DurationFromMillis),
+  retryAfter: Schema.optionalKey(Schema.DurationFromString),
   outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"]))
 })
 
@@ -326,29 +334,22 @@ const ToolUnavailableFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class ToolUnavailable extends Failure<CommonFields> {
-  readonly _tag = "ToolUnavailable"
-  /** Is it worth trying later? */
-  declare readonly transient: boolean
-  /** How long to wait before trying again, when the service said so. */
-  declare readonly retryAfter?: Duration.Duration
-  /**
-   * Whether the call may have acted before it failed. `"not_executed"`: certainly not.
-   * `"unknown"`: it may have; a tool that is not idempotent must not be run again by itself.
-   */
-  declare readonly outcome?: "not_executed" | "unknown"
-
-  constructor(
-    fields: CommonFields & {
-      readonly transient: boolean
-      readonly retryAfter?: Duration.Duration
-      readonly outcome?: "not_executed" | "unknown"
-    }
-  ) {
-    super(fields)
+export class ToolUnavailable extends Failure<
+  CommonFields & {
+    /** Is it worth trying later? */
+    readonly transient: boolean
+    /** How long to wait before trying again, when the service said so. */
+    readonly retryAfter?: Duration.Duration
+    /**
+     * Whether the call may have acted before it failed. `"not_executed"`: certainly not. `"unknown"`: it may
+     * have; a tool that is neither read-only nor idempotent is then never run again by itself.
+     */
+    readonly outcome?: "not_executed" | "unknown"
   }
+> {
+  readonly _tag = "ToolUnavailable"
 
-  /** Its schema: encodes to plain JSON (`retryAfter` in milliseconds), without the `cause`. */
+  /** Its schema: encodes to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<ToolUnavailable, typeof ToolUnavailableFields.Encoded> = codec(
     ToolUnavailableFields,
     () => ToolUnavailable

@@ -71,7 +71,7 @@ export const Completed = Schema.Struct({
   /** Where the value came from, when the tool said so. */
   source: Schema.optionalKey(Schema.Struct({
     name: Schema.String,
-    age: Schema.optionalKey(Schema.DurationFromMillis)
+    age: Schema.optionalKey(Schema.DurationFromString)
   })),
   ...effort
 })

@@ -139,14 +139,18 @@ export const toArray = (transcript: Transcript): Array<Message> => Array.from(tr
  * @since 0.1.0
  */
 export const schema = Schema.Struct({
-  version: Schema.Literal(version),
+  version: Schema.Int.check(
+    Schema.makeFilter((found: number) =>
+      found === version ? undefined : `a transcript of version ${version}, and not of version ${found}`
+    )
+  ),
   messages: Schema.Array(Message)
 }).pipe(
   Schema.decodeTo(
     Schema.instanceOf(Transcript),
     SchemaTransformation.transform({
       decode: ({ messages }) => make(messages),
-      encode: (transcript) => ({ version, messages: toArray(transcript) } as const)
+      encode: (transcript) => ({ version, messages: toArray(transcript) })
     })
   )
 )

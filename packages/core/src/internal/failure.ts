@@ -46,10 +46,12 @@ const prototype: object = Object.create(Error.prototype, {
   }
 })
 
-function construct(this: object, fields: { readonly cause?: unknown }) {
-  Object.assign(this, fields)
-  if (fields.cause !== undefined) {
-    Object.defineProperty(this, "cause", { value: fields.cause, enumerable: false })
+function construct(this: Record<string, unknown>, fields: Readonly<Record<string, unknown>>) {
+  // A field that is given as `undefined` counts as not given.
+  for (const key in fields) {
+    if (fields[key] === undefined) continue
+    if (key === "cause") Object.defineProperty(this, key, { value: fields[key], enumerable: false })
+    else this[key] = fields[key]
   }
 }
 construct.prototype = prototype
@@ -63,6 +65,15 @@ const asConstructor = (value: unknown): FailureConstructor => value as FailureCo
 
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
+
+/** The same failure with the cause of another one, unless it has its own: a spread leaves the cause behind. */
+export const withCauseOf = <F extends { readonly cause?: unknown }>(
+  failure: F,
+  other: { readonly cause?: unknown }
+): F =>
+  failure.cause === undefined && other.cause !== undefined
+    ? Object.defineProperty(failure, "cause", { value: other.cause, enumerable: false })
+    : failure
 
 /**
  * The schema of a failure, over the schema of its fields. `cause`, not being enumerable, stays behind.

@@ -57,7 +57,10 @@ export const firstFault = (text: string): SyntaxFault | undefined => {
       at = end
     } else {
       literal.lastIndex = at
-      if (!literal.test(text)) return fault(at, state === "value or ]" ? "a value or ']'" : "a value")
+      if (!literal.test(text)) {
+        const isCutOff = cutLiteral.test(text.slice(at, at + 40)) && at + 40 > text.length
+        return fault(isCutOff ? text.length : at, state === "value or ]" ? "a value or ']'" : "a value")
+      }
       state = "next"
       at = literal.lastIndex
     }
@@ -68,6 +71,10 @@ const whiteSpace = /[ \t\n\r]*/y
 const literal = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y
 const plain = /[^"\\\u0000-\u001f]*/y
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
+
+// What a text that was cut off may end in.
+const cutLiteral = /^(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-|-?(?:0|[1-9]\d*)(?:\.|(?:\.\d+)?[eE][+-]?))$/
+const cutEscape = /^\\(?:u[0-9a-fA-F]{0,3})?$/
 
 const endOfString = (text: string, start: number): number | SyntaxFault => {
   let at = start + 1
@@ -80,7 +87,31 @@ const endOfString = (text: string, start: number): number | SyntaxFault => {
     if (char === undefined) return { offset: at, expected: "the closing '\"' of a string" }
     if (char !== "\\") return { offset: at, expected: "an escape such as \\n in place of a raw control character" }
     escape.lastIndex = at
-    if (!escape.test(text)) return { offset: at, expected: "a valid escape: a backslash itself is written \\\\" }
+    if (!escape.test(text)) {
+      return cutEscape.test(text.slice(at))
+        ? { offset: text.length, expected: "the rest of an escape" }
+        : { offset: at, expected: "a valid escape: a backslash itself is written \\\\" }
+    }
     at = escape.lastIndex
   }
 }
+
+/** Are objects and arrays nested more than `limit` levels deep? One pass; looks only where there is room for it. */
+export const isNestedBeyond = (text: string, limit: number): boolean => {
+  if (text.length <= 2 * limit) return false
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (inString) {
+      if (unit === backslash) at++
+      else if (unit === quote) inString = false
+    } else if (unit === quote) inString = true
+    else if (unit === openBrace || unit === openBracket) {
+      if (++depth > limit) return true
+    } else if (unit === closeBrace || unit === closeBracket) depth--
+  }
+  return false
+}
+
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]

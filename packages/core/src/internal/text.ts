@@ -16,9 +16,20 @@ export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u20
 
 /** A value as one short line of JSON, for messages: `'"abc"'`, `'{"a":1}'`. */
 export const excerpt = (value: unknown, limit = 80): string => {
+  try {
+    return oneLine(cut(JSON.stringify(value) ?? "nothing", limit))
+  } catch {
+    // Cyclic, nested too deeply, or with a BigInt in it.
+    return kind(value)
+  }
+}
+
+/** What sort of value it is, without the value: "a string", "an array of 3". */
+export const kind = (value: unknown): string => {
   if (value === undefined) return "nothing"
-  const json = JSON.stringify(value) ?? "nothing"
-  return oneLine(cut(json, limit))
+  if (value === null) return "null"
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  return typeof value === "object" ? "an object" : `a ${typeof value}`
 }
 
 /** `'a', 'b' and 3 more`: a list for a sentence. */

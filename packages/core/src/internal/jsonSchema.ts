@@ -1,0 +1,90 @@
+import type * as JsonSchema from "effect/JsonSchema"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+type Path = ReadonlyArray<string | number>
+
+/** The JSON Schema that a model is shown of a tool's parameters: an object, closed, with its definitions inside. */
+export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(parameters, { onExcessProperty: "error" })
+  // An empty struct is described as anything but null.
+  const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
+  return {
+    type: "object",
+    ...root,
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: finite(definitions) })
+  }
+}
+
+/** Is it an object without any keys? */
+export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
+  schema["additionalProperties"] === false && Predicate.isObject(schema["properties"]) &&
+  Object.keys(schema["properties"]).length === 0
+
+/** The keys that an object may have at a path; none where they are not said. */
+export const keysAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> => {
+  const properties = schemaAt(schema, path)?.["properties"]
+  return Predicate.isObject(properties) ? Object.keys(properties) : []
+}
+
+/** The choices at a path; none where there are none. */
+export const choicesAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> => {
+  const at = schemaAt(schema, path)
+  const members = Array.isArray(at?.["anyOf"]) ? at["anyOf"] : [at]
+  return members.flatMap((member: unknown) =>
+    Predicate.isObject(member) && Array.isArray(member["enum"]) ? member["enum"].map(String) : []
+  )
+}
+
+/** What is expected at a path, in a few words; `undefined` where it is not said plainly. */
+export const describeAt = (schema: JsonSchema.JsonSchema, path: Path): string | undefined =>
+  describe(schemaAt(schema, path))
+
+/** Does the schema allow several forms at a path? */
+export const isUnionAt = (schema: JsonSchema.JsonSchema, path: Path): boolean =>
+  Array.isArray(schemaAt(schema, path)?.["anyOf"])
+
+const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.JsonSchema | undefined =>
+  path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
+    if (at === undefined) return undefined
+    const inner = typeof key === "number" ? at["items"] : child(at["properties"], key) ?? at["additionalProperties"]
+    return resolve(root, inner)
+  }, resolve(root, root))
+
+const resolve = (root: JsonSchema.JsonSchema, schema: unknown): JsonSchema.JsonSchema | undefined => {
+  if (!Predicate.isObject(schema)) return undefined
+  const reference = schema["$ref"]
+  if (typeof reference !== "string") return schema
+  const target = child(root["$defs"], reference.replace(/^#\/\$defs\//, ""))
+  return Predicate.isObject(target) ? target : undefined
+}
+
+const child = (parent: unknown, key: string): unknown =>
+  Predicate.isObject(parent) && Object.hasOwn(parent, key) ? parent[key] : undefined
+
+const describe = (schema: unknown): string | undefined => {
+  if (!Predicate.isObject(schema)) return undefined
+  if (Array.isArray(schema["enum"])) return schema["enum"].map((choice) => JSON.stringify(choice)).join(" | ")
+  if (Array.isArray(schema["anyOf"])) {
+    const members = schema["anyOf"].map(describe)
+    return members.every(Predicate.isString) ? Array.from(new Set(members)).join(" | ") : undefined
+  }
+  return typeof schema["type"] === "string" ? schema["type"] : undefined
+}
+
+// Effect's JSON form of a number allows the texts "NaN" and "Infinity"; a model need not know.
+const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
+  Object.fromEntries(
+    Object.entries(node).flatMap(([key, value]): ReadonlyArray<readonly [string, unknown]> => {
+      if (key !== "anyOf" || !Array.isArray(value)) return [[key, finiteWithin(value)]]
+      const members = value.filter((member) => !isNonFinite(member)).map(finiteWithin)
+      const [only] = members
+      return members.length === 1 && Predicate.isObject(only) ? Object.entries(only) : [[key, members]]
+    })
+  )
+
+const finiteWithin = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map(finiteWithin) : Predicate.isObject(value) ? finite(value) : value
+
+const isNonFinite = (member: unknown): boolean =>
+  Predicate.isObject(member) && Array.isArray(member["enum"]) && member["enum"].join() === "Infinity,-Infinity,NaN"
