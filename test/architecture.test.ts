@@ -35,7 +35,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Journal",
     "Ledger",
     "Model",
-    "internal/account"
+    "internal/account",
+    "internal/ask"
   ]]
 ]
 

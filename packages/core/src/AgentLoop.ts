@@ -12,19 +12,17 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as AgentFailure from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as Dispatch from "./Dispatch.ts"
 import { Account } from "./internal/account.ts"
-import { retrying } from "./internal/retrying.ts"
+import { ask } from "./internal/ask.ts"
 import * as Journal from "./Journal.ts"
-import { type Model, ModelFailure, type Part, Reply } from "./Model.ts"
+import type { Model, ModelFailure, Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
@@ -77,7 +75,7 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.turn > run.turns
     ? Effect.fail(limitReached(run, state))
-    : Effect.matchEffect(ask(run, state), {
+    : Effect.matchEffect(ask(run, state.turn, state.transcript), {
       onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
       onSuccess: (reply) => {
         const asked = { ...state, account: state.account.replied(reply) }
@@ -133,91 +131,6 @@ export const resume = <T extends Tool.Any>(
     (outcome) => proceed(run, state, reply, outcomes.with(index, outcome))
   )
 }
-
-// -----------------------------------------------------------------------------
-// Asking the model
-// -----------------------------------------------------------------------------
-
-const ask = <T extends Tool.Any>(run: Run<T>, state: State): Effect.Effect<Reply, ModelFailure> => {
-  const { turn } = state
-  const step = { name: `turn/${turn}/model`, success: Reply, error: ModelFailure.schema }
-  const replies = retrying(respond(run, state), {
-    schedule: run.modelRetry,
-    retryable: isTransient,
-    onRetry: (failure, waitMillis) =>
-      Effect.sync(() => run.watch?.({ _tag: "ModelRetried", turn, failure, wait: Duration.millis(waitMillis) }))
-  })
-  return Journal.step(step, replies)
-}
-
-const respond = <T extends Tool.Any>(run: Run<T>, { transcript, turn }: State): Effect.Effect<Reply, ModelFailure> => {
-  const { model, watch } = run
-  const request = { transcript, tools: run.toolkit.definitions }
-  if (watch === undefined) return Effect.flatMap(model.respond(request), usable)
-  return Effect.suspend(() => {
-    watch({ _tag: "TurnStarted", turn })
-    return streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })).pipe(
-      Effect.flatMap(usable),
-      Effect.timed,
-      Effect.map(([elapsed, reply]) => {
-        watch({ _tag: "ModelReplied", turn, reply, elapsed })
-        return reply
-      })
-    )
-  })
-}
-
-const streamed = (parts: Stream.Stream<Part, ModelFailure>, onText: (text: string) => void) =>
-  Effect.flatMap(
-    Stream.runFold(parts, (): Reply | undefined => undefined, (reply, part) => {
-      if (part._tag === "Replied") return part.reply
-      onText(part.text)
-      return reply
-    }),
-    (reply) => reply === undefined ? Effect.fail(cutOff) : Effect.succeed(reply)
-  )
-
-// Neither text nor calls is no answer, and an empty one must not pass for one.
-const usable = (reply: Reply): Effect.Effect<Reply, ModelFailure> => {
-  if (reply.calls.length === 0 && reply.text.trim() === "") return Effect.fail(emptyReply)
-  const calls = withDistinctIds(reply.calls)
-  return Effect.succeed(calls === reply.calls ? reply : { ...reply, calls })
-}
-
-// Each result is matched to its call by id; models repeat ids, and some send none.
-const withDistinctIds = (calls: ReadonlyArray<ToolCall>): ReadonlyArray<ToolCall> => {
-  const ids = new Set(calls.map(({ id }) => id))
-  if (ids.size === calls.length && !ids.has("")) return calls
-  const taken = new Set<string>()
-  return calls.map((call) => {
-    const id = freeId(call.id, ids, taken)
-    taken.add(id)
-    return id === call.id ? call : { ...call, id }
-  })
-}
-
-// The id itself where it is free, else with the first number that makes it so.
-const freeId = (id: string, given: ReadonlySet<string>, taken: ReadonlySet<string>): string => {
-  if (id !== "" && !taken.has(id)) return id
-  const numbered = (n: number): string => `${id || "call"}_${n}`
-  let n = 1
-  while (given.has(numbered(n)) || taken.has(numbered(n))) n++
-  return numbered(n)
-}
-
-const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
-
-const emptyReply = new ModelFailure({
-  code: "empty_reply",
-  detail: "The model replied with neither text nor a tool call.",
-  transient: true
-})
-
-const cutOff = new ModelFailure({
-  code: "cut_off",
-  detail: "The model's reply ended before it was complete.",
-  transient: true
-})
 
 // -----------------------------------------------------------------------------
 // Running its calls

@@ -203,10 +203,8 @@ export const retry: {
   ): Tool<Name, Params, A, E, R | R2>
 } = dual(
   2,
-  <Name extends string, Params, A, E extends ToolFailure, R, R2>(
-    self: Tool<Name, Params, A, E, R>,
-    schedule: Schedule.Schedule<unknown, ToolUnavailable, never, R2>
-  ): Tool<Name, Params, A, E, R | R2> => withPolicy(self, Policy.retry(schedule))
+  <T extends Any>(self: Any, schedule: Schedule.Schedule<unknown, ToolUnavailable, never, unknown>): T =>
+    withPolicy(self, Policy.retry(schedule))
 )
 
 /**
@@ -243,13 +241,7 @@ export const timeout: {
     self: Tool<Name, Params, A, E, R>,
     duration: Duration.Input
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = dual(
-  2,
-  <Name extends string, Params, A, E extends ToolFailure, R>(
-    self: Tool<Name, Params, A, E, R>,
-    duration: Duration.Input
-  ): Tool<Name, Params, A, E | ToolUnavailable, R> => withPolicy(self, Policy.timeout(duration))
-)
+} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
 
 /**
  * Answers from elsewhere when the tool is unavailable: a cache, a mirror, a default.
@@ -414,13 +406,7 @@ export const mapFailure: {
     self: Tool<Name, Params, A, E, R>,
     f: (failure: E) => E2
   ): Tool<Name, Params, A, E2, R>
-} = dual(
-  2,
-  <Name extends string, Params, A, E extends ToolFailure, R, E2 extends ToolFailure>(
-    self: Tool<Name, Params, A, E, R>,
-    f: (failure: E) => E2
-  ): Tool<Name, Params, A, E2, R> => withPolicy(self, Policy.mapFailure(f))
-)
+} = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
 
 // -----------------------------------------------------------------------------
 // Inside
