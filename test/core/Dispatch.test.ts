@@ -87,6 +87,10 @@ const zoo = {
     ),
     comesTo: "invalid_result"
   },
+  interrupts_itself_in_time: {
+    tool: echo("interrupts_itself_in_time", Effect.interrupt).pipe(Tool.timeout("5 seconds")),
+    comesTo: "defect"
+  },
   hangs: { tool: echo("hangs", Effect.never).pipe(Tool.timeout("5 seconds")), comesTo: "timeout" },
   hangs_for_good: {
     tool: echo("hangs_for_good", Effect.uninterruptible(Effect.never)).pipe(Tool.timeout("5 seconds")),
@@ -295,6 +299,13 @@ describe("Dispatch", () => {
       assert.strictEqual(outcome.attempts, 3)
       assert.isTrue(Duration.toMillis(outcome.waited) > 0 && Duration.toMillis(outcome.waited) <= 600)
       assert.deepStrictEqual(outcome.handled.map(({ by }) => by), ["retry", "retry", "fallback"])
+    }))
+
+  it.effect("is a value: run again, it begins again", () =>
+    Effect.gen(function*() {
+      const dispatched = Dispatch.call(toolkit, { id: "1", name: "reads", arguments: "{\"n\":1}" })
+      assert.deepStrictEqual((yield* dispatched).attempts, 1)
+      assert.deepStrictEqual((yield* dispatched).attempts, 1)
     }))
 
   it.effect("logs a defect whole, once, and keeps its insides from the outcome", () =>

@@ -66,27 +66,28 @@ export const call = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   call: ToolCall.ToolCall,
   place: Place = {}
-): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> => {
-  const record = new CallRecord(place.idempotencyKey ?? call.id, place.replies ?? [], place.onHandled)
-  const tool = toolkit.tools.get(call.name)
-  if (tool === undefined) {
-    const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
-    return Effect.succeed(record.failed(failure, "resolve"))
-  }
-  let stage: Stage = "decode"
-  return Effect.suspend(() =>
-    Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
-      stage = "run"
-      return Effect.flatMap(runOf(tool)(params), (value) => {
-        stage = "guard"
-        return Effect.mapEager(guard(tool, value), (json) => record.completed(json, repairs))
+): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
+  Effect.suspend(() => {
+    const record = new CallRecord(place.idempotencyKey ?? call.id, place.replies ?? [], place.onHandled)
+    const tool = toolkit.tools.get(call.name)
+    if (tool === undefined) {
+      const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
+      return Effect.succeed(record.failed(failure, "resolve"))
+    }
+    let stage: Stage = "decode"
+    return Effect.suspend(() =>
+      Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
+        stage = "run"
+        return Effect.flatMap(runOf(tool)(params), (value) => {
+          stage = "guard"
+          return Effect.mapEager(guard(tool, value), (json) => record.completed(json, repairs))
+        })
       })
-    })
-  ).pipe(
-    Effect.provideService(ToolCall.current, record),
-    Effect.catchCause((cause) => fold(cause, stage, tool, record))
-  )
-}
+    ).pipe(
+      Effect.provideService(ToolCall.current, record),
+      Effect.catchCause((cause) => fold(cause, stage, tool, record))
+    )
+  })
 
 /**
  * Runs the calls of one turn, with their outcomes in the order of the calls.
