@@ -453,7 +453,7 @@ describe("Journal", () => {
         }
       }
       yield* pinging.run("Ping!").pipe(Effect.provideService(Journal.current, journal))
-      assert.deepStrictEqual(names, ["turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
+      assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["ping"], ["ping"]), ScriptedModel.text("done")]))))
 
   it.effect("can give back what it recorded, as JSON, instead of running a step again", () =>
@@ -478,6 +478,7 @@ describe("Journal", () => {
         Effect.provide(ScriptedModel.layer([]))
       )
       assert.deepStrictEqual(Transcript.toArray(again.transcript), Transcript.toArray(first.transcript))
+      assert.match(written.get("run")!, /^"run-\w+"$/)
     }))
 })
 

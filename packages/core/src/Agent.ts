@@ -15,12 +15,14 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import { Account } from "./internal/account.ts"
+import * as Journal from "./Journal.ts"
 import { Model, type ModelFailure } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -146,9 +148,13 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
   }
 }
 
-// Two random integers: unique enough to tell runs apart, and reproducible under a seed.
-const newId = Effect.zipWith(
-  Random.nextInt,
-  Random.nextInt,
-  (a, b) => `run-${Math.abs(a).toString(36)}${Math.abs(b).toString(36)}`
+// Two random integers: enough to tell runs apart, and reproducible under a seed. A step of the journal, since
+// the idempotency keys of a run that is replayed must be those of the first time.
+const newId = Journal.step(
+  { name: "run", success: Schema.String, error: Schema.Never },
+  Effect.zipWith(
+    Random.nextInt,
+    Random.nextInt,
+    (a, b) => `run-${Math.abs(a).toString(36)}${Math.abs(b).toString(36)}`
+  )
 )

@@ -8,7 +8,7 @@
  * nothing wrapped around it, so that a run of any length takes the same memory per turn; and each
  * turn appends to what is there, so that it takes the same time.
  *
- * Use `Agent` to run an agent. This module is for who wants to read, or build on, the loop itself.
+ * `Agent` runs it; the index does not export it.
  *
  * @since 0.1.0
  */

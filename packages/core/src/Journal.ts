@@ -1,9 +1,9 @@
 /**
- * The seam for durable runs: the loop runs each model reply and each tool outcome as a named step.
+ * The seam for durable runs: a run's id, each model reply and each tool outcome is a named step.
  *
  * By default a step just runs. A journal in its place may record what came of a step, and give back
- * the recorded result instead of running it again. Names are positions in the run, `turn/3/model` and
- * `turn/3/call/1`, since the ids that models give to calls repeat.
+ * the recorded result instead of running it again. Names are positions in the run: `run`, `turn/3/model`,
+ * `turn/3/call/1`, and `turn/3/call/1/reply/1` after the user's first reply; the ids that models give to calls repeat.
  *
  * @since 0.1.0
  */

@@ -10,7 +10,6 @@
 export * as Agent from "./Agent.ts"
 export type * as AgentEvent from "./AgentEvent.ts"
 export * as AgentFailure from "./AgentFailure.ts"
-export * as AgentLoop from "./AgentLoop.ts"
 export type * as Answer from "./Answer.ts"
 export * as Arguments from "./Arguments.ts"
 export * as Coercion from "./Coercion.ts"
