@@ -89,7 +89,7 @@ const noPlace = /^(And|Also|Then|What|When|Where|How|Is|Are|Convert|Tell|Please|
 
 const conversionsOf = (sentence: string): ReadonlyArray<Wish> =>
   Array.from(
-    sentence.matchAll(/(-?[\d,]*\.?\d+)\s*([a-z]{3})\s+(?:in\s?to|to|in|as)\s+([a-z]{3})\b/gi),
+    sentence.matchAll(/(?<![\w.,])(-?[\d,]*\.?\d+)\s*([a-z]{3})\s+(?:in\s?to|to|in|as)\s+([a-z]{3})\b/gi),
     ([, amount = "", from = "", to = ""]) => ({
       tool: "convert_currency",
       amount: Number(amount.replaceAll(",", "")),

@@ -31,6 +31,9 @@ export const readable: Trace = (event) => {
   }
 }
 
+/** A text without what could drive a terminal: control and direction characters. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, " ")
+
 /** The totals, at the end of a run that has an answer. */
 export const totals = (ledger: Ledger.Ledger): string => {
   const told = ledger.failures.filter(({ ended }) => ended === "told").length

@@ -8,9 +8,11 @@ import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Agent } from "@fallible/core"
 import type { AgentEvent, AgentFailure, Answer, Model } from "@fallible/core"
 import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -72,7 +74,7 @@ type Run = Stream.Stream<AgentEvent.AgentEvent, AgentFailure.AgentFailure, Model
 
 const showReadable = (question: string, run: Run) =>
   Effect.gen(function*() {
-    yield* Console.log(`${notice}\n\nQuestion: ${question}\n`)
+    yield* Console.log(`${notice}\n\nQuestion: ${Trace.printable(question)}\n`)
     const { ledger, text } = yield* follow(run, Trace.readable)
     yield* Console.log(`\n${Trace.totals(ledger)}\n\n${text}`)
   }).pipe(Effect.tapError(({ detail, ledger }) => Console.error(`\n${Trace.totals(ledger)}\n\n${detail}`)))
@@ -94,7 +96,7 @@ const showQuiet = (_question: string, run: Run) =>
 const follow = (run: Run, trace: Trace.Trace) =>
   Stream.runFoldEffect(run, (): Answer.Answer | undefined => undefined, (answer, event) =>
     Effect.as(
-      Effect.forEach(trace(event), (line) => Console.log(line)),
+      Effect.forEach(trace(event), (line) => Console.log(Trace.printable(line))),
       event._tag === "RunEnded" ? event.answer : answer
     )).pipe(
       Effect.flatMap((answer) => answer === undefined ? Effect.die("a run ends with RunEnded") : Effect.succeed(answer))
@@ -115,7 +117,11 @@ const presenter: CliOutput.Presenter = {
 }
 
 Command.run(demo, { version: "0.1.0" }).pipe(
-  Effect.provide([NodeServices.layer, CliOutput.layerPresenter(presenter)]),
+  Effect.provide([
+    NodeServices.layer,
+    CliOutput.layerPresenter(presenter),
+    CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
+  ]),
   // A run without an answer has already been reported; what remains is the exit code.
   NodeRuntime.runMain({ disableErrorReporting: true })
 )

@@ -402,6 +402,26 @@ describe("Agent.resume", () => {
       ScriptedModel.text("Booked.")
     ]))))
 
+  it.effect("accounts for what ran before and after the question, and streams what happens after it", () =>
+    Effect.gen(function*() {
+      const first = yield* suspended(agent.run("A table, please."))
+      const second = yield* suspended(agent.resume(first.suspension, "Four"))
+      const events = yield* Stream.runCollect(agent.resumeStream(second.suspension, "outside"))
+      assert.deepStrictEqual(events.map(({ _tag }) => _tag), [
+        "CallStarted",
+        "CallEnded",
+        "TurnStarted",
+        "TextDelta",
+        "ModelReplied",
+        "RunEnded"
+      ])
+      const waiting = second.suspension.outcomes[0]
+      assert.strictEqual(waiting?.attempts, 2)
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      ScriptedModel.call("book", { at: "eight" }),
+      ScriptedModel.text("Booked.")
+    ]))))
+
   it.effect("asks the next question when several calls asked", () =>
     Effect.gen(function*() {
       let failure = yield* suspended(agent.run("Two tables, please."))

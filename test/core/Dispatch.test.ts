@@ -270,6 +270,19 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(keys, ["order-7#1", "order-7#2", "order-7#3"])
     }))
 
+  it.effect("never calls the outcome of a tool that only reads unknown", () =>
+    Effect.gen(function*() {
+      const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: false, outcome: "unknown" })
+      const outcomeOf = (sideEffect: Tool.SideEffect) => {
+        const tool = Tool.make("t", { description: "", success: Schema.Void, sideEffect }, () => Effect.fail(lost))
+        return Effect.map(Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }), (outcome) =>
+          outcome._tag === "Failed" && outcome.failure._tag === "ToolUnavailable" && outcome.failure.outcome)
+      }
+      assert.strictEqual(yield* outcomeOf("none"), "not_executed")
+      assert.strictEqual(yield* outcomeOf("idempotent"), "unknown")
+      assert.strictEqual(yield* outcomeOf("non_idempotent"), "unknown")
+    }))
+
   it.effect("forgets what an attempt noted when another one answers", () =>
     Effect.gen(function*() {
       const tool = Tool.make("prices", { description: "", success: Schema.Int, sideEffect: "none" }, () =>

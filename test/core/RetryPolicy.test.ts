@@ -1,20 +1,27 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryPolicy } from "@fallible/core"
-import { Clock, Effect, Fiber, Random } from "effect"
+import { RetryPolicy, ToolUnavailable } from "@fallible/core"
+import { Clock, Duration, Effect, Fiber, Random } from "effect"
 import { TestClock } from "effect/testing"
 
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+const busy = (retryAfter: Duration.Input) =>
+  new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.fromInputUnsafe(retryAfter) })
+
 /** When an Effect that always fails is tried, in milliseconds from its start. */
-const attempts = (provideRandom: <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
+const attempts = (
+  provideRandom: <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, E>,
+  failure: ToolUnavailable = refused
+) =>
   Effect.gen(function*() {
     const start = yield* Clock.currentTimeMillis
     const times: Array<number> = []
     const failing = Effect.flatMap(Clock.currentTimeMillis, (now) => {
       times.push(Math.round(now - start))
-      return Effect.fail("refused")
+      return Effect.fail(failure)
     })
     const fiber = yield* Effect.retry(failing, RetryPolicy.transient).pipe(provideRandom, Effect.flip, Effect.forkChild)
     yield* TestClock.adjust("1 minute")
-    assert.strictEqual(yield* Fiber.join(fiber), "refused")
+    assert.strictEqual(yield* Fiber.join(fiber), failure)
     return times
   })
 
@@ -31,12 +38,21 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(yield* attempts(drawing(0.999_999)), [0, 200, 600])
       }))
 
+    it.effect("gives a service the time that it asked for, up to 30 s, and else does not try again", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("50 millis")), [0, 100, 300])
+        assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("20 seconds")), [0, 20_000, 40_000])
+        assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("30 seconds")), [0, 30_000, 60_000])
+        assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("30001 millis")), [0])
+        assert.deepStrictEqual(yield* attempts(drawing(0.5), busy("Infinity")), [0])
+      }))
+
     it.effect("tries again when the wait is over, and not a millisecond before", () =>
       Effect.gen(function*() {
         let tries = 0
         const failing = Effect.suspend(() => {
           tries++
-          return Effect.fail("refused")
+          return Effect.fail(refused)
         })
         yield* Effect.retry(failing, RetryPolicy.transient).pipe(
           drawing(0.5),

@@ -67,6 +67,17 @@ describe("arguments", () => {
   })
 })
 
+describe("a toolkit", () => {
+  it("refuses a tool whose parameters are no object, since no model can send anything else", () => {
+    const tool = Tool.make(
+      "echo",
+      { description: "", parameters: Schema.String, success: Schema.String },
+      (text) => Effect.succeed(text)
+    )
+    assert.throws(() => Toolkit.make(tool), /The parameters of 'echo' are of the type 'string'/)
+  })
+})
+
 describe("a result that is refused", () => {
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic

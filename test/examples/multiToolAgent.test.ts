@@ -69,6 +69,13 @@ describe("the demo", () => {
       assert.match(stderr, /stand-in/)
     }))
 
+  it.live("prints nothing that could drive the terminal", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* demo("What is the weather in Paris \u001b[31m\u202e?")
+      assert.match(stdout, /^Question: What is the weather in Paris {2}\[31m \?$/m)
+      assert.include(stdout, "Paris: 16 °C, overcast.")
+    }))
+
   it.live("ends with a clear paragraph and exit code 1 when the turns are used up", () =>
     Effect.gen(function*() {
       const { code, stderr } = yield* demo("--max-turns", "1")
@@ -180,6 +187,11 @@ describe("the stand-in for the model", () => {
         "Paris: 16 °C, overcast.\nSydney: 5,450,496 people.\n1,000.5 USD is 920.46 EUR."
       )
       assert.strictEqual(answer.ledger.calls, 3)
+    }))
+
+  it.effect("takes no part of something else for an amount", () =>
+    Effect.gen(function*() {
+      assert.match(yield* textOf("Convert 1e400 USD to EUR."), /^I can tell/)
     }))
 
   it.effect("corrects a city that is nearly one that is known", () =>

@@ -7,7 +7,8 @@
  * A run is an Effect like any other: interrupt it, and its tools and its model call are interrupted
  * and release what they hold; put it into a queue, a request handler, a workflow.
  *
- * Every run ends: with an answer, or with an `AgentFailure` that carries the transcript and the ledger.
+ * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. It waits for its
+ * tools: give those that can hang a `Tool.timeout`.
  *
  * @since 0.1.0
  */
@@ -77,6 +78,12 @@ export interface Agent<out T extends Tool.Any> {
     suspension: Suspension,
     reply: string
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
+
+  /** The same as a stream of what happens from there on. */
+  readonly resumeStream: (
+    suspension: Suspension,
+    reply: string
+  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>
 }
 
 /**
@@ -109,7 +116,7 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
 
-  const begin = (id: string, model: Model["Service"], watch: AgentLoop.Run<T>["watch"]): AgentLoop.Run<T> => ({
+  const begin = (id: string, model: Model["Service"], watch: Watch): AgentLoop.Run<T> => ({
     id,
     model,
     toolkit: options.toolkit,
@@ -119,11 +126,7 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
     watch
   })
 
-  const start = (
-    question: string,
-    transcript: Transcript.Transcript = opening(),
-    watch?: AgentLoop.Run<T>["watch"]
-  ): Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>> =>
+  const start = (question: string, transcript: Transcript.Transcript = opening()) => (watch: Watch) =>
     Effect.flatMap(Model, (model) =>
       Effect.flatMap(newId, (id) =>
         AgentLoop.turn(begin(id, model, watch), {
@@ -132,21 +135,26 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
           account: Account.empty()
         })))
 
+  const goOn = (suspension: Suspension, reply: string) => (watch: Watch) =>
+    Effect.flatMap(Model, (model) => AgentLoop.resume(begin(suspension.runId, model, watch), suspension, reply))
+
   return {
-    run: (question, { transcript } = {}) => start(question, transcript),
-
-    stream: (question, { transcript } = {}) =>
-      Stream.callback<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>((queue) =>
-        Effect.matchCauseEffect(start(question, transcript, (event) => Queue.offerUnsafe(queue, event)), {
-          onSuccess: (answer) => Effect.andThen(Queue.offer(queue, { _tag: "RunEnded", answer }), Queue.end(queue)),
-          onFailure: (cause) => Queue.failCause(queue, cause)
-        })
-      ),
-
-    resume: (suspension, reply) =>
-      Effect.flatMap(Model, (model) => AgentLoop.resume(begin(suspension.runId, model, undefined), suspension, reply))
+    run: (question, { transcript } = {}) => start(question, transcript)(undefined),
+    stream: (question, { transcript } = {}) => streamed(start(question, transcript)),
+    resume: (suspension, reply) => goOn(suspension, reply)(undefined),
+    resumeStream: (suspension, reply) => streamed(goOn(suspension, reply))
   }
 }
+
+type Watch = ((event: AgentEvent) => void) | undefined
+
+const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>) =>
+  Stream.callback<AgentEvent, AgentFailure, R>((queue) =>
+    Effect.matchCauseEffect(run((event) => Queue.offerUnsafe(queue, event)), {
+      onSuccess: (answer) => Effect.andThen(Queue.offer(queue, { _tag: "RunEnded", answer }), Queue.end(queue)),
+      onFailure: (cause) => Queue.failCause(queue, cause)
+    })
+  )
 
 // Two random integers: enough to tell runs apart, and reproducible under a seed. A step of the journal, since
 // the idempotency keys of a run that is replayed must be those of the first time.

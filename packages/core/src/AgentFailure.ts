@@ -74,7 +74,8 @@ export const Suspension = Schema.Struct({
 })
 
 /**
- * A tool asked the user (`ToolCall.ask`), and the run waits for the reply.
+ * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Store it with
+ * `Schema.encodeEffect(AgentFailure.Suspension)(failure.suspension)`, and go on with `agent.resume`.
  *
  * @category failures
  * @since 0.1.0

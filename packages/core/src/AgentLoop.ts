@@ -128,7 +128,7 @@ export const resume = <T extends Tool.Any>(
   if (waiting?._tag !== "Suspended" || call === undefined) return proceed(run, state, reply, outcomes)
   return Effect.flatMap(
     perform(run, turn, call, index, [...waiting.replies, userReply]),
-    (outcome) => proceed(run, state, reply, outcomes.with(index, outcome))
+    (outcome) => proceed(run, state, reply, outcomes.with(index, ToolOutcome.after(waiting, outcome)))
   )
 }
 

@@ -17,6 +17,6 @@ export interface Answer {
   readonly text: string
   /** Everything that was said. Give it to the next `run` to go on from here. */
   readonly transcript: Transcript
-  /** Turns, calls, tokens, and every failure with how it ended. */
+  /** Turns, calls, tokens, and every failure of a call with how it ended. */
   readonly ledger: Ledger
 }

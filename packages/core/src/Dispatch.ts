@@ -25,7 +25,7 @@ import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
-import { isToolFailure, PartialData } from "./ToolFailure.ts"
+import { isOutcomeUnknown, isToolFailure, PartialData, ToolUnavailable } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type { Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
 
@@ -194,6 +194,12 @@ const fold = (
     if (Cause.isFailReason(reason) && isToolFailure(reason.error)) {
       const failure = reason.error
       if (failure._tag === "PartialData") return partial(failure, stage, tool, record)
+      if (failure._tag === "ToolUnavailable" && tool.sideEffect === "none" && isOutcomeUnknown(failure)) {
+        // Nothing can have happened, whatever the handler thought of it.
+        return Effect.succeed(
+          record.failed(new ToolUnavailable({ ...failure, outcome: "not_executed", cause: failure.cause }), stage)
+        )
+      }
       const unread = stage === "decode" && failure.code === "invalid_json"
       return Effect.succeed(record.failed(failure, unread ? "parse" : stage))
     }

@@ -1,5 +1,5 @@
 /**
- * The account of a run: how many turns, calls and tokens, and every failure with how it ended, those
+ * The account of a run: how many turns, calls and tokens, and every failure of a call with how it ended, those
  * that a policy took care of below the model among them.
  *
  * @since 0.1.0

@@ -199,7 +199,9 @@ const advice = (outcome: Failed, call: ToolCall): string | undefined => {
           assignments(failure.next)
         } to continue.`
     case "SemanticGarbage":
-      return "Do not repeat this call with the same arguments. Call again with different ones."
+      return failure.alternatives.length > 0
+        ? "Do not repeat this call with the same arguments. Call again with different ones."
+        : "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
     case "ToolUnavailable":
       if (isOutcomeUnknown(failure)) {
         return "Do not repeat this call: it may already have taken effect. Check before anything else."

@@ -13,6 +13,16 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 
 /**
+ * What a schedule may know of a failure: how long the service asked to be left alone.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Retryable {
+  readonly retryAfter?: Duration.Duration
+}
+
+/**
  * For what is usually over in a moment: refused connections, timeouts, a 503.
  *
  * Three attempts in all. The wait before the second is drawn evenly from 0 to 200 ms, before the
@@ -20,23 +30,33 @@ import * as Schedule from "effect/Schedule"
  * of a service that comes back from returning all at once (Marc Brooker, "Exponential Backoff And
  * Jitter", AWS Architecture Blog, 2015).
  *
+ * A service that asked for more time (`retryAfter`) gets it, up to 30 s; when it asks for longer, there is no
+ * other attempt.
+ *
  * @example
  * ```ts
- * import { RetryPolicy } from "@fallible/core"
+ * import { RetryPolicy, ToolUnavailable } from "@fallible/core"
  * import { Effect } from "effect"
  *
+ * const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
  * let attempts = 0
- * const flaky = Effect.suspend(() => ++attempts < 3 ? Effect.fail("refused") : Effect.succeed(attempts))
+ * const flaky = Effect.suspend(() => ++attempts < 3 ? Effect.fail(refused) : Effect.succeed(attempts))
  * await Effect.runPromise(Effect.retry(flaky, RetryPolicy.transient)) // => 3
  * ```
  *
  * @category policies
  * @since 0.1.0
  */
-export const transient: Schedule.Schedule<unknown> = Schedule.min([
+export const transient: Schedule.Schedule<unknown, Retryable> = Schedule.min([
   Schedule.exponential("200 millis"),
   Schedule.spaced("5 seconds")
 ]).pipe(
-  Schedule.modifyDelay(({ duration }) => Effect.map(Random.next, (share) => Duration.times(duration, share))),
+  Schedule.setInputType<Retryable>(),
+  Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(asked(input), Duration.seconds(30))),
+  Schedule.modifyDelay(({ duration, input }) =>
+    Effect.map(Random.next, (share) => Duration.max(Duration.times(duration, share), asked(input)))
+  ),
   Schedule.upTo({ times: 2 })
 )
+
+const asked = ({ retryAfter }: Retryable): Duration.Duration => retryAfter ?? Duration.zero

@@ -50,7 +50,7 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly sideEffect: SideEffect
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Policy>
-  /** Runs the handler under its policies. */
+  /** Runs the handler under its policies. It takes typed parameters: decoding a model's is `Dispatch`'s matter. */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }
 
@@ -99,7 +99,8 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
  * @param definition `parameters` default to none. `sideEffect` defaults to `"non_idempotent"`, the careful
  * assumption: such a tool is never retried unless the failure says that it was not executed
- * @param handler from the decoded parameters to an Effect
+ * @param handler from the decoded parameters to an Effect; with several failures it reads best as an
+ * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })`
  *
  * @example
  * ```ts
@@ -249,8 +250,9 @@ export const timeout: {
  * When to use: outside of `retry`. Say where the answer came from with `ToolCall.source`, so that a
  * stale answer is not taken for a fresh one.
  *
- * `ToolUnavailable` leaves the type; what the source itself can fail with enters it. The failure is
- * passed on: look at its `outcome` before doing elsewhere what may have been done already.
+ * The source takes the parameters first, as `run` does, so that another tool's `run` is a source: `Tool.fallback(mirror.run)`.
+ * `ToolUnavailable` leaves the type; what the source itself can fail with enters it. The failure comes
+ * second: look at its `outcome` before doing elsewhere what may have been done already.
  *
  * @example
  * ```ts

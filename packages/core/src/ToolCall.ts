@@ -10,7 +10,7 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
@@ -122,10 +122,17 @@ export const caveat = (text: string): Effect.Effect<void> => Effect.map(current,
  *
  * When to use: in a fallback, so that a stale answer is never taken for a fresh one.
  *
+ * @param age how old the answer is; leave it out for a fresh one
  * @category noting
  * @since 0.1.0
  */
-export const source = (source: Source): Effect.Effect<void> => Effect.map(current, (call) => call.source(source))
+export const source = (
+  { age, name }: { readonly name: string; readonly age?: Duration.Input }
+): Effect.Effect<void> =>
+  Effect.map(
+    current,
+    (call) => call.source(age === undefined ? { name } : { name, age: Duration.fromInputUnsafe(age) })
+  )
 
 /**
  * Asks the user: the run ends as a resumable value, and once it is resumed, the handler runs again

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -162,3 +163,16 @@ export type ToolOutcome = Completed | Failed | Suspended | Stopped
  * @since 0.1.0
  */
 export const schema = Schema.Union([Completed, Failed, Suspended, Stopped])
+
+/**
+ * The outcome of a call that ran in two parts, before and after it was suspended: their effort adds up.
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const after = (before: Suspended, outcome: ToolOutcome): ToolOutcome => ({
+  ...outcome,
+  attempts: before.attempts + outcome.attempts,
+  waited: Duration.sum(before.waited, outcome.waited),
+  handled: [...before.handled, ...outcome.handled]
+})

@@ -50,7 +50,7 @@ export type Failure<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Failu
 export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Requirements<T> : never
 
 /**
- * A toolkit of the given tools. Two tools of one name throw.
+ * A toolkit of the given tools. Two tools of one name throw, and so do parameters that are no object.
  *
  * @example
  * ```ts
@@ -73,14 +73,19 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tool
     }
     byName.set(tool.name, tool)
   }
-  return {
-    tools: byName,
-    definitions: tools.map(({ description, name, parameters }) => ({
-      name,
-      description,
-      parameters: Arguments.jsonSchema(parameters)
-    }))
+  return { tools: byName, definitions: tools.map(define) }
+}
+
+const define = (tool: Tool.Any): Definition => {
+  const parameters = Arguments.jsonSchema(tool.parameters)
+  if (parameters["type"] !== "object") {
+    throw new TypeError(
+      `The parameters of '${tool.name}' are of the type '${
+        String(parameters["type"])
+      }'; a model can send an object alone.`
+    )
   }
+  return { name: tool.name, description: tool.description, parameters }
 }
 
 /**

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { AppendOnly } from "./internal/appendOnly.ts"
@@ -90,6 +91,10 @@ export class Transcript implements Iterable<Message> {
 
   toJSON(): unknown {
     return { version, messages: this.#messages.toArray() }
+  }
+
+  [NodeInspectSymbol](): unknown {
+    return this.toJSON()
   }
 }
 

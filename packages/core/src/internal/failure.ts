@@ -1,6 +1,7 @@
 import type * as Cause from "effect/Cause"
 import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
@@ -42,6 +43,12 @@ const prototype: object = Object.create(Error.prototype, {
   toJSON: {
     value(this: object) {
       return { ...this }
+    }
+  },
+  // For a terminal in this process: the cause, too.
+  [NodeInspectSymbol]: {
+    value(this: { readonly cause?: unknown }) {
+      return this.cause === undefined ? { ...this } : { ...this, cause: this.cause }
     }
   }
 })
