@@ -24,8 +24,16 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/jsonSchema",
     "internal/jsonSyntax"
   ]],
-  ["tool", ["Policy", "RetryPolicy", "Tool", "internal/detached", "internal/retrying"]],
-  ["toolkit", ["Dispatch", "Rendering", "Toolkit", "internal/callRecord"]],
+  ["tool", [
+    "Policy",
+    "RetryPolicy",
+    "Tool",
+    "internal/callRecord",
+    "internal/randomId",
+    "internal/withinTime",
+    "internal/retrying"
+  ]],
+  ["toolkit", ["Dispatch", "Rendering", "Toolkit"]],
   ["agent", [
     "Agent",
     "AgentEvent",

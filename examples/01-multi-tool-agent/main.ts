@@ -15,6 +15,7 @@ import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import * as Geocoder from "./Geocoder.ts"
 import * as Planner from "./Planner.ts"
@@ -59,9 +60,11 @@ const demo = Command.make("demo", {
     limits: { turns: maxTurns }
   })
   const show = json ? showJson : quiet ? showQuiet : showReadable
-  return show(question, agent.stream(question)).pipe(
+  const run = show(question, agent.stream(question)).pipe(
     Effect.provide([Planner.layer, outage ? Geocoder.layerOutage(seed) : Geocoder.layer])
   )
+  // The waits between attempts are drawn, too.
+  return outage ? Random.withSeed(run, seed) : run
 }).pipe(
   Command.withDescription("Answers questions about weather, time, population and money with four tools")
 )

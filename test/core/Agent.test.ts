@@ -93,13 +93,37 @@ describe("Agent.run", () => {
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 1)
     }).pipe(Effect.provide(ScriptedModel.layer([denied]))))
 
-  it.effect("never takes an empty reply for an answer", () =>
+  it.effect("never takes an empty reply for an answer, and counts it as a turn", () =>
     Effect.gen(function*() {
-      const answer = yield* passing(pinging.run("Ping!"))
+      const answer = yield* pinging.run("Ping!")
       assert.strictEqual(answer.text, "Here I am.")
+      assert.strictEqual(answer.ledger.turns, 3)
+      assert.strictEqual(answer.transcript.length, 3)
     }).pipe(Effect.provide(
       ScriptedModel.layer([ScriptedModel.text(""), ScriptedModel.text(" \n"), ScriptedModel.text("Here I am.")])
     )))
+
+  it.effect("fails when three replies in a row are empty, and never asks more often than its turns allow", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(pinging.run("Ping!"))
+      assert.isTrue(failure instanceof AgentFailure.ModelFailed && failure.failure.code === "empty_reply")
+      const once = Agent.make({ toolkit: Toolkit.empty, limits: { turns: 1 } })
+      assert.strictEqual((yield* Effect.flip(once.run("Ping!")))._tag, "LimitReached")
+      assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
+    }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.text("")))))
+
+  it.effect("ends typed, with everything so far, when the program behind the model throws", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const respond = () => {
+        if (++asked === 2) throw new TypeError("no such property")
+        return Effect.succeed(ScriptedModel.call("ping"))
+      }
+      const failure = yield* Effect.flip(pinging.run("Ping!").pipe(Effect.provide(Model.layer({ respond }))))
+      assert.isTrue(failure instanceof AgentFailure.ModelFailed && failure.failure.code === "defect")
+      assert.strictEqual(failure.transcript.length, 4)
+      assert.notInclude(failure.detail, "no such property")
+    }))
 
   it.effect("tells calls with the same id, or none, apart", () =>
     Effect.gen(function*() {
@@ -296,7 +320,6 @@ describe("Agent.stream", () => {
       assert.deepStrictEqual(events.map(name), [
         "TurnStarted 1",
         "ModelRetried 1",
-        "TurnStarted 1",
         "TextDelta 1",
         "ModelReplied 1",
         "RunEnded"
@@ -421,6 +444,75 @@ describe("Agent.resume", () => {
       ScriptedModel.call("book", { at: "eight" }),
       ScriptedModel.text("Booked.")
     ]))))
+
+  it.effect("runs what the question held back, once it is answered, and in order", () =>
+    Effect.gen(function*() {
+      const order: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", success: Schema.Void },
+        () => Effect.sync(() => order.push("paid"))
+      )
+      const confirm = Tool.make(
+        "confirm",
+        { description: "", success: Schema.String },
+        () => Effect.tap(ToolCall.ask("Really?"), (reply) => Effect.sync(() => order.push(reply)))
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(pay, confirm) })
+      const waiting = yield* suspended(agent.run("Pay"))
+      assert.deepStrictEqual(order, [])
+      const answer = yield* agent.resume(yield* throughStorage(waiting.suspension), "yes")
+      assert.deepStrictEqual(order, ["yes", "paid"])
+      assert.strictEqual(answer.text, "Paid.")
+      assert.deepStrictEqual(answer.ledger.failures, [])
+    }).pipe(
+      Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["confirm"], ["pay"]), ScriptedModel.text("Paid.")]))
+    ))
+
+  it.effect("gives a reply to the question that it answers, and to no other", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const asking = (question: string) =>
+        Effect.tap(ToolCall.ask(question), (reply) => Effect.sync(() => heard.push(`${question} ${reply}`)))
+      const tool = Tool.make("t", { description: "", success: Schema.String }, () =>
+        Effect.andThen(
+          asking("Which account?"),
+          Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: false }))
+        )).pipe(Tool.fallback(() => asking("Wipe the mirror first?")))
+      const agent = Agent.make({ toolkit: Toolkit.make(tool) })
+      const first = yield* suspended(agent.run("Go"))
+      const second = yield* suspended(agent.resume(first.suspension, "42"))
+      assert.strictEqual(second.question, "Wipe the mirror first?")
+      yield* agent.resume(second.suspension, "no")
+      assert.deepStrictEqual(heard.slice(-2), ["Which account? 42", "Wipe the mirror first? no"])
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("t"), ScriptedModel.text("done")]))))
+
+  it.effect("resumes as a step of its own, so that no journal gives back the suspended outcome", () =>
+    Effect.gen(function*() {
+      const names: Array<string> = []
+      const journal: Journal.Journal = {
+        step: (step, effect) => {
+          names.push(step.name)
+          return effect
+        }
+      }
+      const first = yield* suspended(agent.run("A table, please."))
+      yield* Effect.exit(agent.resume(first.suspension, "Four")).pipe(Effect.provideService(Journal.current, journal))
+      assert.deepStrictEqual(names, ["turn/1/call/1/reply/1"])
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("book", { at: "eight" })]))))
+
+  it("refuses a stored suspension that has not an outcome for each call, one of them suspended", () => {
+    const suspension = {
+      version: 1,
+      runId: "run-1",
+      turn: 1,
+      transcript: { version: 1, messages: [] },
+      ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [] },
+      reply: { text: "", calls: [{ id: "1", name: "book" }] },
+      outcomes: []
+    }
+    assert.throws(() => Schema.decodeUnknownSync(AgentFailure.Suspension)(suspension), /an outcome for each call/)
+  })
 
   it.effect("asks the next question when several calls asked", () =>
     Effect.gen(function*() {

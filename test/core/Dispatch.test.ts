@@ -13,7 +13,7 @@ import {
 } from "@fallible/core"
 import type { ToolOutcome, Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schema } from "effect"
+import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { passing } from "../support/virtualTime.ts"
@@ -155,6 +155,20 @@ const batch = fc.array(planned, { maxLength: 12 })
 const withIds = (plan: ReadonlyArray<Planned>) =>
   plan.map((one, i) => ({ ...one, call: { ...one.call, id: `id_${i}` } }))
 
+/** Which calls must not run, since one before them, and not beside them, stops the run or asks the user. */
+const heldBack = (plan: ReadonlyArray<Planned>): ReadonlyArray<boolean> => {
+  let held = false
+  let halts = false
+  let wasReading = false
+  return plan.map(({ call, comesTo }) => {
+    const isReading = (toolkit.tools.get(call.name)?.sideEffect ?? "none") === "none"
+    if (!isReading || !wasReading) held ||= halts
+    wasReading = isReading
+    halts ||= !held && (comesTo === "Suspended" || comesTo === "Stopped")
+    return held
+  })
+}
+
 const label = (outcome: ToolOutcome.ToolOutcome) => outcome._tag === "Failed" ? outcome.failure.code : outcome._tag
 
 /** Runs on virtual time, which passes until nothing waits for it. Quiet, for it is full of defects. */
@@ -168,9 +182,11 @@ describe("Dispatch", () => {
         const calls = withIds(plan)
         const outcomes = await runVirtual(Dispatch.batch(toolkit, calls.map(({ call }) => call)))
         assert.strictEqual(outcomes.length, calls.length)
+        const held = heldBack(calls)
         calls.forEach(({ call, comesTo }, i) => {
           const outcome = outcomes[i]!
-          if (comesTo !== undefined) assert.strictEqual(label(outcome), comesTo, call.name)
+          if (held[i]) assert.strictEqual(label(outcome), "not_run", call.name)
+          else if (comesTo !== undefined) assert.strictEqual(label(outcome), comesTo, call.name)
           else assert.strictEqual(outcome._tag, "Failed", `${call.name}(${call.arguments})`)
           if (outcome._tag === "Completed") assert.deepStrictEqual({ n: outcome.value }, JSON.parse(call.arguments!))
         })
@@ -281,6 +297,82 @@ describe("Dispatch", () => {
       assert.strictEqual(yield* outcomeOf("none"), "not_executed")
       assert.strictEqual(yield* outcomeOf("idempotent"), "unknown")
       assert.strictEqual(yield* outcomeOf("non_idempotent"), "unknown")
+    }))
+
+  it.effect("says of a tool that acts and dies that its outcome is unknown", () =>
+    Effect.gen(function*() {
+      const outcomeOf = (sideEffect: Tool.SideEffect, text: string) => {
+        const tool = Tool.make(
+          "t",
+          { description: "", parameters: Echo, success: Schema.Void, sideEffect },
+          () => Effect.die("half-way")
+        )
+        return Effect.map(Dispatch.call(Toolkit.make(tool), { id: "1", name: "t", arguments: text }), (outcome) =>
+          outcome._tag === "Failed" && outcome.failure._tag === "ToolUnavailable" && outcome.failure.outcome)
+      }
+      assert.strictEqual(yield* outcomeOf("non_idempotent", "{\"n\":1}"), "unknown")
+      assert.strictEqual(yield* outcomeOf("idempotent", "{\"n\":1}"), "unknown")
+      assert.strictEqual(yield* outcomeOf("none", "{\"n\":1}"), undefined)
+    }))
+
+  it.effect("holds back what comes after a call that stops the run, or asks the user", () =>
+    Effect.gen(function*() {
+      for (const halting of ["stops", "asks"]) {
+        const paid: Array<string> = []
+        const pay = echo("pay", Effect.sync(() => paid.push("paid")), "non_idempotent")
+        const kit = Toolkit.make(zoo.stops.tool, zoo.asks.tool, zoo.reads.tool, pay)
+        const outcomes = yield* Dispatch.batch(
+          kit,
+          ["reads", halting, "pay", "reads"].map((name, i) => ({
+            id: String(i),
+            name,
+            arguments: "{\"n\":1}"
+          }))
+        )
+        assert.deepStrictEqual(outcomes.map(label).toSpliced(1, 1), ["Completed", "not_run", "not_run"])
+        assert.deepStrictEqual(paid, [])
+      }
+    }))
+
+  it.effect("stops the run even when a finalizer dies on the way", () =>
+    Effect.gen(function*() {
+      const tool = echo("t", ToolCall.stop("fraud").pipe(Effect.ensuring(Effect.die("rollback failed"))))
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t", arguments: "{\"n\":1}" })
+      assert.strictEqual(outcome._tag, "Stopped")
+    }))
+
+  it.effect("gives every call a key of its own, though models repeat their ids", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const tool = Tool.make("pay", { description: "", success: Schema.Void }, () =>
+        Effect.map(ToolCall.current, ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+        }))
+      const call = { id: "call_1", name: "pay" }
+      yield* Dispatch.call(Toolkit.make(tool), call)
+      yield* Dispatch.call(Toolkit.make(tool), call)
+      yield* tool.run({})
+      yield* tool.run({})
+      assert.strictEqual(new Set(keys).size, 4)
+    }))
+
+  it.effect("hears nothing of an attempt that was left behind", () =>
+    Effect.gen(function*() {
+      const late = Tool.make("t", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.flatMap(ToolCall.current, ({ attempt }) =>
+          attempt === 1
+            ? Effect.uninterruptible(
+              Effect.andThen(Effect.sleep("1 second"), ToolCall.source({ name: "cache", age: "9 hours" }))
+            ).pipe(Effect.as(1))
+            : Effect.andThen(Effect.sleep("999 millis"), Effect.succeed(2)))).pipe(
+          Tool.timeout("999 millis"),
+          Tool.retry(Schedule.recurs(1))
+        )
+      const slow = late.pipe(Tool.fallback(() =>
+        Effect.succeed(3)
+      ))
+      const outcome = yield* passing(Dispatch.call(Toolkit.make(slow), { id: "1", name: "t" }))
+      assert.isTrue(outcome._tag === "Completed" && outcome.caveats.length === 0 && outcome.source === undefined)
     }))
 
   it.effect("forgets what an attempt noted when another one answers", () =>

@@ -37,7 +37,7 @@ const mismatch = new SchemaMismatch({
   side: "arguments",
   code: "invalid_arguments",
   detail: "'citi': no such key; did you mean 'city'?",
-  hint: "Call get_weather again with corrected arguments.",
+  hint: "Cities are in English.",
   issues: [{ path: ["citi"], expected: "no such key", actual: "\"Paris\"" }],
   alternatives: ["city"]
 })
@@ -86,14 +86,15 @@ describe("Rendering", () => {
       })
     })
 
-    it("leaves the advice on wrong arguments to their hint", () => {
+    it("says to correct wrong arguments", () => {
       assert.deepStrictEqual(parsed(failed(mismatch)), {
         ok: false,
         error: "SchemaMismatch",
         code: "invalid_arguments",
         detail: "'citi': no such key; did you mean 'city'?",
-        hint: "Call get_weather again with corrected arguments.",
-        alternatives: ["city"]
+        hint: "Cities are in English.",
+        alternatives: ["city"],
+        retry: "Do not repeat this call as it is. Call again with corrected arguments."
       })
     })
 
@@ -142,7 +143,7 @@ describe("Rendering", () => {
       assert.strictEqual(
         prose(failed(mismatch)),
         "get_weather failed (invalid_arguments): 'citi': no such key; did you mean 'city'? " +
-          "Call get_weather again with corrected arguments."
+          "Cities are in English. Do not repeat this call as it is. Call again with corrected arguments."
       )
     })
 
@@ -202,13 +203,11 @@ describe("Rendering", () => {
       )
     })
 
-    it("says to check first what may have taken effect, transient or not", () => {
-      for (const transient of [true, false]) {
-        assert.strictEqual(
-          retryOf(unavailable({ transient, outcome: "unknown" })),
-          "Do not repeat this call: it may already have taken effect. Check before anything else."
-        )
-      }
+    it("says to check first what may have taken effect, and must not be tried again", () => {
+      assert.strictEqual(
+        retryOf(unavailable({ transient: false, outcome: "unknown" })),
+        "Do not repeat this call: it may already have taken effect. Check before anything else."
+      )
     })
   })
 

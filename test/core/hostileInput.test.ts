@@ -8,19 +8,19 @@ import { Duration, Effect, Exit, Logger, Schema } from "effect"
 const deep = (levels: number) => "{\"a\":".repeat(levels) + "1" + "}".repeat(levels)
 
 const refusal = <P>(text: string, parameters: Schema.ConstraintDecoder<P>) =>
-  Effect.runSync(Effect.flip(Arguments.decode(text, { name: "t", parameters })))
+  Effect.runSync(Effect.flip(Arguments.decode(text, { parameters })))
 
 const details = (failure: DispatchFailure.Mismatch) => `${failure.code}: ${failure.detail}`
 
 describe("arguments", () => {
   it("nested more than 128 deep are refused before anything else looks at them", () => {
     const Open = Schema.Struct({ a: Schema.Unknown })
-    assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(deep(128), { name: "t", parameters: Open }))))
+    assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(deep(128), { parameters: Open }))))
     for (const levels of [129, 5000, 100_000]) {
       assert.match(details(refusal(deep(levels), Open)), /^invalid_json: .*more than 128 levels deep/)
     }
     const brackets = JSON.stringify({ a: "{[".repeat(5000) })
-    assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(brackets, { name: "t", parameters: Open }))))
+    assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(brackets, { parameters: Open }))))
   })
 
   it("of more than 1 MiB are refused, white space too", () => {
@@ -51,6 +51,10 @@ describe("arguments", () => {
     assert.include(
       details(refusal("{\"v\":\"x\"}", Schema.Struct({ v: Schema.NullOr(Schema.Number) }))),
       "'v': expected number | null, got \"x\"."
+    )
+    assert.include(
+      details(refusal("{\"v\":\"x\"}", Schema.Struct({ v: Schema.Number }))),
+      "'v': expected number, got \"x\"."
     )
   })
 
@@ -193,6 +197,20 @@ describe("failures made by programs without strict types", () => {
     const failure = new SemanticGarbage(fields as never)
     assert.deepStrictEqual(Object.keys(failure).toSorted(), ["_tag", "alternatives", "code", "detail"])
     assert.deepStrictEqual(failure.alternatives, [])
+  })
+
+  it("are not changed by mapFailure, constants included", () => {
+    const shared = Object.freeze(new SemanticGarbage({ code: "c", detail: "d" }))
+    const causes = ["first", "second"].map((cause) => {
+      const tool = Tool.make(
+        "t",
+        { description: "", success: Schema.Void },
+        () => Effect.fail(new SemanticGarbage({ code: "c", detail: "d", cause }))
+      ).pipe(Tool.mapFailure(() => shared))
+      return Effect.runSync(Effect.flip(tool.run({}))).cause
+    })
+    assert.deepStrictEqual(causes, ["first", "second"])
+    assert.isUndefined(shared.cause)
   })
 
   it("keep the cause through mapFailure, which a spread would lose", () => {

@@ -1,7 +1,7 @@
 import {
   Agent,
   Guard,
-  type PartialData,
+  PartialData,
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
@@ -158,6 +158,9 @@ describe("a combinator that handles a failure removes it from the type", () => {
     )
     expect<Failures<typeof mapped>>().type.toBe<SemanticGarbage>()
     expect(Tool.mapFailure).type.not.toBeCallableWith(() => new Error("no tool failure"))
+    const ofNumbers = () => new PartialData({ code: "c", detail: "d", data: 1 })
+    expect(Tool.mapFailure).type.not.toBeCallableWith(ping, ofNumbers)
+    expect(Tool.catchTag).type.not.toBeCallableWith(searchOrders, "SemanticGarbage", () => Effect.fail(ofNumbers()))
   })
 })
 
@@ -233,7 +236,7 @@ describe("failures", () => {
 
   test("of dispatch have literal codes, and are apart from a tool's own", () => {
     expect<DispatchFailure.DispatchFailure["code"]>().type.toBe<
-      "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result" | "defect"
+      "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result" | "defect" | "not_run"
     >()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()

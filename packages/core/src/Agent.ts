@@ -14,7 +14,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
-import * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -23,6 +22,7 @@ import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import { Account } from "./internal/account.ts"
+import { randomId } from "./internal/randomId.ts"
 import * as Journal from "./Journal.ts"
 import { Model, type ModelFailure } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
@@ -132,7 +132,8 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
         AgentLoop.turn(begin(id, model, watch), {
           turn: 1,
           transcript: transcript.append({ role: "user", text: question }),
-          account: Account.empty()
+          account: Account.empty(),
+          blanks: 0
         })))
 
   const goOn = (suspension: Suspension, reply: string) => (watch: Watch) =>
@@ -156,13 +157,5 @@ const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, 
     })
   )
 
-// Two random integers: enough to tell runs apart, and reproducible under a seed. A step of the journal, since
-// the idempotency keys of a run that is replayed must be those of the first time.
-const newId = Journal.step(
-  { name: "run", success: Schema.String, error: Schema.Never },
-  Effect.zipWith(
-    Random.nextInt,
-    Random.nextInt,
-    (a, b) => `run-${Math.abs(a).toString(36)}${Math.abs(b).toString(36)}`
-  )
-)
+// A step of the journal, since the idempotency keys of a run that is replayed must be those of the first time.
+const newId = Journal.step({ name: "run", success: Schema.String, error: Schema.Never }, randomId("run"))

@@ -21,7 +21,7 @@ export type AgentEvent =
   | { readonly _tag: "TurnStarted"; readonly turn: number }
   /** A piece of the model's text. */
   | { readonly _tag: "TextDelta"; readonly turn: number; readonly text: string }
-  /** The model failed and is asked again after the wait. */
+  /** The model failed and is asked again after the wait. The turn's text so far is void. */
   | {
     readonly _tag: "ModelRetried"
     readonly turn: number

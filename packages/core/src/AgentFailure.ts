@@ -71,7 +71,13 @@ export const Suspension = Schema.Struct({
   reply: Reply,
   /** What has come of the reply's calls; those that wait are `Suspended`. */
   outcomes: Schema.Array(ToolOutcome.schema)
-})
+}).check(
+  Schema.makeFilter(({ outcomes, reply }) =>
+    outcomes.length === reply.calls.length && outcomes.some(({ _tag }) => _tag === "Suspended")
+      ? undefined
+      : "a suspension with an outcome for each call, one of them suspended"
+  )
+)
 
 /**
  * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Store it with

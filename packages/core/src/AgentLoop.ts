@@ -12,6 +12,7 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -19,10 +20,11 @@ import type { AgentEvent } from "./AgentEvent.ts"
 import * as AgentFailure from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as Dispatch from "./Dispatch.ts"
+import * as DispatchFailure from "./DispatchFailure.ts"
 import { Account } from "./internal/account.ts"
 import { ask } from "./internal/ask.ts"
 import * as Journal from "./Journal.ts"
-import type { Model, ModelFailure, Reply } from "./Model.ts"
+import { type Model, ModelFailure, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
@@ -62,6 +64,8 @@ export interface State {
   readonly turn: number
   readonly transcript: Transcript
   readonly account: Account
+  /** How many replies in a row had neither text nor calls. */
+  readonly blanks: number
 }
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
@@ -79,9 +83,10 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
       onSuccess: (reply) => {
         const asked = { ...state, account: state.account.replied(reply) }
-        return reply.calls.length === 0
-          ? Effect.succeed(answer(asked, reply))
-          : Effect.flatMap(dispatch(run, asked, reply.calls), (outcomes) => proceed(run, asked, reply, outcomes))
+        if (reply.calls.length > 0) {
+          return Effect.flatMap(dispatch(run, asked, reply.calls), (outcomes) => proceed(run, asked, reply, outcomes))
+        }
+        return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
       }
     })
 
@@ -102,7 +107,8 @@ export const proceed = <T extends Tool.Any>(
   const next: State = {
     turn: state.turn + 1,
     transcript: state.transcript.append(said(reply), ...messages),
-    account: state.account.ended(state.turn, reply, outcomes)
+    account: state.account.ended(state.turn, reply, outcomes),
+    blanks: 0
   }
   const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
@@ -111,7 +117,7 @@ export const proceed = <T extends Tool.Any>(
 }
 
 /**
- * Goes on with a suspended run: the first call that waits runs again with the reply.
+ * Goes on with a suspended run: the first call that waits runs again with the reply, and then what it held back.
  *
  * @category loop
  * @since 0.1.0
@@ -121,16 +127,47 @@ export const resume = <T extends Tool.Any>(
   { ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
-  const state = { turn, transcript, account: Account.from(ledger) }
-  const index = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
-  const waiting = outcomes[index]
-  const call = reply.calls[index]
-  if (waiting?._tag !== "Suspended" || call === undefined) return proceed(run, state, reply, outcomes)
+  const state = { turn, transcript, account: Account.from(ledger), blanks: 0 }
+  const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
+  const each = (call: ToolCall, index: number) => {
+    const before = outcomes[index]!
+    if (before._tag === "Suspended" && index === first) {
+      const replies = [...before.replies, { question: before.question, reply: userReply }]
+      return Effect.map(perform(run, turn, call, index, replies), (outcome) => together(before, outcome))
+    }
+    return Dispatch.isNotRun(before) ? perform(run, turn, call, index) : Effect.succeed(before)
+  }
   return Effect.flatMap(
-    perform(run, turn, call, index, [...waiting.replies, userReply]),
-    (outcome) => proceed(run, state, reply, outcomes.with(index, ToolOutcome.after(waiting, outcome)))
+    Dispatch.ordered(run.toolkit, reply.calls, each),
+    (outcomes) => proceed(run, state, reply, outcomes)
   )
 }
+
+// The effort of a call that ran in two parts adds up.
+const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => ({
+  ...outcome,
+  attempts: before.attempts + outcome.attempts,
+  waited: Duration.sum(before.waited, outcome.waited),
+  handled: [...before.handled, ...outcome.handled]
+})
+
+// -----------------------------------------------------------------------------
+// Replies that say nothing
+// -----------------------------------------------------------------------------
+
+const isBlank = (text: string): boolean => text.trim() === ""
+
+// Neither text nor calls is no answer, and must not pass for one. It costs a turn like any other reply.
+const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
+  state.blanks === 2
+    ? Effect.fail(modelFailed(state, emptyReply))
+    : turn(run, { ...state, turn: state.turn + 1, blanks: state.blanks + 1 })
+
+const emptyReply = new ModelFailure({
+  code: "empty_reply",
+  detail: "The model replied with neither text nor a tool call, three times in a row.",
+  transient: true
+})
 
 // -----------------------------------------------------------------------------
 // Running its calls
@@ -152,7 +189,7 @@ export const perform = <T extends Tool.Any>(
   turn: number,
   call: ToolCall,
   index: number,
-  replies: ReadonlyArray<string> = []
+  replies: ReadonlyArray<ToolOutcome.Reply> = []
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch } = run
   const idempotencyKey = `${run.id}/turn/${turn}/call/${index + 1}`
@@ -200,7 +237,7 @@ const heard = <T extends Tool.Any>(
       return run.rendering(outcome, call)
     } catch (fault) {
       faults.push(fault)
-      return Rendering.json(Dispatch.unrenderable(call, outcome), call)
+      return Rendering.json(unrenderable(outcome, call), call)
     }
   }
   const messages = outcomes.map((outcome, index): Message => {
@@ -209,6 +246,15 @@ const heard = <T extends Tool.Any>(
   })
   return { messages, faults }
 }
+
+const unrenderable = ({ attempts, handled, waited }: ToolOutcome.ToolOutcome, call: ToolCall): ToolOutcome.Failed => ({
+  _tag: "Failed",
+  failure: DispatchFailure.defect({ tool: call.name, outcome: undefined, cause: undefined }),
+  stage: "guard",
+  attempts,
+  handled,
+  waited
+})
 
 // -----------------------------------------------------------------------------
 // Endings
@@ -230,7 +276,7 @@ const limitReached = <T extends Tool.Any>(run: Run<T>, state: State) =>
   })
 
 const modelFailed = (state: State, failure: ModelFailure) =>
-  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure, ...sofar(state) })
+  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...sofar(state) })
 
 // How a turn ends a run, if it does: a stop goes before a question.
 const halted = <T extends Tool.Any>(

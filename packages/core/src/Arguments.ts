@@ -71,7 +71,6 @@ export interface Decoded<out Params> {
  * @since 0.1.0
  */
 export interface Target<Params> {
-  readonly name: string
   readonly parameters: Schema.ConstraintDecoder<Params>
 }
 
@@ -143,7 +142,7 @@ export const parse = (text: string | undefined): Result.Result<Parsed, DispatchF
  * import { Arguments } from "@fallible/core"
  * import { Effect, Schema } from "effect"
  *
- * const weather = { name: "get_weather", parameters: Schema.Struct({ city: Schema.String }) }
+ * const weather = { parameters: Schema.Struct({ city: Schema.String }) }
  *
  * Effect.runSync(Arguments.decode("{\"city\":\"Paris\"}", weather)).params // => { city: "Paris" }
  * Effect.runSync(Effect.flip(Arguments.decode("{\"town\":\"Paris\"}", weather))).alternatives // => ["city"]
@@ -162,14 +161,14 @@ export const decode = <Params>(
   const contract = contractOf(target.parameters)
   // A struct without fields decodes any object.
   if (contract.takesNothing && Object.keys(value).length > 0) {
-    return Effect.fail(refusal(target.name, contract.jsonSchema, value, Coercion.unexpectedKeys(value)))
+    return Effect.fail(refusal(contract.jsonSchema, value, Coercion.unexpectedKeys(value)))
   }
   // Eager: decoding that needs no time takes no step of the runtime either.
   return contract.decode(value).pipe(
     Effect.catchEager(() =>
       Effect.mapErrorEager(contract.decodeAll(value), (issue) => {
         const issues = Coercion.fieldIssues(issue, value, { schema: contract.jsonSchema })
-        return refusal(target.name, contract.jsonSchema, value, issues)
+        return refusal(contract.jsonSchema, value, issues)
       })
     ),
     Effect.mapEager((params) => ({ params, repairs }))
@@ -263,7 +262,6 @@ const around = (text: string, offset: number): string =>
     : excerpt(text.slice(Math.max(0, offset - 20), offset + 20))
 
 const refusal = (
-  tool: string,
   schema: JsonSchema.JsonSchema,
   value: Schema.JsonObject,
   issues: ReadonlyArray<FieldIssue>
@@ -275,7 +273,6 @@ const refusal = (
     ? ["The tool takes no arguments."]
     : []
   return DispatchFailure.invalidArguments({
-    tool,
     detail: [...issues.map(sentence), ...expected].join(" "),
     issues,
     alternatives: alternatives(issues, value, schema)

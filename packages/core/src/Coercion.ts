@@ -100,6 +100,9 @@ export const valueAt = (value: unknown, path: ReadonlyArray<string | number>): u
  */
 export const noSuchKey = "no such key"
 
+// Effect's JSON form of a number allows these texts, too; nobody needs to be told.
+const nonFinite = /(?:number \| )?"Infinity" \| "-Infinity" \| "NaN"/
+
 const missingKey = "Missing key"
 const excessKey = "Expected no excess property"
 
@@ -122,7 +125,7 @@ const expectation = (
   if (message === missingKey) return describeAt(schema, path) ?? "a value"
   // Of a union the decoder names the members that came nearest, the schema all.
   const all = isUnionAt(schema, path) ? describeAt(schema, path) : undefined
-  return all ?? message.replace(/^Expected /, "")
+  return all ?? message.replace(/^Expected /, "").replace(nonFinite, "number")
 }
 
 const unknownKey = (path: FieldIssue["path"], input: unknown, schema: JsonSchema.JsonSchema): string => {

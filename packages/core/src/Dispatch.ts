@@ -21,13 +21,14 @@ import * as Arguments from "./Arguments.ts"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
+import { randomId } from "./internal/randomId.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
-import { isOutcomeUnknown, isToolFailure, PartialData, ToolUnavailable } from "./ToolFailure.ts"
+import { isOutcomeUnknown, isToolFailure, PartialData, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
+import type { Failed, Reply, Stage, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What a call is told about its place in a run.
@@ -36,10 +37,10 @@ import type { Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
  * @since 0.1.0
  */
 export interface Place {
-  /** Default: the call's id. */
+  /** Default: a random one, since the ids that models give to calls repeat. */
   readonly idempotencyKey?: string
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
-  readonly replies?: ReadonlyArray<string>
+  readonly replies?: ReadonlyArray<Reply>
   /** Told at once when a policy handles a failure. */
   readonly onHandled?: OnHandled
 }
@@ -67,8 +68,17 @@ export const call = <T extends Tool.Any>(
   call: ToolCall.ToolCall,
   place: Place = {}
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
+  place.idempotencyKey === undefined
+    ? Effect.flatMap(randomId("call"), (idempotencyKey) => keyed(toolkit, call, { ...place, idempotencyKey }))
+    : keyed(toolkit, call, { ...place, idempotencyKey: place.idempotencyKey })
+
+const keyed = <T extends Tool.Any>(
+  toolkit: Toolkit.Toolkit<T>,
+  call: ToolCall.ToolCall,
+  place: Place & { readonly idempotencyKey: string }
+): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
-    const record = new CallRecord(place.idempotencyKey ?? call.id, place.replies ?? [], place.onHandled)
+    const record = new CallRecord(place.idempotencyKey, place.replies, place.onHandled)
     const tool = toolkit.tools.get(call.name)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
@@ -94,7 +104,9 @@ export const call = <T extends Tool.Any>(
  *
  * Neighbours that only read run together, up to 8 at once; any other call runs alone, after all that
  * came before it. So writes happen in the order in which the model asked for them, and a read sees
- * the writes before it.
+ * the writes before it. (A handler that ignored its timeout may still be running beside them.)
+ *
+ * A call that stops the run, or asks the user, holds back all that come after it: they fail as `not_run`.
  *
  * @category dispatch
  * @since 0.1.0
@@ -120,15 +132,35 @@ export const ordered = <E, R>(
 ): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
   const [first] = calls
   if (calls.length === 1 && first !== undefined) return Effect.map(each(first, 0), (outcome) => [outcome])
-  return Effect.map(
-    Effect.forEach(
-      neighbours(toolkit, calls),
-      (group) =>
-        Effect.forEach(group, ({ call, index }) => each(call, index), { concurrency: group.length === 1 ? 1 : readers })
-    ),
-    (groups) => groups.flat()
-  )
+  const groups = neighbours(toolkit, calls)
+  const from = (
+    group: number,
+    done: ReadonlyArray<ToolOutcome>
+  ): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
+    const members = groups[group]
+    if (members === undefined) return Effect.succeed(done)
+    if (done.some(holdsBack)) return Effect.succeed([...done, ...calls.slice(done.length).map(notRun)])
+    const outcomes = Effect.forEach(members, ({ call, index }) => each(call, index), {
+      concurrency: members.length === 1 ? 1 : readers
+    })
+    return Effect.flatMap(outcomes, (outcomes) => from(group + 1, [...done, ...outcomes]))
+  }
+  return from(0, [])
 }
+
+const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
+
+const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
+  new CallRecord("").failed(DispatchFailure.notRun(call.name), "admit")
+
+/**
+ * Was the call held back by an earlier one of its turn, so that it can still be run?
+ *
+ * @category dispatch
+ * @since 0.1.0
+ */
+export const isNotRun = (outcome: ToolOutcome): boolean =>
+  outcome._tag === "Failed" && outcome.stage === "admit" && outcome.failure.code === "not_run"
 
 /** How many reading calls of a turn run at once. */
 const readers = 8
@@ -158,22 +190,6 @@ const neighbours = (
   return groups
 }
 
-/**
- * What a model is told of an outcome that cannot be put into words: its value is nested too deeply, or the
- * rendering threw.
- *
- * @category dispatch
- * @since 0.1.0
- */
-export const unrenderable = (call: ToolCall.ToolCall, { attempts, handled, waited }: ToolOutcome): Failed => ({
-  _tag: "Failed",
-  failure: DispatchFailure.defect({ tool: call.name, outcome: undefined, cause: undefined }),
-  stage: "guard",
-  attempts,
-  handled,
-  waited
-})
-
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
 const runOf = <T extends Tool.Any>(tool: T) =>
@@ -189,26 +205,16 @@ const fold = (
   tool: Tool.Any,
   record: CallRecord
 ): Effect.Effect<ToolOutcome> => {
+  // A stop goes before all else, and a question before what its finalizers may have done.
+  const signals = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+  const stop = signals.find((defect) => defect instanceof StopSignal)
+  if (stop !== undefined) return Effect.succeed(record.stopped(stop.reason))
+  const question = signals.find((defect) => defect instanceof SuspendSignal)
+  if (question !== undefined) return Effect.succeed(record.suspended(question.question))
+
   const [reason] = cause.reasons
-  if (reason !== undefined && cause.reasons.length === 1) {
-    if (Cause.isFailReason(reason) && isToolFailure(reason.error)) {
-      const failure = reason.error
-      if (failure._tag === "PartialData") return partial(failure, stage, tool, record)
-      if (failure._tag === "ToolUnavailable" && tool.sideEffect === "none" && isOutcomeUnknown(failure)) {
-        // Nothing can have happened, whatever the handler thought of it.
-        return Effect.succeed(
-          record.failed(new ToolUnavailable({ ...failure, outcome: "not_executed", cause: failure.cause }), stage)
-        )
-      }
-      const unread = stage === "decode" && failure.code === "invalid_json"
-      return Effect.succeed(record.failed(failure, unread ? "parse" : stage))
-    }
-    if (Cause.isDieReason(reason) && reason.defect instanceof SuspendSignal) {
-      return Effect.succeed(record.suspended(reason.defect.question))
-    }
-    if (Cause.isDieReason(reason) && reason.defect instanceof StopSignal) {
-      return Effect.succeed(record.stopped(reason.defect.reason))
-    }
+  if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
+    return settle(reason.error, stage, tool, record)
   }
   // Thrown, died, interrupted itself, or failed with what no tool may fail with.
   const acted = stage !== "decode" && tool.sideEffect !== "none"
@@ -220,6 +226,34 @@ const fold = (
     }),
     record.failed(failure, stage)
   )
+}
+
+const settle = (
+  failure: ToolFailure,
+  stage: Stage,
+  tool: Tool.Any,
+  record: CallRecord
+): Effect.Effect<ToolOutcome> => {
+  if (failure._tag === "PartialData") return partial(failure, stage, tool, record)
+  if (failure._tag === "ToolUnavailable" && isOutcomeUnknown(failure)) {
+    return Effect.succeed(record.failed(judged(failure, tool), stage))
+  }
+  const isUnread = stage === "decode" && failure.code === "invalid_json"
+  return Effect.succeed(record.failed(failure, isUnread ? "parse" : stage))
+}
+
+// What an unknown outcome means depends on the tool. One that only reads has done nothing, whatever its handler
+// thought; one that is not idempotent must not be tried again, now or later.
+const judged = (failure: ToolUnavailable, { sideEffect }: Tool.Any): ToolUnavailable => {
+  const { cause } = failure
+  switch (sideEffect) {
+    case "none":
+      return new ToolUnavailable({ ...failure, outcome: "not_executed", cause })
+    case "idempotent":
+      return failure
+    case "non_idempotent":
+      return new ToolUnavailable({ ...failure, transient: false, cause })
+  }
 }
 
 // The data of a partial failure is a result, too: it is guarded, and travels as JSON.

@@ -12,6 +12,7 @@
  * | `invalid_arguments` | `SchemaMismatch`  | the arguments do not fit the tool's parameters               |
  * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's own result       |
  * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself               |
+ * | `not_run`           | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked        |
  *
  * @since 0.1.0
  */
@@ -25,7 +26,7 @@ import { type FieldIssue, SchemaMismatch, ToolUnavailable } from "./ToolFailure.
  * @category models
  * @since 0.1.0
  */
-export type DispatchFailure = Mismatch | Defect
+export type DispatchFailure = Mismatch | Unavailable
 
 /**
  * The call, or the result, breaks a contract.
@@ -38,12 +39,12 @@ export type Mismatch = SchemaMismatch & {
 }
 
 /**
- * The handler is at fault.
+ * The handler is at fault, or was not reached.
  *
  * @category models
  * @since 0.1.0
  */
-export type Defect = ToolUnavailable & { readonly code: "defect" }
+export type Unavailable = ToolUnavailable & { readonly code: "defect" | "not_run" }
 
 /**
  * The model called a tool that does not exist: the valid names are the alternatives, nearest first.
@@ -89,7 +90,6 @@ export const invalidJson = (detail: string, issue: FieldIssue) =>
  * @since 0.1.0
  */
 export const invalidArguments = (options: {
-  readonly tool: string
   readonly detail: string
   readonly issues: ReadonlyArray<FieldIssue>
   readonly alternatives: ReadonlyArray<string>
@@ -98,7 +98,6 @@ export const invalidArguments = (options: {
     side: "arguments",
     code: "invalid_arguments",
     detail: options.detail,
-    hint: `Call ${options.tool} again with corrected arguments.`,
     issues: options.issues,
     alternatives: options.alternatives
   })
@@ -139,6 +138,20 @@ export const defect = (options: {
     transient: false,
     cause: options.cause,
     ...(options.outcome === undefined ? {} : { outcome: options.outcome })
+  })
+
+/**
+ * The call was held back: an earlier one of its turn stopped the run, or asks the user.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const notRun = (tool: string) =>
+  unavailable({
+    code: "not_run",
+    detail: `${cut(oneLine(tool), 80)} was not run: an earlier call of this turn stopped the run or asks the user.`,
+    transient: true,
+    outcome: "not_executed"
   })
 
 // The constructors' field types widen a code to `string`; these two keep the literal that was given.

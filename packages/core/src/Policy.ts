@@ -21,9 +21,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
-import { withinTime } from "./internal/detached.ts"
+import { Relay } from "./internal/callRecord.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { retrying } from "./internal/retrying.ts"
+import { withinTime } from "./internal/withinTime.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { isTransient, type Tag, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
@@ -106,10 +107,19 @@ export const timeout = (duration: Duration.Input): Policy => {
     wrap: (run, subject) => {
       const timedOut = Effect.suspend(() => Effect.fail(timeoutFailure(subject, limit)))
       return (params) =>
-        Effect.flatMap(
-          withinTime(run(params), duration),
-          Option.match({ onNone: () => timedOut, onSome: (value) => Effect.succeed(value) })
-        )
+        Effect.flatMap(ToolCall.current, (call) => {
+          const relay = new Relay(call)
+          return Effect.flatMap(
+            withinTime(Effect.provideService(run(params), ToolCall.current, relay), duration),
+            Option.match({
+              onSome: (value) => Effect.succeed(value),
+              onNone: () => {
+                relay.close()
+                return timedOut
+              }
+            })
+          )
+        })
     }
   }
 }

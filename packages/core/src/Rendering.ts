@@ -5,8 +5,8 @@
  * say the same: {@link json} is the default, {@link prose} serves small models.
  *
  * What they say of a failure is bounded, on one line, and free of stack traces and of whatever else a
- * failure's `cause` holds. A success is whole, whatever its size. What comes from outside (an upstream's words in a `detail`) is data: it stays in its field,
- * in a message of the tool role.
+ * failure's `cause` holds. A success is whole, whatever its size. What comes from outside (an upstream's words in a
+ * `detail`) is data: it stays in its field, in a message of the tool role.
  *
  * @since 0.1.0
  */
@@ -117,7 +117,7 @@ interface Payload {
   readonly coverage?: Coverage
   readonly data?: Schema.Json
   readonly next?: Schema.JsonObject
-  readonly retry?: string
+  readonly retry: string
 }
 
 const limits = { line: 600, code: 60, alternatives: 20, alternative: 80, data: 4000, next: 1000, notes: 10 }
@@ -126,7 +126,6 @@ const line = (text: string): string => cut(oneLine(text), limits.line)
 
 const payload = (outcome: Failed, call: ToolCall): Payload => {
   const { failure } = outcome
-  const retry = advice(outcome, call)
   return {
     ok: false,
     error: failure._tag,
@@ -143,7 +142,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
         data: head(failure.data)
       }
       : {}),
-    ...(retry === undefined ? {} : { retry })
+    retry: advice(outcome, call)
   }
 }
 
@@ -185,12 +184,14 @@ const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
     : `The run was stopped: ${line(outcome.reason)}`
 
 // What to do next, as a sentence: never, with changed arguments, later, or already tried.
-const advice = (outcome: Failed, call: ToolCall): string | undefined => {
+const advice = (outcome: Failed, call: ToolCall): string => {
   const { attempts, failure } = outcome
   switch (failure._tag) {
     case "SchemaMismatch":
-      // On the side of the arguments the hint says it, with the tool's name.
-      if (failure.side === "arguments") return undefined
+      if (failure.code === "unknown_tool") {
+        return "Do not repeat this call. Call a tool that exists, or answer without one."
+      }
+      if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
       return "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
     case "PartialData":
       return !isSendable(failure.next)
@@ -203,7 +204,7 @@ const advice = (outcome: Failed, call: ToolCall): string | undefined => {
         ? "Do not repeat this call with the same arguments. Call again with different ones."
         : "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
     case "ToolUnavailable":
-      if (isOutcomeUnknown(failure)) {
+      if (isOutcomeUnknown(failure) && !failure.transient) {
         return "Do not repeat this call: it may already have taken effect. Check before anything else."
       }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."

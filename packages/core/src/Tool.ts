@@ -19,6 +19,8 @@ import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
+import { CallRecord } from "./internal/callRecord.ts"
+import { randomId } from "./internal/randomId.ts"
 import * as Policy from "./Policy.ts"
 import * as ToolCall from "./ToolCall.ts"
 import type { Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -270,7 +272,7 @@ export const timeout: {
  * @since 0.1.0
  */
 export const fallback: {
-  <Params, A, Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>>(
+  <Params, A, Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>>(
     source: (params: Params, failure: ToolUnavailable) => Handled
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
@@ -287,7 +289,7 @@ export const fallback: {
     A,
     E extends ToolFailure,
     R,
-    Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>
+    Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
     source: (params: Params, failure: ToolUnavailable) => Handled
@@ -333,7 +335,7 @@ export const catchTag: {
     E extends ToolFailure,
     Params,
     A,
-    Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>
+    Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
   >(
     tag: K,
     handler: (failure: Types.ExtractTag<E, One<K>>, params: Params) => Handled
@@ -353,7 +355,7 @@ export const catchTag: {
     E extends ToolFailure,
     R,
     const K extends Tags<E>,
-    Handled extends Effect.Effect<NoInfer<A>, ToolFailure, unknown>
+    Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
     tag: K,
@@ -401,10 +403,10 @@ type One<K> = K extends ReadonlyArray<infer Tag extends string> ? Tag : K extend
  * @since 0.1.0
  */
 export const mapFailure: {
-  <E extends ToolFailure, E2 extends ToolFailure>(
+  <A, E extends ToolFailure, E2 extends ToolFailure<NoInfer<A>>>(
     f: (failure: E) => E2
-  ): <Name extends string, Params, A, R>(self: Tool<Name, Params, A, E, R>) => Tool<Name, Params, A, E2, R>
-  <Name extends string, Params, A, E extends ToolFailure, R, E2 extends ToolFailure>(
+  ): <Name extends string, Params, R>(self: Tool<Name, Params, A, E, R>) => Tool<Name, Params, A, E2, R>
+  <Name extends string, Params, A, E extends ToolFailure, R, E2 extends ToolFailure<NoInfer<A>>>(
     self: Tool<Name, Params, A, E, R>,
     f: (failure: E) => E2
   ): Tool<Name, Params, A, E2, R>
@@ -416,7 +418,27 @@ export const mapFailure: {
 
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
-const assemble = <T extends Any>(fields: Omit<T, "pipe">): T => Object.assign(Object.create(PipeablePrototype), fields)
+/**
+ * A tool around a handler and its policies. Their composition is kept aside: `run` puts a call's context around it,
+ * when nobody else has, and a policy that is added later goes between the two.
+ */
+const assemble = <T extends Any>(fields: Omit<T, "pipe">): T => {
+  const tool: T = Object.assign(Object.create(PipeablePrototype), fields, { run: withContext(fields.run) })
+  composed.set(tool, fields.run)
+  return tool
+}
+
+const composed = new WeakMap<Any, Any["run"]>()
+
+// Outside of a dispatch each run is a call of its own, with a key that its attempts share.
+const withContext = (run: Any["run"]): Any["run"] => (params) =>
+  Effect.flatMap(ToolCall.current, (call) =>
+    call === ToolCall.detached
+      ? Effect.flatMap(
+        randomId("call"),
+        (id) => Effect.provideService(run(params), ToolCall.current, new CallRecord(id))
+      )
+      : run(params))
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
 const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
@@ -431,5 +453,5 @@ const withPolicy = <T extends Any>(self: Any, policy: Policy.Policy): T =>
   assemble<Any>({
     ...self,
     policies: [...self.policies, policy],
-    run: policy.wrap(self.run as Policy.Run, self)
+    run: policy.wrap((composed.get(self) ?? self.run) as Policy.Run, self)
   }) as T

@@ -4,8 +4,8 @@
  * A {@link ToolCall} is the model's request, its argument text kept raw. While its handler
  * runs, {@link current} holds the call's own context: an idempotency key that stays the same
  * over retries and over a resumed run, the attempt under way, and the place where caveats and
- * the answering source are noted. All of it is optional: without an agent, a key is still
- * there, and what is noted is dropped.
+ * the answering source are noted. A tool that runs without an agent has a context too: a key of its own for
+ * each run, while what is noted is dropped.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
  * @since 0.1.0
  */
 export const ToolCall = Schema.Struct({
-  /** Chosen by the model's provider; unique within a transcript. */
+  /** Chosen by the model's provider; the loop makes it unique within its message. */
   id: Schema.String,
   name: Schema.String,
   /** The argument text, exactly as it came. Absent where the provider sent none. */
@@ -57,7 +57,7 @@ export interface Source {
  * @since 0.1.0
  */
 export interface Current {
-  /** The same for every attempt of this call and for a resumed run; different for every other call. */
+  /** The same for every attempt of this call, and when it is resumed; different for every other call. */
   readonly idempotencyKey: string
   /** Which execution of the handler this is, from 1; 0 before the first. */
   readonly attempt: number
@@ -71,12 +71,29 @@ export interface Current {
   readonly handled: (failure: ToolFailure, by: string) => void
   /** A policy waited before the next attempt. */
   readonly waited: (millis: number) => void
-  /** The user's answer to the next question of this attempt, when the call was resumed with one. */
-  readonly nextReply: () => string | undefined
+  /** The user's reply to a question, when the call was resumed with one. Questions are asked in order. */
+  readonly replyTo: (question: string) => string | undefined
 }
 
 /**
- * The context of the call under way. Outside of a dispatch it discards what is noted.
+ * The context outside of any tool: nothing is noted, and there is nobody to ask.
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const detached: Current = {
+  idempotencyKey: "detached",
+  attempt: 1,
+  begin() {},
+  caveat() {},
+  source() {},
+  handled() {},
+  waited() {},
+  replyTo: () => undefined
+}
+
+/**
+ * The context of the call under way; outside of any tool, {@link detached}.
  *
  * @example
  * ```ts
@@ -87,23 +104,15 @@ export interface Current {
  *   const call = yield* ToolCall.current
  *   return `paid under ${call.idempotencyKey}`
  * })
- * Effect.runSync(handler) // => "paid under detached"
+ * const inOrder7 = Effect.provideService(handler, ToolCall.current, { ...ToolCall.detached, idempotencyKey: "order-7" })
+ * Effect.runSync(inOrder7) // => "paid under order-7"
  * ```
  *
  * @category context
  * @since 0.1.0
  */
 export const current: Context.Reference<Current> = Context.Reference("@fallible/core/ToolCall/current", {
-  defaultValue: (): Current => ({
-    idempotencyKey: "detached",
-    attempt: 1,
-    begin() {},
-    caveat() {},
-    source() {},
-    handled() {},
-    waited() {},
-    nextReply: () => undefined
-  })
+  defaultValue: () => detached
 })
 
 /**
@@ -148,7 +157,7 @@ export const source = (
  */
 export const ask = (question: string): Effect.Effect<string> =>
   Effect.flatMap(current, (call) => {
-    const reply = call.nextReply()
+    const reply = call.replyTo(question)
     return reply === undefined ? Effect.die(new SuspendSignal(question)) : Effect.succeed(reply)
   })
 

@@ -7,7 +7,6 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -25,7 +24,7 @@ export type Stage = typeof Stage.Type
  * @category schemas
  * @since 0.1.0
  */
-export const Stage = Schema.Literals(["resolve", "parse", "decode", "run", "guard"])
+export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "run", "guard"])
 
 /**
  * A failure that a policy took care of, so that the model never heard of it.
@@ -48,6 +47,22 @@ export const Handled = Schema.Struct({
   /** The kind of the policy: `"retry"`, `"fallback"`, … */
   by: Schema.String
 })
+
+/**
+ * A question to the user, and the answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reply extends Schema.Schema.Type<typeof Reply> {}
+
+/**
+ * The schema of a {@link Reply}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Reply = Schema.Struct({ question: Schema.String, reply: Schema.String })
 
 const effort = {
   /** How often the handler ran; 0 when the call never reached it. */
@@ -115,8 +130,8 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
 export const Suspended = Schema.Struct({
   _tag: Schema.tag("Suspended"),
   question: Schema.String,
-  /** The user's earlier answers to questions of this call, in order. */
-  replies: Schema.Array(Schema.String),
+  /** The questions of this call that the user has answered already, in order. */
+  replies: Schema.Array(Reply),
   ...effort
 })
 
@@ -163,16 +178,3 @@ export type ToolOutcome = Completed | Failed | Suspended | Stopped
  * @since 0.1.0
  */
 export const schema = Schema.Union([Completed, Failed, Suspended, Stopped])
-
-/**
- * The outcome of a call that ran in two parts, before and after it was suspended: their effort adds up.
- *
- * @category combining
- * @since 0.1.0
- */
-export const after = (before: Suspended, outcome: ToolOutcome): ToolOutcome => ({
-  ...outcome,
-  attempts: before.attempts + outcome.attempts,
-  waited: Duration.sum(before.waited, outcome.waited),
-  handled: [...before.handled, ...outcome.handled]
-})

@@ -102,9 +102,10 @@ export const empty: Toolkit<never> = make()
  * @category combining
  * @since 0.1.0
  */
-export const merge = <const Kits extends ReadonlyArray<Toolkit>>(
-  ...toolkits: Kits
-): Toolkit<Kits[number] extends Toolkit<infer T> ? T : never> =>
-  make(...toolkits.flatMap((toolkit) => Array.from(toolkit.tools.values()) as Array<MergedTool<Kits>>))
+export const merge = <const Kits extends ReadonlyArray<Toolkit>>(...toolkits: Kits): Toolkit<ToolsOf<Kits[number]>> =>
+  make(...toolkits.flatMap(toolsOf<Kits[number]>))
 
-type MergedTool<Kits extends ReadonlyArray<Toolkit>> = Kits[number] extends Toolkit<infer T> ? T : never
+type ToolsOf<K extends Toolkit> = K extends Toolkit<infer T> ? T : never
+
+// A toolkit's map holds its own tools, which the compiler does not see through the conditional type.
+const toolsOf = <K extends Toolkit>(toolkit: K) => Array.from(toolkit.tools.values()) as Array<ToolsOf<K>>

@@ -5,7 +5,6 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Journal from "../Journal.ts"
 import { type Model, ModelFailure, type Part, Reply } from "../Model.ts"
-import type { ToolCall } from "../ToolCall.ts"
 import type { Definition } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
 import { retrying } from "./retrying.ts"
@@ -18,40 +17,46 @@ export interface Asking {
   readonly watch: ((event: AgentEvent) => void) | undefined
 }
 
-/** Asks the model for its next reply, as a step of the journal: transient failures are retried, empty replies refused. */
-export const ask = (
-  run: Asking,
-  turn: number,
-  transcript: Transcript
-): Effect.Effect<Reply, ModelFailure> => {
+/** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
+export const ask = (run: Asking, turn: number, transcript: Transcript): Effect.Effect<Reply, ModelFailure> => {
+  const { watch } = run
   const step = { name: `turn/${turn}/model`, success: Reply, error: ModelFailure.schema }
   const replies = retrying(respond(run, turn, transcript), {
     schedule: run.modelRetry,
     retryable: isTransient,
     onRetry: (failure, waitMillis) =>
-      Effect.sync(() => run.watch?.({ _tag: "ModelRetried", turn, failure, wait: Duration.millis(waitMillis) }))
+      Effect.sync(() => watch?.({ _tag: "ModelRetried", turn, failure, wait: Duration.millis(waitMillis) }))
   })
-  return Journal.step(step, replies)
+  const reply = Effect.map(Journal.step(step, replies), withDistinctIds)
+  if (watch === undefined) return reply
+  return Effect.suspend(() => {
+    watch({ _tag: "TurnStarted", turn })
+    return Effect.map(Effect.timed(reply), ([elapsed, reply]) => {
+      watch({ _tag: "ModelReplied", turn, reply, elapsed })
+      return reply
+    })
+  })
 }
 
+// The port is somebody's code: what it throws is a failure of the model like any other, and logged whole.
 const respond = (
   { model, toolkit, watch }: Asking,
   turn: number,
   transcript: Transcript
 ): Effect.Effect<Reply, ModelFailure> => {
   const request = { transcript, tools: toolkit.definitions }
-  if (watch === undefined) return Effect.suspend(() => Effect.flatMap(model.respond(request), usable))
-  return Effect.suspend(() => {
-    watch({ _tag: "TurnStarted", turn })
-    return streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })).pipe(
-      Effect.flatMap(usable),
-      Effect.timed,
-      Effect.map(([elapsed, reply]) => {
-        watch({ _tag: "ModelReplied", turn, reply, elapsed })
-        return reply
-      })
-    )
-  })
+  return Effect.catchDefect(
+    Effect.suspend(() =>
+      watch === undefined
+        ? model.respond(request)
+        : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text }))
+    ),
+    (defect) =>
+      Effect.andThen(
+        Effect.logError("The model failed because of a fault of its own", defect),
+        Effect.fail(faulty(defect))
+      )
+  )
 }
 
 const streamed = (parts: Stream.Stream<Part, ModelFailure>, onText: (text: string) => void) =>
@@ -64,23 +69,18 @@ const streamed = (parts: Stream.Stream<Part, ModelFailure>, onText: (text: strin
     (reply) => reply === undefined ? Effect.fail(cutOff) : Effect.succeed(reply)
   )
 
-// Neither text nor calls is no answer, and an empty one must not pass for one.
-const usable = (reply: Reply): Effect.Effect<Reply, ModelFailure> => {
-  if (reply.calls.length === 0 && reply.text.trim() === "") return Effect.fail(emptyReply)
-  const calls = withDistinctIds(reply.calls)
-  return Effect.succeed(calls === reply.calls ? reply : { ...reply, calls })
-}
-
 // Each result is matched to its call by id; models repeat ids, and some send none.
-const withDistinctIds = (calls: ReadonlyArray<ToolCall>): ReadonlyArray<ToolCall> => {
+const withDistinctIds = (reply: Reply): Reply => {
+  const { calls } = reply
   const ids = new Set(calls.map(({ id }) => id))
-  if (ids.size === calls.length && !ids.has("")) return calls
+  if (ids.size === calls.length && !ids.has("")) return reply
   const taken = new Set<string>()
-  return calls.map((call) => {
+  const distinct = calls.map((call) => {
     const id = freeId(call.id, ids, taken)
     taken.add(id)
     return id === call.id ? call : { ...call, id }
   })
+  return { ...reply, calls: distinct }
 }
 
 // The id itself where it is free, else with the first number that makes it so.
@@ -94,11 +94,13 @@ const freeId = (id: string, given: ReadonlySet<string>, taken: ReadonlySet<strin
 
 const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
 
-const emptyReply = new ModelFailure({
-  code: "empty_reply",
-  detail: "The model replied with neither text nor a tool call.",
-  transient: true
-})
+const faulty = (cause: unknown) =>
+  new ModelFailure({
+    code: "defect",
+    detail: "The model failed because of a fault in the program that asks it.",
+    transient: false,
+    cause
+  })
 
 const cutOff = new ModelFailure({
   code: "cut_off",

@@ -3,7 +3,7 @@ import type * as Schema from "effect/Schema"
 import type { Repair } from "../Arguments.ts"
 import type { Current, Source } from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
-import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
+import type { Completed, Failed, Handled, Reply, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
 export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
@@ -16,7 +16,7 @@ const none: ReadonlyArray<never> = []
  */
 export class CallRecord implements Current {
   readonly idempotencyKey: string
-  readonly replies: ReadonlyArray<string>
+  readonly replies: ReadonlyArray<Reply>
   readonly onHandled: OnHandled | undefined
   attempt = 0
   private asked = 0
@@ -25,7 +25,7 @@ export class CallRecord implements Current {
   private handledSoFar: ReadonlyArray<Handled> = none
   private answeredBy: Source | undefined = undefined
 
-  constructor(idempotencyKey: string, replies: ReadonlyArray<string>, onHandled: OnHandled | undefined) {
+  constructor(idempotencyKey: string, replies: ReadonlyArray<Reply> = none, onHandled?: OnHandled) {
     this.idempotencyKey = idempotencyKey
     this.replies = replies
     this.onHandled = onHandled
@@ -33,6 +33,7 @@ export class CallRecord implements Current {
 
   begin() {
     this.attempt++
+    this.asked = 0
     this.forget()
   }
 
@@ -57,8 +58,11 @@ export class CallRecord implements Current {
     this.waitedMillis += millis
   }
 
-  nextReply() {
-    return this.replies[this.asked++]
+  replyTo(question: string) {
+    const next = this.replies[this.asked]
+    if (next?.question !== question) return undefined
+    this.asked++
+    return next.reply
   }
 
   completed(value: Schema.Json, repairs: ReadonlyArray<Repair>): Completed {
@@ -101,14 +105,13 @@ export class CallRecord implements Current {
   private caveats(): ReadonlyArray<string> {
     const source = this.answeredBy
     if (source?.age === undefined) return this.noted
-    const isDown = this.handledSoFar.some(({ tag }) => tag === "ToolUnavailable")
+    const isDown = this.handledSoFar.some(({ by, tag }) => tag === "ToolUnavailable" && by !== "retry")
     const reason = isDown ? "; the live service is unavailable" : ""
     return [`from ${source.name}, ${age(source.age)} old${reason}`, ...this.noted]
   }
 
   // What was noted belongs to the answer that did not come.
   private forget() {
-    this.asked = 0
     this.noted = none
     this.answeredBy = undefined
   }
@@ -116,3 +119,52 @@ export class CallRecord implements Current {
 
 // The largest unit says enough: "3h", not "3h 12m 4s".
 const age = (duration: Duration.Duration): string => Duration.format(duration).split(" ")[0] ?? "0s"
+
+/**
+ * What a handler is given that may be left behind by a timeout: it passes everything on until it is closed, so that
+ * an attempt that nobody waits for any more says nothing of the answer of a later one.
+ */
+export class Relay implements Current {
+  private open = true
+  private readonly to: Current
+
+  constructor(to: Current) {
+    this.to = to
+  }
+
+  get idempotencyKey() {
+    return this.to.idempotencyKey
+  }
+
+  get attempt() {
+    return this.to.attempt
+  }
+
+  close() {
+    this.open = false
+  }
+
+  begin() {
+    if (this.open) this.to.begin()
+  }
+
+  caveat(text: string) {
+    if (this.open) this.to.caveat(text)
+  }
+
+  source(source: Source) {
+    if (this.open) this.to.source(source)
+  }
+
+  handled(failure: ToolFailure, by: string) {
+    if (this.open) this.to.handled(failure, by)
+  }
+
+  waited(millis: number) {
+    if (this.open) this.to.waited(millis)
+  }
+
+  replyTo(question: string) {
+    return this.open ? this.to.replyTo(question) : undefined
+  }
+}

@@ -23,7 +23,11 @@ const effectPrototype = Effectable.Prototype<Cause.YieldableError>({
   }
 })
 
+/** Marks a failure of this library, whichever copy of it made the failure. */
+export const TypeId = "~@fallible/core/Failure"
+
 const prototype: object = Object.create(Error.prototype, {
+  [TypeId]: { value: TypeId },
   ...Object.getOwnPropertyDescriptors(effectPrototype),
   name: {
     get(this: { readonly _tag: string }) {
@@ -73,14 +77,20 @@ const asConstructor = (value: unknown): FailureConstructor => value as FailureCo
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
 
-/** The same failure with the cause of another one, unless it has its own: a spread leaves the cause behind. */
+/**
+ * A failure with the cause of another one, unless it has its own: a spread leaves the cause behind. A copy, since
+ * a failure may be a constant that many share.
+ */
 export const withCauseOf = <F extends { readonly cause?: unknown }>(
   failure: F,
   other: { readonly cause?: unknown }
 ): F =>
-  failure.cause === undefined && other.cause !== undefined
-    ? Object.defineProperty(failure, "cause", { value: other.cause, enumerable: false })
-    : failure
+  failure.cause !== undefined || other.cause === undefined
+    ? failure
+    : Object.create(Object.getPrototypeOf(failure), {
+      ...Object.getOwnPropertyDescriptors(failure),
+      cause: { value: other.cause, enumerable: false }
+    })
 
 /**
  * The schema of a failure, over the schema of its fields. `cause`, not being enumerable, stays behind.

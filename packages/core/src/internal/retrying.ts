@@ -1,4 +1,3 @@
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
@@ -15,28 +14,24 @@ export const retrying = <A, E, R, Retryable extends E, R2>(
   options: {
     readonly schedule: Schedule.Schedule<unknown, Retryable, never, R2>
     readonly retryable: (failure: E) => failure is Retryable
-    /** Told of each failure that is retried, and of the wait, in milliseconds, before it is. */
+    /** Told of each failure that is retried, before the wait, which is in milliseconds. */
     readonly onRetry: (failure: Retryable, waitMillis: number) => Effect.Effect<void>
   }
 ): Effect.Effect<A, E, R | R2> =>
   Effect.catch(self, (first) => {
     if (!options.retryable(first)) return Effect.fail(first)
-    return Effect.flatMap(Schedule.toStep(options.schedule), (step) => {
-      const again = (failure: E): Effect.Effect<A, E, R | R2> => {
-        if (!options.retryable(failure)) return Effect.fail(failure)
-        return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Pull.matchEffect(step(now, failure), {
-            onSuccess: ([, wait]) => {
-              const millis = Duration.toMillis(wait)
-              return options.onRetry(failure, millis).pipe(
-                Effect.andThen(millis > 0 ? Effect.sleep(wait) : Effect.void),
-                Effect.andThen(Effect.catch(self, again))
-              )
-            },
+    const announced = Schedule.tap(options.schedule, ({ duration, input }) =>
+      options.onRetry(input, Duration.toMillis(duration)))
+    return Effect.flatMap(Schedule.toStepWithMetadata(announced), (step) => {
+      const again = (failure: E): Effect.Effect<A, E, R | R2> =>
+        options.retryable(failure)
+          ? Pull.matchEffect(step(failure), {
+            onSuccess: (metadata) =>
+              Effect.catch(Effect.provideService(self, Schedule.CurrentMetadata, metadata), again),
             onFailure: Effect.failCause,
             onDone: () => Effect.fail(failure)
-          }))
-      }
+          })
+          : Effect.fail(failure)
       return again(first)
     })
   })
