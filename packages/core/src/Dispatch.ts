@@ -133,19 +133,23 @@ export const ordered = <E, R>(
   const [first] = calls
   if (calls.length === 1 && first !== undefined) return Effect.map(each(first, 0), (outcome) => [outcome])
   const groups = neighbours(toolkit, calls)
-  const from = (
-    group: number,
-    done: ReadonlyArray<ToolOutcome>
-  ): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
-    const members = groups[group]
-    if (members === undefined) return Effect.succeed(done)
-    if (done.some(holdsBack)) return Effect.succeed([...done, ...calls.slice(done.length).map(notRun)])
-    const outcomes = Effect.forEach(members, ({ call, index }) => each(call, index), {
-      concurrency: members.length === 1 ? 1 : readers
-    })
-    return Effect.flatMap(outcomes, (outcomes) => from(group + 1, [...done, ...outcomes]))
-  }
-  return from(0, [])
+  return Effect.suspend(() => {
+    const done: Array<ToolOutcome> = []
+    const from = (group: number): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
+      const members = groups[group]
+      if (members === undefined) return Effect.succeed(done)
+      const outcomes = Effect.forEach(members, ({ call, index }) => each(call, index), {
+        concurrency: members.length === 1 ? 1 : readers
+      })
+      return Effect.flatMap(outcomes, (outcomes) => {
+        done.push(...outcomes)
+        return outcomes.some(holdsBack)
+          ? Effect.succeed([...done, ...calls.slice(done.length).map(notRun)])
+          : from(group + 1)
+      })
+    }
+    return from(0)
+  })
 }
 
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
