@@ -30,6 +30,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Tool",
     "internal/callRecord",
     "internal/randomId",
+    "internal/relay",
     "internal/withinTime",
     "internal/retrying"
   ]],

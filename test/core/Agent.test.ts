@@ -30,6 +30,18 @@ const once = [ScriptedModel.call("ping"), ScriptedModel.text("It said pong.")]
 const down = new ModelFailure({ code: "server_error", detail: "The model answered 503.", transient: true })
 const denied = new ModelFailure({ code: "permission_denied", detail: "The key is not valid.", transient: false })
 
+/** A journal that only notes the names of its steps. */
+const namingJournal = () => {
+  const names: Array<string> = []
+  const journal: Journal.Journal = {
+    step: (step, effect) => {
+      names.push(step.name)
+      return effect
+    }
+  }
+  return { journal, names }
+}
+
 describe("Agent.run", () => {
   it.effect("sends the history, runs the calls, appends the results, and ends with the text", () =>
     Effect.gen(function*() {
@@ -489,13 +501,7 @@ describe("Agent.resume", () => {
 
   it.effect("resumes as a step of its own, so that no journal gives back the suspended outcome", () =>
     Effect.gen(function*() {
-      const names: Array<string> = []
-      const journal: Journal.Journal = {
-        step: (step, effect) => {
-          names.push(step.name)
-          return effect
-        }
-      }
+      const { journal, names } = namingJournal()
       const first = yield* suspended(agent.run("A table, please."))
       yield* Effect.exit(agent.resume(first.suspension, "Four")).pipe(Effect.provideService(Journal.current, journal))
       assert.deepStrictEqual(names, ["turn/1/call/1/reply/1"])
@@ -557,13 +563,7 @@ describe("Agent.resume", () => {
 describe("Journal", () => {
   it.effect("sees each reply and each outcome as a step, named by its position", () =>
     Effect.gen(function*() {
-      const names: Array<string> = []
-      const journal: Journal.Journal = {
-        step: (step, effect) => {
-          names.push(step.name)
-          return effect
-        }
-      }
+      const { journal, names } = namingJournal()
       yield* pinging.run("Ping!").pipe(Effect.provideService(Journal.current, journal))
       assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["ping"], ["ping"]), ScriptedModel.text("done")]))))

@@ -356,6 +356,41 @@ describe("Dispatch", () => {
       assert.strictEqual(new Set(keys).size, 4)
     }))
 
+  it.effect("gives a tool that runs inside of another a key and attempts of its own, and hears what it notes", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const noting = (name: string) =>
+        Effect.flatMap(ToolCall.current, ({ attempt, idempotencyKey }) => {
+          keys.push(`${name} ${idempotencyKey} #${attempt}`)
+          return ToolCall.caveat(`noted by ${name}`)
+        })
+      const pay = Tool.make("pay", { description: "", success: Schema.Void }, () => noting("pay"))
+      const timedPay = pay.pipe(Tool.timeout("1 second"))
+      const checkout = Tool.make(
+        "checkout",
+        { description: "", success: Schema.Void, sideEffect: "idempotent" },
+        () => Effect.all([noting("checkout"), pay.run({}), timedPay.run({}), noting("checkout")], { discard: true })
+      ).pipe(
+        Tool.timeout("5 seconds")
+      )
+      const outcome = yield* Dispatch.call(Toolkit.make(checkout), { id: "1", name: "checkout" }, {
+        idempotencyKey: "order-7"
+      })
+      assert.deepStrictEqual(keys, [
+        "checkout order-7 #1",
+        "pay order-7/pay/1 #1",
+        "pay order-7/pay/2 #1",
+        "checkout order-7 #1"
+      ])
+      assert.strictEqual(outcome.attempts, 1)
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, [
+        "noted by checkout",
+        "noted by pay",
+        "noted by pay",
+        "noted by checkout"
+      ])
+    }))
+
   it.effect("hears nothing of an attempt that was left behind", () =>
     Effect.gen(function*() {
       const late = Tool.make("t", { description: "", success: Schema.Int, sideEffect: "none" }, () =>

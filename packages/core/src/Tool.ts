@@ -423,22 +423,25 @@ const validName = /^[a-zA-Z0-9_-]{1,64}$/
  * when nobody else has, and a policy that is added later goes between the two.
  */
 const assemble = <T extends Any>(fields: Omit<T, "pipe">): T => {
-  const tool: T = Object.assign(Object.create(PipeablePrototype), fields, { run: withContext(fields.run) })
+  const tool: T = Object.assign(Object.create(PipeablePrototype), fields, { run: withContext(fields.name, fields.run) })
   composed.set(tool, fields.run)
   return tool
 }
 
 const composed = new WeakMap<Any, Any["run"]>()
 
-// Outside of a dispatch each run is a call of its own, with a key that its attempts share.
-const withContext = (run: Any["run"]): Any["run"] => (params) =>
-  Effect.flatMap(ToolCall.current, (call) =>
-    call === ToolCall.detached
-      ? Effect.flatMap(
-        randomId("call"),
-        (id) => Effect.provideService(run(params), ToolCall.current, new CallRecord(id))
-      )
-      : run(params))
+// Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool.
+const withContext = (name: string, run: Any["run"]): Any["run"] => (params) =>
+  Effect.flatMap(ToolCall.current, (call) => {
+    if (call === ToolCall.detached) {
+      return Effect.flatMap(randomId("call"), (id) => {
+        const record = new CallRecord(id)
+        return Effect.provideService(run(params), ToolCall.current, record.enter(name))
+      })
+    }
+    const own = call.enter(name)
+    return own === call ? run(params) : Effect.provideService(run(params), ToolCall.current, own)
+  })
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
 const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>

@@ -5,7 +5,8 @@
  * runs, {@link current} holds the call's own context: an idempotency key that stays the same
  * over retries and over a resumed run, the attempt under way, and the place where caveats and
  * the answering source are noted. A tool that runs without an agent has a context too: a key of its own for
- * each run, while what is noted is dropped.
+ * each run, while what is noted is dropped. A tool that runs inside of another one's handler has a key and attempts of
+ * its own, too, and what it notes is said of the outer call's answer.
  *
  * @since 0.1.0
  */
@@ -61,6 +62,8 @@ export interface Current {
   readonly idempotencyKey: string
   /** Which execution of the handler this is, from 1; 0 before the first. */
   readonly attempt: number
+  /** The context for a tool that runs now: this one for the tool that was called, one of its own for a tool run inside. */
+  readonly enter: (tool: string) => Current
   /** The handler starts (again): what an earlier attempt noted is forgotten. */
   readonly begin: () => void
   /** Tells the model something about the answer, in one short sentence. */
@@ -84,6 +87,9 @@ export interface Current {
 export const detached: Current = {
   idempotencyKey: "detached",
   attempt: 1,
+  enter() {
+    return this
+  },
   begin() {},
   caveat() {},
   source() {},

@@ -4,6 +4,7 @@ import type { Repair } from "../Arguments.ts"
 import type { Current, Source } from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Completed, Failed, Handled, Reply, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
+import { Nested } from "./relay.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
 export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
@@ -19,6 +20,8 @@ export class CallRecord implements Current {
   readonly replies: ReadonlyArray<Reply>
   readonly onHandled: OnHandled | undefined
   attempt = 0
+  private isEntered = false
+  private nested = 0
   private asked = 0
   private waitedMillis = 0
   private noted: ReadonlyArray<string> = none
@@ -31,9 +34,16 @@ export class CallRecord implements Current {
     this.onHandled = onHandled
   }
 
+  enter(tool: string): Current {
+    if (this.isEntered) return new Nested(this, `${this.idempotencyKey}/${tool}/${++this.nested}`)
+    this.isEntered = true
+    return this
+  }
+
   begin() {
     this.attempt++
     this.asked = 0
+    this.nested = 0
     this.forget()
   }
 
@@ -119,52 +129,3 @@ export class CallRecord implements Current {
 
 // The largest unit says enough: "3h", not "3h 12m 4s".
 const age = (duration: Duration.Duration): string => Duration.format(duration).split(" ")[0] ?? "0s"
-
-/**
- * What a handler is given that may be left behind by a timeout: it passes everything on until it is closed, so that
- * an attempt that nobody waits for any more says nothing of the answer of a later one.
- */
-export class Relay implements Current {
-  private open = true
-  private readonly to: Current
-
-  constructor(to: Current) {
-    this.to = to
-  }
-
-  get idempotencyKey() {
-    return this.to.idempotencyKey
-  }
-
-  get attempt() {
-    return this.to.attempt
-  }
-
-  close() {
-    this.open = false
-  }
-
-  begin() {
-    if (this.open) this.to.begin()
-  }
-
-  caveat(text: string) {
-    if (this.open) this.to.caveat(text)
-  }
-
-  source(source: Source) {
-    if (this.open) this.to.source(source)
-  }
-
-  handled(failure: ToolFailure, by: string) {
-    if (this.open) this.to.handled(failure, by)
-  }
-
-  waited(millis: number) {
-    if (this.open) this.to.waited(millis)
-  }
-
-  replyTo(question: string) {
-    return this.open ? this.to.replyTo(question) : undefined
-  }
-}
