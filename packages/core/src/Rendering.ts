@@ -62,16 +62,18 @@ export const json: Rendering = (outcome, call) => {
 }
 
 /**
- * As a few plain sentences.
+ * As a few plain sentences, and a text as it is.
  *
  * @example
  * ```ts
- * import { Dispatch, Rendering, Toolkit } from "@fallible/core"
- * import { Effect } from "effect"
+ * import { Dispatch, Rendering, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
  *
+ * const toolkit = Toolkit.make(
+ *   Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * )
  * const call = { id: "1", name: "ping" }
- * Rendering.prose(Effect.runSync(Dispatch.call(Toolkit.empty, call)), call)
- * // => "ping failed (unknown_tool): There is no tool named 'ping'. No tools are offered: answer without one."
+ * Rendering.prose(Effect.runSync(Dispatch.call(toolkit, call)), call) // => "pong"
  * ```
  *
  * @category renderings
