@@ -15,7 +15,7 @@ import {
 } from "@fallible/core"
 import type { AgentEvent } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Deferred, Effect, Exit, Fiber, Random, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Random, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { passing } from "../support/virtualTime.ts"
 
@@ -499,6 +499,63 @@ describe("Agent.resume", () => {
       assert.deepStrictEqual(heard.slice(-2), ["Which account? 42", "Wipe the mirror first? no"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("t"), ScriptedModel.text("done")]))))
 
+  it.effect("gives the reply to the first call that asked, when several wait at once", () =>
+    Effect.gen(function*() {
+      const asking = (name: string) =>
+        Tool.make(name, { description: "", success: Schema.String, sideEffect: "none" }, () => ToolCall.ask("Sure?"))
+      const agent = Agent.make({ toolkit: Toolkit.make(asking("a"), asking("b")) })
+      const first = yield* suspended(agent.run("Go"))
+      assert.deepStrictEqual(first.suspension.outcomes.map(({ _tag }) => _tag), ["Suspended", "Suspended"])
+      const second = yield* suspended(agent.resume(first.suspension, "yes"))
+      assert.deepStrictEqual(second.suspension.outcomes.map(({ _tag }) => _tag), ["Completed", "Suspended"])
+      const answer = yield* agent.resume(second.suspension, "no")
+      assert.deepInclude(answer.transcript.at(2), { text: "\"yes\"" })
+      assert.deepInclude(answer.transcript.at(3), { text: "\"no\"" })
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["a"], ["b"]), ScriptedModel.text("done")]))))
+
+  it.effect("finds a reply by its question, though others are not asked any more, and again in every attempt", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const order = Tool.make(
+        "order",
+        { description: "", success: Schema.String, sideEffect: "idempotent" },
+        () =>
+          Effect.gen(function*() {
+            if (++runs === 1) yield* ToolCall.ask("The price rose. Go on?")
+            const size = yield* ToolCall.ask("Which size?")
+            if (runs < 4) {
+              return yield* new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+            }
+            return size
+          })
+      ).pipe(Tool.retry(Schedule.recurs(3)))
+      const agent = Agent.make({ toolkit: Toolkit.make(order) })
+      const first = yield* suspended(agent.run("Go"))
+      const second = yield* suspended(agent.resume(first.suspension, "yes"))
+      assert.strictEqual(second.question, "Which size?")
+      const answer = yield* agent.resume(second.suspension, "large")
+      assert.deepInclude(answer.transcript.at(2), { text: "\"large\"" })
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("order"), ScriptedModel.text("done")]))))
+
+  it.effect("keeps the replies of a tool that runs inside of another apart from those of the outer one", () =>
+    Effect.gen(function*() {
+      const inner = Tool.make(
+        "inner",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => ToolCall.ask("Sure?")
+      )
+      const outer = Tool.make(
+        "outer",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.zipWith(inner.run({}), ToolCall.ask("Sure?"), (a, b) => `${a} ${b}`)
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(outer) })
+      const first = yield* suspended(agent.run("Go"))
+      const second = yield* suspended(agent.resume(first.suspension, "inner yes"))
+      const answer = yield* agent.resume(second.suspension, "outer yes")
+      assert.deepInclude(answer.transcript.at(2), { text: "\"inner yes outer yes\"" })
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("outer"), ScriptedModel.text("done")]))))
+
   it.effect("resumes as a step of its own, so that no journal gives back the suspended outcome", () =>
     Effect.gen(function*() {
       const { journal, names } = namingJournal()
@@ -517,7 +574,14 @@ describe("Agent.resume", () => {
       reply: { text: "", calls: [{ id: "1", name: "book" }] },
       outcomes: []
     }
-    assert.throws(() => Schema.decodeUnknownSync(AgentFailure.Suspension)(suspension), /an outcome for each call/)
+    const completed = { _tag: "Completed", value: 1, caveats: [], attempts: 1, waited: 0, handled: [] }
+    const waiting = { _tag: "Suspended", question: "?", key: "k", replies: [], attempts: 1, waited: 0, handled: [] }
+    const decode = (outcomes: ReadonlyArray<unknown>) =>
+      Schema.decodeUnknownSync(AgentFailure.Suspension)({ ...suspension, outcomes })
+    assert.strictEqual(decode([waiting]).outcomes.length, 1)
+    for (const outcomes of [[], [completed], [waiting, waiting]]) {
+      assert.throws(() => decode(outcomes), /an outcome for each call/)
+    }
   })
 
   it.effect("asks the next question when several calls asked", () =>
@@ -567,6 +631,21 @@ describe("Journal", () => {
       yield* pinging.run("Ping!").pipe(Effect.provideService(Journal.current, journal))
       assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/1/call/2", "turn/2/model"])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.calls(["ping"], ["ping"]), ScriptedModel.text("done")]))))
+
+  it.effect("leaves the steps of an agent that runs inside of a tool out: its call is the step", () =>
+    Effect.gen(function*() {
+      const { journal, names } = namingJournal()
+      const model = ScriptedModel.layer([ScriptedModel.text("inner answer")])
+      const consult = Tool.make(
+        "consult",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.map(Effect.orDie(pinging.run("Ping!")), ({ text }) => text).pipe(Effect.provide(model))
+      )
+      yield* Agent.make({ toolkit: Toolkit.make(consult) }).run("Go").pipe(
+        Effect.provideService(Journal.current, journal)
+      )
+      assert.deepStrictEqual(names, ["run", "turn/1/model", "turn/1/call/1", "turn/2/model"])
+    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("consult"), ScriptedModel.text("done")]))))
 
   it.effect("can give back what it recorded, as JSON, instead of running a step again", () =>
     Effect.gen(function*() {

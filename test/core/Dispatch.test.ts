@@ -391,6 +391,47 @@ describe("Dispatch", () => {
       ])
     }))
 
+  it.effect("gives a tool inside of another the same key in every attempt, whatever runs beside it", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const inner = (name: string) =>
+        Tool.make(
+          name,
+          { description: "", success: Schema.Void },
+          () =>
+            Effect.map(ToolCall.current, ({ idempotencyKey }) => {
+              keys.push(idempotencyKey)
+            })
+        )
+      const [pay, ship] = [inner("pay"), inner("ship")]
+      const checkout = Tool.make(
+        "checkout",
+        { description: "", success: Schema.Void, sideEffect: "idempotent" },
+        () =>
+          Effect.flatMap(ToolCall.current, ({ attempt }) => {
+            const inOrder = attempt === 1 ? [ship, pay] : [pay, ship]
+            const all = Effect.forEach(inOrder, (tool) => tool.run({}), { discard: true })
+            return attempt === 1 ? Effect.andThen(all, Effect.fail(refused)) : all
+          })
+      ).pipe(Tool.retry(Schedule.recurs(1)))
+      yield* Dispatch.call(Toolkit.make(checkout), { id: "1", name: "checkout" }, { idempotencyKey: "o" })
+      assert.deepStrictEqual(keys, ["o/ship/1", "o/pay/1", "o/pay/1", "o/ship/1"])
+    }))
+
+  it.effect("says nothing of what a tool inside of another noted before it failed", () =>
+    Effect.gen(function*() {
+      const stale = Tool.make("stale", { description: "", success: Schema.Int }, () =>
+        Effect.andThen(ToolCall.source({ name: "cache", age: "9 hours" }), Effect.fail(refused)))
+      const outer = Tool.make("outer", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.andThen(
+          ToolCall.caveat("of the outer"),
+          Effect.catch(stale.run({}), () =>
+            Effect.succeed(1))
+        ))
+      const outcome = yield* Dispatch.call(Toolkit.make(outer), { id: "1", name: "outer" })
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["of the outer"])
+    }))
+
   it.effect("hears nothing of an attempt that was left behind", () =>
     Effect.gen(function*() {
       const late = Tool.make("t", { description: "", success: Schema.Int, sideEffect: "none" }, () =>

@@ -112,11 +112,14 @@ describe("Rendering", () => {
     })
 
     it("renders a question and a hard stop as what the call ended with", () => {
-      assert.deepStrictEqual(parsed({ _tag: "Suspended", question: "Which Paris?", replies: [], ...effort }), {
-        ok: false,
-        error: "Suspended",
-        detail: "Waiting for the user's answer to: Which Paris?"
-      })
+      assert.deepStrictEqual(
+        parsed({ _tag: "Suspended", question: "Which Paris?", key: "k", replies: [], ...effort }),
+        {
+          ok: false,
+          error: "Suspended",
+          detail: "Waiting for the user's answer to: Which Paris?"
+        }
+      )
       assert.deepStrictEqual(parsed({ _tag: "Stopped", reason: "Two payments.", ...effort }), {
         ok: false,
         error: "Stopped",
@@ -158,7 +161,7 @@ describe("Rendering", () => {
 
     it("renders a question and a hard stop as what the call ended with", () => {
       assert.strictEqual(
-        prose({ _tag: "Suspended", question: "Which Paris?", replies: [], ...effort }),
+        prose({ _tag: "Suspended", question: "Which Paris?", key: "k", replies: [], ...effort }),
         "get_weather did not finish: Waiting for the user's answer to: Which Paris?"
       )
       assert.strictEqual(
@@ -305,7 +308,7 @@ describe("Rendering", () => {
       const text = `one\ntwo\u2028three ${"x".repeat(huge)}`
       const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
         completed(1, text),
-        { _tag: "Suspended", question: text, replies: [], ...effort },
+        { _tag: "Suspended", question: text, key: "k", replies: [], ...effort },
         { _tag: "Stopped", reason: text, ...effort }
       ]
       for (const outcome of outcomes) {

@@ -27,7 +27,7 @@ import * as Journal from "./Journal.ts"
 import { type Model, ModelFailure, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
-import type { ToolCall } from "./ToolCall.ts"
+import type * as ToolCall from "./ToolCall.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
@@ -129,18 +129,17 @@ export const resume = <T extends Tool.Any>(
 ): Loop<T, Answer> => {
   const state = { turn, transcript, account: Account.from(ledger), blanks: 0 }
   const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
-  const each = (call: ToolCall, index: number) => {
+  const each = (call: ToolCall.ToolCall, index: number) => {
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
-      const replies = [...before.replies, { question: before.question, reply: userReply }]
+      const replies = [...before.replies, { key: before.key, question: before.question, reply: userReply }]
       return Effect.map(perform(run, turn, call, index, replies), (outcome) => together(before, outcome))
     }
     return Dispatch.isNotRun(before) ? perform(run, turn, call, index) : Effect.succeed(before)
   }
-  return Effect.flatMap(
-    Dispatch.ordered(run.toolkit, reply.calls, each),
-    (outcomes) => proceed(run, state, reply, outcomes)
-  )
+  return Effect.flatMap(Dispatch.ordered(run.toolkit, reply.calls, each), (after) =>
+    // What had its outcome keeps it, also when something before it asks again.
+    proceed(run, state, reply, after.map((outcome, index) => Dispatch.isNotRun(outcome) ? outcomes[index]! : outcome)))
 }
 
 // The effort of a call that ran in two parts adds up.
@@ -173,7 +172,7 @@ const emptyReply = new ModelFailure({
 // Running its calls
 // -----------------------------------------------------------------------------
 
-const dispatch = <T extends Tool.Any>(run: Run<T>, { turn }: State, calls: ReadonlyArray<ToolCall>) =>
+const dispatch = <T extends Tool.Any>(run: Run<T>, { turn }: State, calls: ReadonlyArray<ToolCall.ToolCall>) =>
   Dispatch.ordered(run.toolkit, calls, (call, index) => perform(run, turn, call, index))
 
 /**
@@ -187,9 +186,9 @@ const dispatch = <T extends Tool.Any>(run: Run<T>, { turn }: State, calls: Reado
 export const perform = <T extends Tool.Any>(
   run: Run<T>,
   turn: number,
-  call: ToolCall,
+  call: ToolCall.ToolCall,
   index: number,
-  replies: ReadonlyArray<ToolOutcome.Reply> = []
+  replies: ReadonlyArray<ToolCall.Reply> = []
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch } = run
   const idempotencyKey = `${run.id}/turn/${turn}/call/${index + 1}`
@@ -232,7 +231,7 @@ const heard = <T extends Tool.Any>(
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): { readonly messages: ReadonlyArray<Message>; readonly faults: ReadonlyArray<unknown> } => {
   const faults: Array<unknown> = []
-  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall): string => {
+  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string => {
     try {
       return run.rendering(outcome, call)
     } catch (fault) {
@@ -247,7 +246,10 @@ const heard = <T extends Tool.Any>(
   return { messages, faults }
 }
 
-const unrenderable = ({ attempts, handled, waited }: ToolOutcome.ToolOutcome, call: ToolCall): ToolOutcome.Failed => ({
+const unrenderable = (
+  { attempts, handled, waited }: ToolOutcome.ToolOutcome,
+  call: ToolCall.ToolCall
+): ToolOutcome.Failed => ({
   _tag: "Failed",
   failure: DispatchFailure.defect({ tool: call.name, outcome: undefined, cause: undefined }),
   stage: "guard",

@@ -28,7 +28,7 @@ import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { isOutcomeUnknown, isToolFailure, PartialData, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Failed, Reply, Stage, ToolOutcome } from "./ToolOutcome.ts"
+import type { Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What a call is told about its place in a run.
@@ -40,7 +40,7 @@ export interface Place {
   /** Default: a random one, since the ids that models give to calls repeat. */
   readonly idempotencyKey?: string
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
-  readonly replies?: ReadonlyArray<Reply>
+  readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** Told at once when a policy handles a failure. */
   readonly onHandled?: OnHandled
 }
@@ -106,7 +106,8 @@ const keyed = <T extends Tool.Any>(
  * came before it. So writes happen in the order in which the model asked for them, and a read sees
  * the writes before it. (A handler that ignored its timeout may still be running beside them.)
  *
- * A call that stops the run, or asks the user, holds back all that come after it: they fail as `not_run`.
+ * A call that stops the run, or asks the user, holds back all that come after it, but for the reads that run together
+ * with it: they fail as `not_run`, at the stage `admit`, which stands before all others.
  *
  * @category dispatch
  * @since 0.1.0
@@ -214,7 +215,7 @@ const fold = (
   const stop = signals.find((defect) => defect instanceof StopSignal)
   if (stop !== undefined) return Effect.succeed(record.stopped(stop.reason))
   const question = signals.find((defect) => defect instanceof SuspendSignal)
-  if (question !== undefined) return Effect.succeed(record.suspended(question.question))
+  if (question !== undefined) return Effect.succeed(record.suspended(question))
 
   const [reason] = cause.reasons
   if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {

@@ -33,6 +33,8 @@ export interface Journal {
   readonly step: <A, E, R>(step: Step<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
+const passThrough: Journal = { step: (_, effect) => effect }
+
 /**
  * The journal of the run; by default one that just runs each step.
  *
@@ -52,7 +54,7 @@ export interface Journal {
  * @since 0.1.0
  */
 export const current: Context.Reference<Journal> = Context.Reference("@fallible/core/Journal/current", {
-  defaultValue: (): Journal => ({ step: (_, effect) => effect })
+  defaultValue: () => passThrough
 })
 
 /**
@@ -62,4 +64,8 @@ export const current: Context.Reference<Journal> = Context.Reference("@fallible/
  * @since 0.1.0
  */
 export const step = <A, E, R>(step: Step<A, E>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (journal) => journal.step(step, effect))
+  Effect.flatMap(current, (journal) =>
+    journal === passThrough
+      ? effect
+      // The step is what is written down: what happens inside of it, another agent's run, say, has no steps of its own.
+      : journal.step(step, Effect.provideService(effect, current, passThrough)))

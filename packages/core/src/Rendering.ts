@@ -191,7 +191,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
   switch (failure._tag) {
     case "SchemaMismatch":
       if (failure.code === "unknown_tool") {
-        return "Do not repeat this call. Call a tool that exists, or answer without one."
+        return "Do not repeat this call."
       }
       if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
       return "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
@@ -206,6 +206,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         ? "Do not repeat this call with the same arguments. Call again with different ones."
         : "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
     case "ToolUnavailable":
+      if (failure.code === "not_run") return "Call it again once that is settled."
       if (isOutcomeUnknown(failure) && !failure.transient) {
         return "Do not repeat this call: it may already have taken effect. Check before anything else."
       }

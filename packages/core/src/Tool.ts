@@ -230,7 +230,8 @@ export const retry: {
  * const hangs = Tool.make("hangs", { description: "Hangs", success: Schema.Void, sideEffect: "none" }, () => Effect.never)
  *
  * const limited = hangs.pipe(Tool.timeout("10 millis"))
- * (await Effect.runPromise(Effect.flip(limited.run({})))).code // => "timeout"
+ * const failure = await Effect.runPromise(Effect.flip(limited.run({})))
+ * failure.code // => "timeout"
  * ```
  *
  * @category policies
@@ -434,13 +435,17 @@ const composed = new WeakMap<Any, Any["run"]>()
 const withContext = (name: string, run: Any["run"]): Any["run"] => (params) =>
   Effect.flatMap(ToolCall.current, (call) => {
     if (call === ToolCall.detached) {
-      return Effect.flatMap(randomId("call"), (id) => {
-        const record = new CallRecord(id)
-        return Effect.provideService(run(params), ToolCall.current, record.enter(name))
-      })
+      return Effect.flatMap(
+        ToolCall.keyOr(randomId("call")),
+        (key) => Effect.provideService(run(params), ToolCall.current, new CallRecord(key).enter(name))
+      )
     }
     const own = call.enter(name)
-    return own === call ? run(params) : Effect.provideService(run(params), ToolCall.current, own)
+    if (own === call) return run(params)
+    return Effect.map(Effect.provideService(run(params), ToolCall.current, own), (value) => {
+      own.leave()
+      return value
+    })
   })
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.

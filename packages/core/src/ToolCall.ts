@@ -52,13 +52,37 @@ export interface Source {
 }
 
 /**
+ * A question to the user, who asked it, and the answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reply extends Schema.Schema.Type<typeof Reply> {}
+
+/**
+ * The schema of a {@link Reply}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Reply = Schema.Struct({
+  /** The idempotency key of the tool that asked. */
+  key: Schema.String,
+  question: Schema.String,
+  reply: Schema.String
+})
+
+/**
  * The context of one running call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Current {
-  /** The same for every attempt of this call, and when it is resumed; different for every other call. */
+  /**
+   * The same for every attempt of this call, and when it is resumed; different for every other call. It is drawn from
+   * `Random`: programs under the same seed draw the same keys.
+   */
   readonly idempotencyKey: string
   /** Which execution of the handler this is, from 1; 0 before the first. */
   readonly attempt: number
@@ -74,8 +98,14 @@ export interface Current {
   readonly handled: (failure: ToolFailure, by: string) => void
   /** A policy waited before the next attempt. */
   readonly waited: (millis: number) => void
-  /** The user's reply to a question, when the call was resumed with one. Questions are asked in order. */
+  /** A failure was taken care of inside of this call, which changes nothing of what it noted itself. */
+  readonly heard: (failure: ToolFailure, by: string) => void
+  /** What was asked of the user, and answered, in earlier runs of this call. */
+  readonly replies: ReadonlyArray<Reply>
+  /** The user's reply to a question: the first with the same words that this attempt has not used yet. */
   readonly replyTo: (question: string) => string | undefined
+  /** The tool has its answer: what a tool that ran inside of another noted is now said of the outer answer. */
+  readonly leave: () => void
 }
 
 /**
@@ -94,25 +124,15 @@ export const detached: Current = {
   caveat() {},
   source() {},
   handled() {},
+  heard() {},
   waited() {},
-  replyTo: () => undefined
+  replies: [],
+  replyTo: () => undefined,
+  leave() {}
 }
 
 /**
  * The context of the call under way; outside of any tool, {@link detached}.
- *
- * @example
- * ```ts
- * import { ToolCall } from "@fallible/core"
- * import { Effect } from "effect"
- *
- * const handler = Effect.gen(function*() {
- *   const call = yield* ToolCall.current
- *   return `paid under ${call.idempotencyKey}`
- * })
- * const inOrder7 = Effect.provideService(handler, ToolCall.current, { ...ToolCall.detached, idempotencyKey: "order-7" })
- * Effect.runSync(inOrder7) // => "paid under order-7"
- * ```
  *
  * @category context
  * @since 0.1.0
@@ -120,6 +140,40 @@ export const detached: Current = {
 export const current: Context.Reference<Current> = Context.Reference("@fallible/core/ToolCall/current", {
   defaultValue: () => detached
 })
+
+const standaloneKey: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
+  "@fallible/core/ToolCall/key",
+  {
+    defaultValue: () => undefined
+  }
+)
+
+/**
+ * Gives a tool that runs without an agent its idempotency key.
+ *
+ * When to use: in a backend that knows what it is doing: the id of the order that is paid, of the job that runs.
+ * Without it a tool that runs alone draws a random key.
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolCall } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const pay = Tool.make("pay", { description: "Pays", success: Schema.String }, () =>
+ *   Effect.map(ToolCall.current, ({ idempotencyKey }) => `paid under ${idempotencyKey}`))
+ *
+ * Effect.runSync(pay.run({}).pipe(ToolCall.withKey("order-7"))) // => "paid under order-7"
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const withKey = (key: string): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> =>
+  Effect.provideService(standaloneKey, key)
+
+/** @internal */
+export const keyOr = (fallback: Effect.Effect<string>): Effect.Effect<string> =>
+  Effect.flatMap(standaloneKey, (key) => key === undefined ? fallback : Effect.succeed(key))
 
 /**
  * Tells the model something about the answer: "the 3 most recent of 40", "prices are of yesterday".
@@ -154,7 +208,7 @@ export const source = (
  * from its start with the same idempotency key, and `ask` succeeds with the reply.
  *
  * When to use: where neither the tool nor the model can decide. Ask before acting, since what
- * stands before the question runs twice.
+ * stands before the question runs twice; and ask in the same words each time, since a reply is found by its question.
  *
  * Without an agent there is nobody to ask: it dies, and says so.
  *
@@ -164,7 +218,7 @@ export const source = (
 export const ask = (question: string): Effect.Effect<string> =>
   Effect.flatMap(current, (call) => {
     const reply = call.replyTo(question)
-    return reply === undefined ? Effect.die(new SuspendSignal(question)) : Effect.succeed(reply)
+    return reply === undefined ? Effect.die(new SuspendSignal(question, call.idempotencyKey)) : Effect.succeed(reply)
   })
 
 /**

@@ -21,9 +21,8 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { codec, Failure, TypeId } from "./internal/failure.ts"
+import { codec, Failure } from "./internal/failure.ts"
 
 // -----------------------------------------------------------------------------
 // What they share
@@ -424,9 +423,8 @@ export type Encoded<I> =
  * @since 0.1.0
  */
 export const isToolFailure = (u: unknown): u is ToolFailure =>
-  Predicate.hasProperty(u, TypeId) && Predicate.hasProperty(u, "_tag") && Predicate.isString(u._tag) && tags.has(u._tag)
-
-const tags: ReadonlySet<string> = new Set<Tag>(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"])
+  u instanceof SchemaMismatch || u instanceof PartialData || u instanceof SemanticGarbage ||
+  u instanceof ToolUnavailable
 
 /**
  * Is it worth trying the same thing later, with nothing changed?

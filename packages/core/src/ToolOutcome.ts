@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { Reply } from "./ToolCall.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
 /**
@@ -47,22 +48,6 @@ export const Handled = Schema.Struct({
   /** The kind of the policy: `"retry"`, `"fallback"`, … */
   by: Schema.String
 })
-
-/**
- * A question to the user, and the answer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Reply extends Schema.Schema.Type<typeof Reply> {}
-
-/**
- * The schema of a {@link Reply}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Reply = Schema.Struct({ question: Schema.String, reply: Schema.String })
 
 const effort = {
   /** How often the handler ran; 0 when the call never reached it. */
@@ -130,6 +115,8 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
 export const Suspended = Schema.Struct({
   _tag: Schema.tag("Suspended"),
   question: Schema.String,
+  /** The idempotency key of the tool that asks: the call's own, or one inside of it. */
+  key: Schema.String,
   /** The questions of this call that the user has answered already, in order. */
   replies: Schema.Array(Reply),
   ...effort

@@ -80,7 +80,9 @@ const withDistinctIds = (reply: Reply): Reply => {
     taken.add(id)
     return id === call.id ? call : { ...call, id }
   })
-  return { ...reply, calls: distinct }
+  // The provider's own form has the old ids.
+  const { native: _, ...rest } = reply
+  return { ...rest, calls: distinct }
 }
 
 // The id itself where it is free, else with the first number that makes it so.

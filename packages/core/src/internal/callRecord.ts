@@ -1,10 +1,10 @@
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import type { Repair } from "../Arguments.ts"
-import type { Current, Source } from "../ToolCall.ts"
+import type { Current, Reply, Source } from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
-import type { Completed, Failed, Handled, Reply, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
-import { Nested } from "./relay.ts"
+import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
+import { Attempt, Nested } from "./relay.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
 export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
@@ -21,8 +21,7 @@ export class CallRecord implements Current {
   readonly onHandled: OnHandled | undefined
   attempt = 0
   private isEntered = false
-  private nested = 0
-  private asked = 0
+  private under: Attempt | undefined = undefined
   private waitedMillis = 0
   private noted: ReadonlyArray<string> = none
   private handledSoFar: ReadonlyArray<Handled> = none
@@ -35,15 +34,14 @@ export class CallRecord implements Current {
   }
 
   enter(tool: string): Current {
-    if (this.isEntered) return new Nested(this, `${this.idempotencyKey}/${tool}/${++this.nested}`)
+    if (this.isEntered) return new Nested(this, this.within().keyInside(this, tool))
     this.isEntered = true
     return this
   }
 
   begin() {
     this.attempt++
-    this.asked = 0
-    this.nested = 0
+    this.under?.restart()
     this.forget()
   }
 
@@ -57,6 +55,10 @@ export class CallRecord implements Current {
 
   handled(failure: ToolFailure, by: string) {
     this.forget()
+    this.heard(failure, by)
+  }
+
+  heard(failure: ToolFailure, by: string) {
     this.handledSoFar = [
       ...this.handledSoFar,
       { tag: failure._tag, code: failure.code, detail: failure.detail, by }
@@ -69,11 +71,10 @@ export class CallRecord implements Current {
   }
 
   replyTo(question: string) {
-    const next = this.replies[this.asked]
-    if (next?.question !== question) return undefined
-    this.asked++
-    return next.reply
+    return this.replies.length === 0 ? undefined : this.within().replyTo(this, question)
   }
+
+  leave() {}
 
   completed(value: Schema.Json, repairs: ReadonlyArray<Repair>): Completed {
     const { answeredBy, attempt, handledSoFar } = this
@@ -95,12 +96,16 @@ export class CallRecord implements Current {
     return { _tag: "Failed", failure, stage, ...this.effort() }
   }
 
-  suspended(question: string): Suspended {
-    return { _tag: "Suspended", question, replies: this.replies, ...this.effort() }
+  suspended({ key, question }: { readonly key: string; readonly question: string }): Suspended {
+    return { _tag: "Suspended", question, key, replies: this.replies, ...this.effort() }
   }
 
   stopped(reason: string): Stopped {
     return { _tag: "Stopped", reason, ...this.effort() }
+  }
+
+  private within(): Attempt {
+    return this.under ??= new Attempt()
   }
 
   private effort() {

@@ -23,11 +23,7 @@ const effectPrototype = Effectable.Prototype<Cause.YieldableError>({
   }
 })
 
-/** Marks a failure of this library, whichever copy of it made the failure. */
-export const TypeId = "~@fallible/core/Failure"
-
 const prototype: object = Object.create(Error.prototype, {
-  [TypeId]: { value: TypeId },
   ...Object.getOwnPropertyDescriptors(effectPrototype),
   name: {
     get(this: { readonly _tag: string }) {

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 
-/** A name that nothing else has: two random integers, so that a seed reproduces it. */
+/** A name to tell things apart by: two random integers. Under the same seed it is the same again. */
 export const randomId = (prefix: string): Effect.Effect<string> =>
   Effect.zipWith(
     Random.nextInt,

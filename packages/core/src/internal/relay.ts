@@ -1,5 +1,34 @@
-import type { Current, Source } from "../ToolCall.ts"
+import type { Current, Reply, Source } from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
+
+/**
+ * What an attempt has used up: the replies to its questions, and the numbers of the tools that ran inside of it. It
+ * starts anew with every attempt, so that the same attempt run again finds the same replies and the same keys.
+ */
+export class Attempt {
+  private readonly used = new Set<Reply>()
+  private readonly counts = new Map<string, number>()
+
+  restart() {
+    this.used.clear()
+    this.counts.clear()
+  }
+
+  replyTo({ idempotencyKey, replies }: Current, question: string): string | undefined {
+    const reply = replies.find((reply) =>
+      reply.key === idempotencyKey && reply.question === question && !this.used.has(reply)
+    )
+    if (reply === undefined) return undefined
+    this.used.add(reply)
+    return reply.reply
+  }
+
+  keyInside({ idempotencyKey }: Current, tool: string): string {
+    const count = (this.counts.get(tool) ?? 0) + 1
+    this.counts.set(tool, count)
+    return `${idempotencyKey}/${tool}/${count}`
+  }
+}
 
 /**
  * What a handler is given that may be left behind by a timeout: it passes everything on until it is closed, so that
@@ -7,6 +36,7 @@ import type { ToolFailure } from "../ToolFailure.ts"
  */
 export class Relay implements Current {
   private isOpen = true
+  private readonly under = new Attempt()
   private readonly to: Current
 
   constructor(to: Current) {
@@ -21,15 +51,20 @@ export class Relay implements Current {
     return this.to.attempt
   }
 
+  get replies() {
+    return this.to.replies
+  }
+
   close() {
     this.isOpen = false
   }
 
   enter(tool: string): Current {
-    return new Nested(this, this.to.enter(tool).idempotencyKey)
+    return new Nested(this, this.under.keyInside(this, tool))
   }
 
   begin() {
+    this.under.restart()
     if (this.isOpen) this.to.begin()
   }
 
@@ -45,49 +80,69 @@ export class Relay implements Current {
     if (this.isOpen) this.to.handled(failure, by)
   }
 
+  heard(failure: ToolFailure, by: string) {
+    if (this.isOpen) this.to.heard(failure, by)
+  }
+
   waited(millis: number) {
     if (this.isOpen) this.to.waited(millis)
   }
 
   replyTo(question: string) {
-    return this.isOpen ? this.to.replyTo(question) : undefined
+    return this.isOpen ? this.under.replyTo(this, question) : undefined
+  }
+
+  leave() {
+    if (this.isOpen) this.to.leave()
   }
 }
 
 /**
- * What a tool is given that runs inside of another one's handler or fallback: a key and attempts of its own, while
- * what it notes is said of the outer call's answer.
+ * What a tool is given that runs inside of another one's handler or fallback: a key and attempts of its own. What it
+ * notes is said of the outer call's answer, once it has an answer itself.
  */
 export class Nested implements Current {
   readonly idempotencyKey: string
   attempt = 0
-  private nested = 0
+  private readonly under = new Attempt()
   private readonly outer: Current
+  private noted: Array<string> = []
+  private answeredBy: Source | undefined = undefined
 
   constructor(outer: Current, idempotencyKey: string) {
     this.outer = outer
     this.idempotencyKey = idempotencyKey
   }
 
+  get replies() {
+    return this.outer.replies
+  }
+
   enter(tool: string): Current {
-    return new Nested(this.outer, `${this.idempotencyKey}/${tool}/${++this.nested}`)
+    return new Nested(this, this.under.keyInside(this, tool))
   }
 
   begin() {
     this.attempt++
-    this.nested = 0
+    this.under.restart()
+    this.forget()
   }
 
   caveat(text: string) {
-    this.outer.caveat(text)
+    this.noted.push(text)
   }
 
   source(source: Source) {
-    this.outer.source(source)
+    this.answeredBy = source
   }
 
   handled(failure: ToolFailure, by: string) {
-    this.outer.handled(failure, by)
+    this.forget()
+    this.outer.heard(failure, by)
+  }
+
+  heard(failure: ToolFailure, by: string) {
+    this.outer.heard(failure, by)
   }
 
   waited(millis: number) {
@@ -95,6 +150,16 @@ export class Nested implements Current {
   }
 
   replyTo(question: string) {
-    return this.outer.replyTo(question)
+    return this.under.replyTo(this, question)
+  }
+
+  leave() {
+    for (const text of this.noted) this.outer.caveat(text)
+    if (this.answeredBy !== undefined) this.outer.source(this.answeredBy)
+  }
+
+  private forget() {
+    this.noted = []
+    this.answeredBy = undefined
   }
 }
