@@ -73,7 +73,8 @@ export const Reply = Schema.Struct({
 })
 
 /**
- * The context of one running call.
+ * The context of one running call. A handler reads the first two fields; the rest serves policies, and the functions
+ * of this module.
  *
  * @category models
  * @since 0.1.0

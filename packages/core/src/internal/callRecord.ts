@@ -21,7 +21,7 @@ export class CallRecord implements Current {
   readonly onHandled: OnHandled | undefined
   attempt = 0
   private isEntered = false
-  private under: Attempt | undefined = undefined
+  private underway: Attempt | undefined = undefined
   private waitedMillis = 0
   private noted: ReadonlyArray<string> = none
   private handledSoFar: ReadonlyArray<Handled> = none
@@ -34,14 +34,14 @@ export class CallRecord implements Current {
   }
 
   enter(tool: string): Current {
-    if (this.isEntered) return new Nested(this, this.within().keyInside(this, tool))
+    if (this.isEntered) return new Nested(this, this.attemptUnderway().keyInside(this, tool))
     this.isEntered = true
     return this
   }
 
   begin() {
     this.attempt++
-    this.under?.restart()
+    this.underway?.restart()
     this.forget()
   }
 
@@ -71,7 +71,7 @@ export class CallRecord implements Current {
   }
 
   replyTo(question: string) {
-    return this.replies.length === 0 ? undefined : this.within().replyTo(this, question)
+    return this.replies.length === 0 ? undefined : this.attemptUnderway().replyTo(this, question)
   }
 
   leave() {}
@@ -104,8 +104,8 @@ export class CallRecord implements Current {
     return { _tag: "Stopped", reason, ...this.effort() }
   }
 
-  private within(): Attempt {
-    return this.under ??= new Attempt()
+  private attemptUnderway(): Attempt {
+    return this.underway ??= new Attempt()
   }
 
   private effort() {

@@ -36,7 +36,7 @@ export class Attempt {
  */
 export class Relay implements Current {
   private isOpen = true
-  private readonly under = new Attempt()
+  private readonly underway = new Attempt()
   private readonly to: Current
 
   constructor(to: Current) {
@@ -60,11 +60,11 @@ export class Relay implements Current {
   }
 
   enter(tool: string): Current {
-    return new Nested(this, this.under.keyInside(this, tool))
+    return new Nested(this, this.underway.keyInside(this, tool))
   }
 
   begin() {
-    this.under.restart()
+    this.underway.restart()
     if (this.isOpen) this.to.begin()
   }
 
@@ -89,7 +89,7 @@ export class Relay implements Current {
   }
 
   replyTo(question: string) {
-    return this.isOpen ? this.under.replyTo(this, question) : undefined
+    return this.isOpen ? this.underway.replyTo(this, question) : undefined
   }
 
   leave() {
@@ -104,7 +104,7 @@ export class Relay implements Current {
 export class Nested implements Current {
   readonly idempotencyKey: string
   attempt = 0
-  private readonly under = new Attempt()
+  private readonly underway = new Attempt()
   private readonly outer: Current
   private noted: Array<string> = []
   private answeredBy: Source | undefined = undefined
@@ -119,12 +119,12 @@ export class Nested implements Current {
   }
 
   enter(tool: string): Current {
-    return new Nested(this, this.under.keyInside(this, tool))
+    return new Nested(this, this.underway.keyInside(this, tool))
   }
 
   begin() {
     this.attempt++
-    this.under.restart()
+    this.underway.restart()
     this.forget()
   }
 
@@ -150,7 +150,7 @@ export class Nested implements Current {
   }
 
   replyTo(question: string) {
-    return this.under.replyTo(this, question)
+    return this.underway.replyTo(this, question)
   }
 
   leave() {
