@@ -37,10 +37,8 @@ export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+
 /** The totals, at the end of a run that has an answer. */
 export const totals = (ledger: Ledger.Ledger): string => {
   const told = ledger.failures.filter(({ ended }) => ended === "told").length
-  return `${count(ledger.turns, "turn")}, ${count(ledger.calls, "call")}, ${
-    count(ledger.failures.length, "failure")
-  } ` +
-    `(${told} told to the model)`
+  const failures = count(ledger.failures.length, "failure")
+  return `${count(ledger.turns, "turn")}, ${count(ledger.calls, "call")}, ${failures} (${told} told to the model)`
 }
 
 const endedWith = (

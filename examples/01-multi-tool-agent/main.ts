@@ -26,28 +26,22 @@ const notice = "A stand-in plays the model: a small planner in this process. No 
 
 const defaultQuestion = "What is the weather in London, Tokyo, and Atlantis right now? And convert 50 GBP to JPY."
 
+const toggle = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
 const demo = Command.make("demo", {
   question: Argument.String("question").pipe(
     Argument.withDescription("What you want to know; several questions at once are fine"),
     Argument.filter((text) => text.trim() !== "", () => "a question, such as \"What time is it in Sydney?\""),
     Argument.withDefault(defaultQuestion)
   ),
-  outage: Flag.Boolean("outage").pipe(
-    Flag.withDescription("The geocoder refuses 60 % of its calls"),
-    Flag.withDefault(false)
-  ),
+  outage: toggle("outage", "The geocoder refuses 60 % of its calls"),
   seed: Flag.String("seed").pipe(
     Flag.withDescription("Which calls are refused in an outage: the same seed, the same run"),
     Flag.withDefault("51")
   ),
-  json: Flag.Boolean("json").pipe(
-    Flag.withDescription("One JSON object a line"),
-    Flag.withDefault(false)
-  ),
-  quiet: Flag.Boolean("quiet").pipe(
-    Flag.withDescription("The answer alone"),
-    Flag.withDefault(false)
-  ),
+  json: toggle("json", "One JSON object a line"),
+  quiet: toggle("quiet", "The answer alone"),
   maxTurns: Flag.Int("max-turns").pipe(
     Flag.withDescription("How often the model may reply, from 1"),
     Flag.filter((turns) => turns >= 1, () => "a whole number from 1"),

@@ -191,25 +191,23 @@ export const perform = <T extends Tool.Any>(
   replies: ReadonlyArray<ToolCall.Reply> = []
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch } = run
-  const idempotencyKey = `${run.id}/turn/${turn}/call/${index + 1}`
+  const position = `turn/${turn}/call/${index + 1}`
+  const place = { idempotencyKey: `${run.id}/${position}`, replies }
   // A resumed call is a step of its own: under the first name stands that it was suspended.
-  const name = `turn/${turn}/call/${index + 1}${replies.length === 0 ? "" : `/reply/${replies.length}`}`
+  const name = replies.length === 0 ? position : `${position}/reply/${replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, { idempotencyKey, replies }))
+  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, place))
 
   const event = { turn, index: index + 1, call }
   const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
     watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
-    return Effect.timed(
-      Journal.step(step, Dispatch.call(run.toolkit, call, { idempotencyKey, replies, onHandled }))
-    ).pipe(
-      Effect.map(([elapsed, outcome]) => {
-        watch({ _tag: "CallEnded", ...event, outcome, elapsed })
-        return outcome
-      })
-    )
+    const dispatched = Journal.step(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }))
+    return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
+      watch({ _tag: "CallEnded", ...event, outcome, elapsed })
+      return outcome
+    })
   })
 }
 
@@ -288,11 +286,12 @@ const halted = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Effect.Effect<never, AgentFailure.AgentFailure> | undefined => {
-  const stopped = outcomes.find(({ _tag }) => _tag === "Stopped")
-  if (stopped?._tag === "Stopped") return Effect.fail(runStopped(next, stopped.reason))
-  const suspended = outcomes.find(({ _tag }) => _tag === "Suspended")
-  if (suspended?._tag !== "Suspended") return undefined
-  return Effect.fail(runSuspended(run, state, next, reply, outcomes, suspended.question))
+  const stopped = outcomes.find((outcome) => outcome._tag === "Stopped")
+  if (stopped !== undefined) return Effect.fail(runStopped(next, stopped.reason))
+  const suspended = outcomes.find((outcome) => outcome._tag === "Suspended")
+  return suspended === undefined
+    ? undefined
+    : Effect.fail(runSuspended(run, state, next, reply, outcomes, suspended.question))
 }
 
 const runStopped = (state: State, reason: string) =>

@@ -22,7 +22,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { choicesAt, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
-import { firstFault, isNestedBeyond } from "./internal/jsonSyntax.ts"
+import { faultOf, isNestedBeyond } from "./internal/jsonSyntax.ts"
 import { cut, excerpt, list, oneLine } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -236,7 +236,7 @@ const empty: Result.Result<Parsed> = Result.succeed({ value: {}, repairs: none }
 const isJsonObject = (value: Schema.Json): value is Schema.JsonObject => Predicate.isObject(value)
 
 const refuseSyntax = (text: string) => {
-  const { expected, offset } = firstFault(text) ?? { offset: 0, expected: "JSON" }
+  const { expected, offset } = faultOf(text)
   return offset === text.length
     ? refuse(`They end too early, at offset ${offset}: ${expected} is missing.`, expected, text, offset)
     : refuse(`They are no valid JSON at ${place(text, offset)}: expected ${expected}.`, expected, text, offset)

@@ -69,22 +69,24 @@ export const call = <T extends Tool.Any>(
   place: Place = {}
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   place.idempotencyKey === undefined
-    ? Effect.flatMap(randomId("call"), (idempotencyKey) => keyed(toolkit, call, { ...place, idempotencyKey }))
-    : keyed(toolkit, call, { ...place, idempotencyKey: place.idempotencyKey })
+    ? Effect.flatMap(randomId("call"), (key) => keyed(toolkit, call, key, place))
+    : keyed(toolkit, call, place.idempotencyKey, place)
 
 const keyed = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   call: ToolCall.ToolCall,
-  place: Place & { readonly idempotencyKey: string }
+  key: string,
+  place: Place
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.suspend(() => {
-    const record = new CallRecord(place.idempotencyKey, place.replies, place.onHandled)
+    const record = new CallRecord(key, place.replies, place.onHandled)
     const tool = toolkit.tools.get(call.name)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       return Effect.succeed(record.failed(failure, "resolve"))
     }
     let stage: Stage = "decode"
+    // Suspended once more, so that what decoding throws is caught below, too.
     return Effect.suspend(() =>
       Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
         stage = "run"

@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
-import { firstFault } from "./internal/jsonSyntax.ts"
+import { faultOf } from "./internal/jsonSyntax.ts"
 import { excerpt, kind } from "./internal/text.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
@@ -218,7 +218,7 @@ const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
 }
 
 const noJson = (text: string, cause: unknown) => {
-  const fault = firstFault(text) ?? { offset: 0, expected: "JSON" }
+  const fault = faultOf(text)
   const cutOff = fault.offset === text.length
   return new SchemaMismatch({
     side: "result",

@@ -190,9 +190,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
   const { attempts, failure } = outcome
   switch (failure._tag) {
     case "SchemaMismatch":
-      if (failure.code === "unknown_tool") {
-        return "Do not repeat this call."
-      }
+      if (failure.code === "unknown_tool") return "Do not repeat this call."
       if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
       return "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
     case "PartialData":

@@ -67,6 +67,9 @@ export const firstFault = (text: string): SyntaxFault | undefined => {
   }
 }
 
+/** The fault of a text that `JSON.parse` has refused. */
+export const faultOf = (text: string): SyntaxFault => firstFault(text) ?? { offset: 0, expected: "JSON" }
+
 const whiteSpace = /[ \t\n\r]*/y
 const literal = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y
 const plain = /[^"\\\u0000-\u001f]*/y
