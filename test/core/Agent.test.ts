@@ -15,7 +15,7 @@ import {
 } from "@fallible/core"
 import type { AgentEvent } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Deferred, Effect, Exit, Fiber, Random, Schedule, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Logger, Random, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { passing } from "../support/virtualTime.ts"
 
@@ -124,6 +124,20 @@ describe("Agent.run", () => {
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
     }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.text("")))))
 
+  it.effect("forgives empty replies that do not follow each other", () =>
+    Effect.gen(function*() {
+      const answer = yield* pinging.run("Ping!")
+      assert.strictEqual(answer.text, "done")
+      assert.strictEqual(answer.ledger.turns, 6)
+    }).pipe(Effect.provide(ScriptedModel.layer([
+      ScriptedModel.text(""),
+      ScriptedModel.text(""),
+      ScriptedModel.call("ping"),
+      ScriptedModel.text(""),
+      ScriptedModel.text(""),
+      ScriptedModel.text("done")
+    ]))))
+
   it.effect("ends typed, with everything so far, when the program behind the model throws", () =>
     Effect.gen(function*() {
       let asked = 0
@@ -131,8 +145,16 @@ describe("Agent.run", () => {
         if (++asked === 2) throw new TypeError("no such property")
         return Effect.succeed(ScriptedModel.call("ping"))
       }
-      const failure = yield* Effect.flip(pinging.run("Ping!").pipe(Effect.provide(Model.layer({ respond }))))
+      const logged: Array<string> = []
+      const logger = Logger.make(({ message }) => {
+        logged.push(String(message))
+      })
+      const failure = yield* Effect.flip(pinging.run("Ping!")).pipe(
+        Effect.provide([Model.layer({ respond }), Logger.layer([logger])])
+      )
       assert.isTrue(failure instanceof AgentFailure.ModelFailed && failure.failure.code === "defect")
+      assert.strictEqual(logged.length, 1)
+      assert.include(logged[0], "TypeError: no such property")
       assert.strictEqual(failure.transcript.length, 4)
       assert.notInclude(failure.detail, "no such property")
     }))
@@ -452,6 +474,8 @@ describe("Agent.resume", () => {
       ])
       const waiting = second.suspension.outcomes[0]
       assert.strictEqual(waiting?.attempts, 2)
+      const last = events.at(-1)
+      assert.isTrue(last?._tag === "RunEnded" && last.answer.ledger.turns === 2)
     }).pipe(Effect.provide(ScriptedModel.layer([
       ScriptedModel.call("book", { at: "eight" }),
       ScriptedModel.text("Booked.")

@@ -299,6 +299,21 @@ describe("Dispatch", () => {
       assert.strictEqual(yield* outcomeOf("non_idempotent"), "unknown")
     }))
 
+  it.effect("never tells a model to try again later what may have acted and is not idempotent", () =>
+    Effect.gen(function*() {
+      const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+      const isTransient = (sideEffect: Tool.SideEffect) => {
+        const tool = Tool.make("t", { description: "", success: Schema.Void, sideEffect }, () => Effect.fail(lost))
+        return Effect.map(
+          Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }),
+          (outcome) =>
+            outcome._tag === "Failed" && outcome.failure._tag === "ToolUnavailable" && outcome.failure.transient
+        )
+      }
+      assert.isFalse(yield* isTransient("non_idempotent"))
+      assert.isTrue(yield* isTransient("idempotent"))
+    }))
+
   it.effect("says of a tool that acts and dies that its outcome is unknown", () =>
     Effect.gen(function*() {
       const outcomeOf = (sideEffect: Tool.SideEffect, text: string) => {
@@ -334,11 +349,54 @@ describe("Dispatch", () => {
       }
     }))
 
-  it.effect("stops the run even when a finalizer dies on the way", () =>
+  it.effect("stops the run, or asks the user, even when a finalizer dies on the way", () =>
     Effect.gen(function*() {
-      const tool = echo("t", ToolCall.stop("fraud").pipe(Effect.ensuring(Effect.die("rollback failed"))))
-      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t", arguments: "{\"n\":1}" })
-      assert.strictEqual(outcome._tag, "Stopped")
+      for (
+        const [leaving, tag] of [[ToolCall.stop("fraud"), "Stopped"], [ToolCall.ask("Sure?"), "Suspended"]] as const
+      ) {
+        const tool = Tool.make(
+          "t",
+          { description: "", success: Schema.String },
+          () => Effect.ensuring(leaving, Effect.die("rollback failed"))
+        )
+        assert.strictEqual((yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }))._tag, tag)
+      }
+    }))
+
+  it.effect("logs a defect that a handler ends with after it was timed out", () =>
+    Effect.gen(function*() {
+      const logged: Array<string> = []
+      const logger = Logger.make(({ cause }) => {
+        logged.push(Cause.pretty(cause))
+      })
+      const late = Tool.make("t", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
+        Effect.uninterruptible(Effect.andThen(Effect.sleep("2 seconds"), Effect.die("too late")))).pipe(
+          Tool.timeout("1 second")
+        )
+      yield* Effect.gen(function*() {
+        const outcome = yield* passing(Dispatch.call(Toolkit.make(late), { id: "1", name: "t" }))
+        assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "timeout")
+        yield* TestClock.adjust("1 minute")
+      }).pipe(Effect.provide(Logger.layer([logger])))
+      assert.strictEqual(logged.length, 1)
+      assert.include(logged[0], "too late")
+    }))
+
+  it.effect("does not call the live service unavailable when it answered after a retry, with an older value", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make(
+        "t",
+        { description: "", success: Schema.Int, sideEffect: "none" },
+        () =>
+          Effect.flatMap(ToolCall.current, ({ attempt }) =>
+            attempt === 1
+              ? Effect.fail(refused)
+              : Effect.as(ToolCall.source({ name: "the exchange", age: "20 minutes" }), 1))
+      ).pipe(
+        Tool.retry(Schedule.recurs(1))
+      )
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" })
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["from the exchange, 20m old"])
     }))
 
   it.effect("gives every call a key of its own, though models repeat their ids", () =>

@@ -267,6 +267,24 @@ describe("Tool", () => {
           assert.strictEqual(attempts, 1)
         }
       }))
+
+    it.effect("tells each attempt its schedule's metadata, as Effect.retry does", () =>
+      Effect.gen(function*() {
+        const attemptsUnder = (
+          retry: (self: Effect.Effect<string, ToolUnavailable>) => Effect.Effect<string, Failure>
+        ) => {
+          const seen: Array<number> = []
+          const failing = Effect.flatMap(Schedule.CurrentMetadata, ({ attempt }) => {
+            seen.push(attempt)
+            return Effect.fail(refused)
+          })
+          return Effect.as(Effect.exit(retry(failing)), seen)
+        }
+        assert.deepStrictEqual(
+          yield* attemptsUnder((failing) => doing(failing).pipe(Tool.retry(Schedule.recurs(2))).run(paris)),
+          yield* attemptsUnder(Effect.retry(Schedule.recurs(2)))
+        )
+      }))
   })
 
   describe("timeout", () => {
