@@ -92,7 +92,7 @@ describe("Agent.run", () => {
       const failure = yield* Effect.flip(passing(pinging.run("Ping!")))
       assert.isTrue(failure instanceof AgentFailure.ModelFailed)
       if (!(failure instanceof AgentFailure.ModelFailed)) return
-      assert.strictEqual(failure.failure, down)
+      assert.deepInclude(failure.failure, { ...down, attempts: 3 })
       assert.strictEqual(failure.transcript.length, 4)
       assert.strictEqual(failure.ledger.turns, 1)
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)

@@ -16,7 +16,12 @@ const conversation: ReadonlyArray<Transcript.Message> = [
   },
   { role: "tool", callId: "1", name: "get_weather", text: "21" },
   { role: "tool", callId: "2", name: "ping", text: "\"pong\"" },
-  { role: "assistant", text: "21 degrees.", calls: [] }
+  { role: "assistant", text: "21 degrees.", calls: [] },
+  {
+    role: "user",
+    text: "And here?",
+    images: [Transcript.image(new Uint8Array([0, 255]), "image/png"), { url: "https://example.org/paris.png" }]
+  }
 ]
 
 const decode = Schema.decodeUnknownEffect(Transcript.schema)
@@ -31,9 +36,9 @@ describe("Transcript", () => {
 
   it("gives its messages by index, and nothing outside of it", () => {
     const transcript = Transcript.make(conversation)
-    assert.strictEqual(transcript.length, 6)
+    assert.strictEqual(transcript.length, 7)
     assert.strictEqual(transcript.at(1), question)
-    assert.deepStrictEqual([transcript.at(-1), transcript.at(6)], [undefined, undefined])
+    assert.deepStrictEqual([transcript.at(-1), transcript.at(7)], [undefined, undefined])
   })
 
   it("does not change with the arrays that it was made of, or that it was turned into", () => {

@@ -14,7 +14,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
-import type * as Schedule from "effect/Schedule"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
@@ -24,7 +24,7 @@ import type { Answer } from "./Answer.ts"
 import { Account } from "./internal/account.ts"
 import { randomId } from "./internal/randomId.ts"
 import * as Journal from "./Journal.ts"
-import { Model, type ModelFailure } from "./Model.ts"
+import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type * as Tool from "./Tool.ts"
@@ -47,8 +47,34 @@ export interface Options<out T extends Tool.Any> {
   }
   /** How outcomes are put to the model. Default: `Rendering.json`. */
   readonly rendering?: Rendering.Rendering
-  /** When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all. */
+  /** How the model is to reply. Default: as its provider sees fit. */
+  readonly modelOptions?: ModelOptions
+  /**
+   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all, unless
+   * the provider has already asked again.
+   */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
+}
+
+/**
+ * What an agent is asked: a text, or a text with pictures.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Question = string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
+
+/**
+ * What can be said of one run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions {
+  /** Goes on from an earlier run. Default: a new conversation. */
+  readonly transcript?: Transcript.Transcript
+  /** How the model is to reply in this run; it wins over the agent's, option by option. */
+  readonly modelOptions?: ModelOptions
 }
 
 /**
@@ -58,16 +84,16 @@ export interface Options<out T extends Tool.Any> {
  * @since 0.1.0
  */
 export interface Agent<out T extends Tool.Any> {
-  /** Asks the agent. `transcript` goes on from an earlier run. */
+  /** Asks the agent. */
   readonly run: (
-    question: string,
-    options?: { readonly transcript?: Transcript.Transcript }
+    question: Question,
+    options?: RunOptions
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
 
   /** The same run as a stream of what happens in it; it ends with `RunEnded`, or fails. Ending the stream ends the run. */
   readonly stream: (
-    question: string,
-    options?: { readonly transcript?: Transcript.Transcript }
+    question: Question,
+    options?: RunOptions
   ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>
 
   /**
@@ -76,13 +102,15 @@ export interface Agent<out T extends Tool.Any> {
    */
   readonly resume: (
     suspension: Suspension,
-    reply: string
+    reply: string,
+    options?: Pick<RunOptions, "modelOptions">
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
 
   /** The same as a stream of what happens from there on. */
   readonly resumeStream: (
     suspension: Suspension,
-    reply: string
+    reply: string,
+    options?: Pick<RunOptions, "modelOptions">
   ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>
 }
 
@@ -116,36 +144,57 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
 
-  const begin = (id: string, model: Model["Service"], watch: Watch): AgentLoop.Run<T> => ({
+  const begin = (
+    id: string,
+    model: Model["Service"],
+    modelOptions: ModelOptions | undefined,
+    watch: Watch
+  ): AgentLoop.Run<T> => ({
     id,
     model,
     toolkit: options.toolkit,
     rendering: options.rendering ?? Rendering.json,
     turns,
-    modelRetry: options.modelRetry ?? RetryPolicy.transient,
+    modelOptions: { ...options.modelOptions, ...modelOptions },
+    modelRetry: options.modelRetry ?? unlessAskedAgain,
     watch
   })
 
-  const start = (question: string, transcript: Transcript.Transcript = opening()) => (watch: Watch) =>
-    Effect.flatMap(Model, (model) =>
-      Effect.flatMap(newId, (id) =>
-        AgentLoop.turn(begin(id, model, watch), {
-          turn: 1,
-          transcript: transcript.append({ role: "user", text: question }),
-          account: Account.empty(),
-          blanks: 0
-        })))
+  const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions = {}) => (watch: Watch) =>
+    Effect.flatMap(
+      Model,
+      (model) =>
+        Effect.flatMap(newId, (id) =>
+          AgentLoop.turn(begin(id, model, modelOptions, watch), {
+            turn: 1,
+            transcript: transcript.append({
+              role: "user",
+              ...(typeof question === "string" ? { text: question } : question)
+            }),
+            account: Account.empty(),
+            blanks: 0
+          }))
+    )
 
-  const goOn = (suspension: Suspension, reply: string) => (watch: Watch) =>
-    Effect.flatMap(Model, (model) => AgentLoop.resume(begin(suspension.runId, model, watch), suspension, reply))
+  const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions = {}) => (watch: Watch) =>
+    Effect.flatMap(
+      Model,
+      (model) => AgentLoop.resume(begin(suspension.runId, model, modelOptions, watch), suspension, reply)
+    )
 
   return {
-    run: (question, { transcript } = {}) => start(question, transcript)(undefined),
-    stream: (question, { transcript } = {}) => streamed(start(question, transcript)),
-    resume: (suspension, reply) => goOn(suspension, reply)(undefined),
-    resumeStream: (suspension, reply) => streamed(goOn(suspension, reply))
+    run: (question, options) => start(question, options)(undefined),
+    stream: (question, options) => streamed(start(question, options)),
+    resume: (suspension, reply, options) => goOn(suspension, reply, options)(undefined),
+    resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
   }
 }
+
+// One layer asks again, not two on top of each other: three attempts are not to become nine.
+const unlessAskedAgain = RetryPolicy.transient.pipe(
+  Schedule.setInputType<ModelFailure>(),
+  Schedule.while(({ input }) => input.attempts === undefined)
+)
 
 type Watch = ((event: AgentEvent) => void) | undefined
 

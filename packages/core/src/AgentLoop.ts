@@ -24,7 +24,7 @@ import * as DispatchFailure from "./DispatchFailure.ts"
 import { Account } from "./internal/account.ts"
 import { ask } from "./internal/ask.ts"
 import * as Journal from "./Journal.ts"
-import { type Model, ModelFailure, type Reply } from "./Model.ts"
+import { type Model, ModelFailure, type Options, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
@@ -47,6 +47,7 @@ export interface Run<T extends Tool.Any> {
   readonly rendering: Rendering.Rendering
   /** How often the model may reply. */
   readonly turns: number
+  readonly modelOptions: Options
   /** When to ask the model again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Told of everything that happens; absent when nobody looks. */
@@ -79,7 +80,7 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.turn > run.turns
     ? Effect.fail(limitReached(run, state))
-    : Effect.matchEffect(ask(run, state.turn, state.transcript), {
+    : Effect.matchEffect(ask(run, state.turn, state.transcript, optionsFor(run, state)), {
       onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
       onSuccess: (reply) => {
         const asked = { ...state, account: state.account.replied(reply) }
@@ -149,6 +150,13 @@ const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcom
   waited: Duration.sum(before.waited, outcome.waited),
   handled: [...before.handled, ...outcome.handled]
 })
+
+// A model that must call a tool can never answer: once it has called one, it need not.
+const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
+  const { toolChoice, ...others } = modelOptions
+  const forced = toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none"
+  return forced && account.calls > 0 ? others : modelOptions
+}
 
 // -----------------------------------------------------------------------------
 // Replies that say nothing
@@ -264,6 +272,7 @@ const sofar = ({ account, transcript }: State) => ({ transcript, ledger: account
 
 const answer = ({ account, transcript }: State, reply: Reply): Answer => ({
   text: reply.text,
+  truncated: reply.truncated ?? false,
   transcript: transcript.append(said(reply)),
   ledger: account.ledger
 })

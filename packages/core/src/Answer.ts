@@ -15,6 +15,8 @@ import type { Transcript } from "./Transcript.ts"
 export interface Answer {
   /** The model's last text. */
   readonly text: string
+  /** Was it cut off at the most tokens that a reply may have? */
+  readonly truncated: boolean
   /** Everything that was said. Give it to the next `run` to go on from here. */
   readonly transcript: Transcript
   /** Turns, calls, tokens, and every failure of a call with how it ended. */

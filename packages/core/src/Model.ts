@@ -8,12 +8,15 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
+import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codec, Failure } from "./internal/failure.ts"
+import { retrying } from "./internal/retrying.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
 import type { Transcript } from "./Transcript.ts"
@@ -31,6 +34,31 @@ import type { Transcript } from "./Transcript.ts"
 export interface Request {
   readonly transcript: Transcript
   readonly tools: ReadonlyArray<Definition>
+  /** Default: the provider's own defaults. */
+  readonly options?: Options
+}
+
+/**
+ * How a model is to reply. What is left out is the provider's to choose; what a provider does not have, it
+ * refuses (`unsupported`) rather than ignores.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** From 0, which always takes the likeliest word, up. */
+  readonly temperature?: number
+  /** The most tokens that a reply may have; a longer one is cut off, and says so. */
+  readonly maxTokens?: number
+  /**
+   * May the model call tools: as it sees fit, not at all, must it call one, or this one? In a run, a call that
+   * the model must make is asked for until a tool has been called: else the run could never answer.
+   */
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string }
+  /** May a reply have several calls? */
+  readonly parallelCalls?: boolean
+  /** Fields of the provider's own request, as they are. They win over all others. */
+  readonly provider?: Schema.JsonObject
 }
 
 /**
@@ -67,6 +95,8 @@ export const Reply = Schema.Struct({
   text: Schema.String,
   calls: Schema.Array(ToolCall),
   usage: Schema.optionalKey(Usage),
+  /** Was the reply cut off at the most tokens that it may have? Absent: no. */
+  truncated: Schema.optionalKey(Schema.Boolean),
   /** The provider's own form of the message, which goes back to it unchanged. */
   native: Schema.optionalKey(Schema.Json)
 })
@@ -92,11 +122,30 @@ const ModelFailureFields = Schema.Struct({
   hint: Schema.optionalKey(Schema.String),
   transient: Schema.Boolean,
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
-  status: Schema.optionalKey(Schema.Int)
+  status: Schema.optionalKey(Schema.Int),
+  attempts: Schema.optionalKey(Schema.Int)
 })
 
 /**
- * The model did not answer, or not with what can be used.
+ * The model did not answer, or not with what can be used. Providers use these codes:
+ *
+ * | code                | it means                                                             | transient    |
+ * | ------------------- | -------------------------------------------------------------------- | ------------ |
+ * | `connection`        | nobody answered: refused, reset, no such host                        | yes          |
+ * | `timeout`           | no answer in time; a 408 of the server's own                         | the 408      |
+ * | `rate_limited`      | asked too often                                                      | yes          |
+ * | `server_error`      | the server is at fault                                               | yes, mostly  |
+ * | `cut_off`           | the reply broke off                                                  | yes          |
+ * | `malformed_reply`   | what came is no reply                                                | yes          |
+ * | `empty_reply`       | neither text nor a call, three times in a row                        | yes          |
+ * | `refused`           | the model, or its filter, will not answer                            | no           |
+ * | `context_overflow`  | the conversation is longer than the model can read                   | no           |
+ * | `permission_denied` | the key is missing or wrong, or not good for this                    | no           |
+ * | `quota_exhausted`   | the account is used up                                               | no           |
+ * | `unknown_model`     | the server has no such model                                         | no           |
+ * | `unsupported`       | the request asks for what the provider does not have                 | no           |
+ * | `bad_request`       | the server understood, and says no                                   | no           |
+ * | `defect`            | a fault in the program that asks                                     | no           |
  *
  * @example
  * ```ts
@@ -110,7 +159,7 @@ const ModelFailureFields = Schema.Struct({
  * @since 0.1.0
  */
 export class ModelFailure extends Failure<{
-  /** Stable, in snake_case: `"connection"`, `"server_error"`, `"rate_limited"`, `"empty_reply"`, … */
+  /** Stable, in snake_case. */
   readonly code: string
   /** One line: what went wrong. */
   readonly detail: string
@@ -122,6 +171,8 @@ export class ModelFailure extends Failure<{
   readonly retryAfter?: Duration.Duration
   /** The HTTP status, when there was one. */
   readonly status?: number
+  /** How often it was asked, when it was asked again ({@link retry}). Absent: once. */
+  readonly attempts?: number
   /** The original error, for logs in this process. Never encoded. */
   readonly cause?: unknown
 }> {
@@ -190,3 +241,73 @@ export const make = (options: {
 export const layer = (options: {
   readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
 }): Layer.Layer<Model> => Layer.succeed(Model, make(options))
+
+// -----------------------------------------------------------------------------
+// Asking again
+// -----------------------------------------------------------------------------
+
+/**
+ * Told of each failure that {@link retry} is about to ask again after, and of the wait before it. Within an
+ * agent that is watched it makes the `ModelRetried` events; by default it does nothing.
+ *
+ * @category retrying
+ * @since 0.1.0
+ */
+export const onRetry = Context.Reference<(failure: ModelFailure, wait: Duration.Duration) => Effect.Effect<void>>(
+  "@fallible/core/Model/onRetry",
+  { defaultValue: () => () => Effect.void }
+)
+
+/**
+ * Asks again after a transient failure, as long as the schedule goes on. The last failure goes on as it was, but for
+ * its `attempts`.
+ *
+ * When to use: in a provider, around what may be repeated without anybody noticing. An agent asks again by itself, though not
+ * after a failure that has `attempts`: whoever is nearest to the fault deals with it, and nobody else.
+ *
+ * @param schedule when to ask again; `RetryPolicy.transient` is three attempts in all
+ *
+ * @example
+ * ```ts
+ * import { Model, ModelFailure } from "@fallible/core"
+ * import { Effect, Schedule } from "effect"
+ *
+ * const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
+ * const failure = Effect.runSync(Effect.flip(Effect.fail(busy).pipe(Model.retry(Schedule.recurs(2)))))
+ * failure.attempts // => 3
+ * ```
+ *
+ * @category retrying
+ * @since 0.1.0
+ */
+export const retry: {
+  (
+    schedule: Schedule.Schedule<unknown, ModelFailure>
+  ): <A, R>(self: Effect.Effect<A, ModelFailure, R>) => Effect.Effect<A, ModelFailure, R>
+  <A, R>(
+    self: Effect.Effect<A, ModelFailure, R>,
+    schedule: Schedule.Schedule<unknown, ModelFailure>
+  ): Effect.Effect<A, ModelFailure, R>
+} = dual(
+  2,
+  <A, R>(
+    self: Effect.Effect<A, ModelFailure, R>,
+    schedule: Schedule.Schedule<unknown, ModelFailure>
+  ): Effect.Effect<A, ModelFailure, R> =>
+    Effect.suspend(() => {
+      let before = 0
+      const onEach = (failure: ModelFailure, waitMillis: number) => {
+        before += failure.attempts ?? 1
+        return Effect.flatMap(onRetry, (tell) => tell(failure, Duration.millis(waitMillis)))
+      }
+      return Effect.catch(
+        retrying(self, { schedule, retryable: isTransient, onRetry: onEach }),
+        (failure) => Effect.fail(before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1)))
+      )
+    })
+)
+
+const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
+
+const attempted = (failure: ModelFailure, attempts: number) =>
+  new ModelFailure({ ...failure, cause: failure.cause, attempts })

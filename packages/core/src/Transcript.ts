@@ -16,6 +16,25 @@ import { AppendOnly } from "./internal/appendOnly.ts"
 import { ToolCall } from "./ToolCall.ts"
 
 /**
+ * A picture: its bytes in base64 with their media type, or where it is to be found.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Image = typeof Image.Type
+
+/**
+ * The schema of an {@link Image}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Image = Schema.Union([
+  Schema.Struct({ mediaType: Schema.String, base64: Schema.String }),
+  Schema.Struct({ url: Schema.String })
+])
+
+/**
  * The schema of a {@link Message}.
  *
  * @category schemas
@@ -23,7 +42,11 @@ import { ToolCall } from "./ToolCall.ts"
  */
 export const Message = Schema.Union([
   Schema.Struct({ role: Schema.tag("system"), text: Schema.String }),
-  Schema.Struct({ role: Schema.tag("user"), text: Schema.String }),
+  Schema.Struct({
+    role: Schema.tag("user"),
+    text: Schema.String,
+    images: Schema.optionalKey(Schema.Array(Image))
+  }),
   Schema.Struct({
     role: Schema.tag("assistant"),
     text: Schema.String,
@@ -117,6 +140,26 @@ const version = 1
  * @since 0.1.0
  */
 export const make = (messages: Iterable<Message>): Transcript => new Transcript(AppendOnly.from(messages))
+
+/**
+ * A picture from its bytes.
+ *
+ * @param mediaType such as `"image/png"`
+ *
+ * @example
+ * ```ts
+ * import { Transcript } from "@fallible/core"
+ *
+ * const bytes = new Uint8Array([71, 73, 70])
+ * Transcript.image(bytes, "image/gif") // => { mediaType: "image/gif", base64: "R0lG" }
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const image = (bytes: Uint8Array, mediaType: string): Image => ({ mediaType, base64: toBase64(bytes) })
+
+const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 
 /**
  * The messages as an array of one's own.

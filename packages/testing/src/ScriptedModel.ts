@@ -33,7 +33,7 @@ export type Move = Model.Reply | Effect.Effect<Model.Reply, ModelFailure>
 export type Script = ReadonlyArray<Move> | ((request: Recorded, index: number) => Move)
 
 /**
- * A request as it was at the time: messages and offered tools.
+ * A request as it was at the time: messages, offered tools, and options.
  *
  * @category models
  * @since 0.1.0
@@ -41,6 +41,7 @@ export type Script = ReadonlyArray<Move> | ((request: Recorded, index: number) =
 export interface Recorded {
   readonly messages: ReadonlyArray<Transcript.Message>
   readonly tools: ReadonlyArray<Toolkit.Definition>
+  readonly options: Model.Options
 }
 
 /**
@@ -117,10 +118,10 @@ export const calls = (
 export const layer = (script: Script): Layer.Layer<Model.Model | ScriptedModel> =>
   Layer.effectContext(Effect.sync(() => {
     const requests: Array<Recorded> = []
-    const respond = ({ tools, transcript }: Model.Request) =>
+    const respond = ({ options = {}, tools, transcript }: Model.Request) =>
       Effect.suspend(() => {
         const index = requests.length
-        const request = { messages: Array.from(transcript), tools }
+        const request = { messages: Array.from(transcript), tools, options }
         requests.push(request)
         const move = typeof script === "function" ? script(request, index) : script[index] ?? exhausted(script.length)
         return "calls" in move ? Effect.succeed(move) : move

@@ -25,6 +25,11 @@ export class Account {
     return { ...this.#counts, failures: this.#failures.toArray() }
   }
 
+  /** How many calls the model has made. */
+  get calls(): number {
+    return this.#counts.calls
+  }
+
   replied(reply: Reply): Account {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
     return new Account({

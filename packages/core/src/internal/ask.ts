@@ -1,37 +1,39 @@
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Journal from "../Journal.ts"
-import { type Model, ModelFailure, type Part, Reply } from "../Model.ts"
+import * as Model from "../Model.ts"
 import type { Definition } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
-import { retrying } from "./retrying.ts"
 
 /** What asking needs of a run. */
 export interface Asking {
-  readonly model: Model["Service"]
+  readonly model: Model.Model["Service"]
   readonly toolkit: { readonly definitions: ReadonlyArray<Definition> }
-  readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
+  readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: AgentEvent) => void) | undefined
 }
 
 /** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
-export const ask = (run: Asking, turn: number, transcript: Transcript): Effect.Effect<Reply, ModelFailure> => {
+export const ask = (
+  run: Asking,
+  turn: number,
+  transcript: Transcript,
+  options: Model.Options
+): Effect.Effect<Model.Reply, Model.ModelFailure> => {
   const { watch } = run
-  const step = { name: `turn/${turn}/model`, success: Reply, error: ModelFailure.schema }
-  const replies = retrying(respond(run, turn, transcript), {
-    schedule: run.modelRetry,
-    retryable: isTransient,
-    onRetry: (failure, waitMillis) =>
-      Effect.sync(() => watch?.({ _tag: "ModelRetried", turn, failure, wait: Duration.millis(waitMillis) }))
-  })
+  const request = { transcript, tools: run.toolkit.definitions, options }
+  const step = { name: `turn/${turn}/model`, success: Model.Reply, error: Model.ModelFailure.schema }
+  const replies = Model.retry(respond(run, turn, request), run.modelRetry)
   const reply = Effect.map(Journal.step(step, replies), withDistinctIds)
   if (watch === undefined) return reply
+
+  const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
+    Effect.sync(() => watch({ _tag: "ModelRetried", turn, failure, wait }))
   return Effect.suspend(() => {
     watch({ _tag: "TurnStarted", turn })
-    return Effect.map(Effect.timed(reply), ([elapsed, reply]) => {
+    return Effect.map(Effect.timed(Effect.provideService(reply, Model.onRetry, onRetry)), ([elapsed, reply]) => {
       watch({ _tag: "ModelReplied", turn, reply, elapsed })
       return reply
     })
@@ -40,12 +42,11 @@ export const ask = (run: Asking, turn: number, transcript: Transcript): Effect.E
 
 // The port is somebody's code: what it throws is a failure of the model like any other, and logged whole.
 const respond = (
-  { model, toolkit, watch }: Asking,
+  { model, watch }: Asking,
   turn: number,
-  transcript: Transcript
-): Effect.Effect<Reply, ModelFailure> => {
-  const request = { transcript, tools: toolkit.definitions }
-  return Effect.catchDefect(
+  request: Model.Request
+): Effect.Effect<Model.Reply, Model.ModelFailure> =>
+  Effect.catchDefect(
     Effect.suspend(() =>
       watch === undefined
         ? model.respond(request)
@@ -57,11 +58,10 @@ const respond = (
         Effect.fail(faulty(defect))
       )
   )
-}
 
-const streamed = (parts: Stream.Stream<Part, ModelFailure>, onText: (text: string) => void) =>
+const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) =>
   Effect.flatMap(
-    Stream.runFold(parts, (): Reply | undefined => undefined, (reply, part) => {
+    Stream.runFold(parts, (): Model.Reply | undefined => undefined, (reply, part) => {
       if (part._tag === "Replied") return part.reply
       onText(part.text)
       return reply
@@ -70,7 +70,7 @@ const streamed = (parts: Stream.Stream<Part, ModelFailure>, onText: (text: strin
   )
 
 // Each result is matched to its call by id; models repeat ids, and some send none.
-const withDistinctIds = (reply: Reply): Reply => {
+const withDistinctIds = (reply: Model.Reply): Model.Reply => {
   const { calls } = reply
   const ids = new Set(calls.map(({ id }) => id))
   if (ids.size === calls.length && !ids.has("")) return reply
@@ -94,17 +94,15 @@ const freeId = (id: string, given: ReadonlySet<string>, taken: ReadonlySet<strin
   return numbered(n)
 }
 
-const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
-
 const faulty = (cause: unknown) =>
-  new ModelFailure({
+  new Model.ModelFailure({
     code: "defect",
     detail: "The model failed because of a fault in the program that asks it.",
     transient: false,
     cause
   })
 
-const cutOff = new ModelFailure({
+const cutOff = new Model.ModelFailure({
   code: "cut_off",
   detail: "The model's reply ended before it was complete.",
   transient: true
