@@ -1,0 +1,7 @@
+/**
+ * Language models over HTTP: `Ollama`, and `OpenAi` for whatever speaks Chat Completions.
+ *
+ * @since 0.1.0
+ */
+export * as Ollama from "./Ollama.ts"
+export * as OpenAi from "./OpenAi.ts"

@@ -1,0 +1,145 @@
+/**
+ * A reply in the making: the pieces that a server sends, put together in its own form.
+ *
+ * Both formats have the same message in different envelopes: a text, and calls as
+ * `{ id, function: { name, arguments } }`. What else a server adds (its model's reasoning, signatures) is kept
+ * with it, since it has to go back unchanged.
+ */
+import type { Model, ToolCall } from "@fallible/core"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { asJson, type Fields } from "./json.ts"
+import { type Path, sourcesAt } from "./source.ts"
+
+/** A message, or a piece of one, as lenient as servers are careless. */
+export const Message = Schema.Struct({
+  content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.Unknown)]))),
+  refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  tool_calls: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Record(Schema.String, Schema.Unknown))))
+})
+
+/** What one piece says, in any format. */
+export interface Chunk {
+  /** A message, or what is to be added to one. */
+  readonly message: Fields
+  readonly usage?: Model.Usage | undefined
+  /** Why the model stopped, once it has. */
+  readonly finish?: "stop" | "length" | "refused" | undefined
+  /** Is it the last piece? */
+  readonly done: boolean
+}
+
+/** The text of a piece. Some servers send it in parts. */
+export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+    ? content.map((part: unknown) => stringAt(part, "text")).join("")
+    : ""
+
+/** A message whose calls have the source text of their arguments, also where a server sent an object. */
+export const withSources = (message: Fields, body: string, path: Path): Fields => {
+  const calls = callsAt(message)
+  if (!calls.some((call) => isParsed(argumentsOf(call)))) return message
+  const sources = sourcesAt(body, path)
+  return {
+    ...message,
+    tool_calls: calls.map((call, index) =>
+      isParsed(argumentsOf(call))
+        ? { ...call, function: { ...functionOf(call), arguments: sources.get(index) } }
+        : call
+    )
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Putting pieces together
+// -----------------------------------------------------------------------------
+
+/** Before the first piece. */
+export const empty: Chunk = { message: {}, done: false }
+
+/** What there is, and one piece more. */
+export const add = (sofar: Chunk, piece: Chunk): Chunk => ({
+  message: merged(sofar.message, piece.message),
+  usage: piece.usage ?? sofar.usage,
+  finish: piece.finish ?? sofar.finish,
+  done: piece.done
+})
+
+const merged = (message: Fields, piece: Fields): Fields =>
+  Object.entries(piece).reduce<Fields>(
+    (all, [key, value]) => ({
+      ...all,
+      [key]: key === "tool_calls" ? withCalls(all, value) : joined(key, all[key], value)
+    }),
+    message
+  )
+
+// Said once, though some servers repeat them in every piece.
+const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
+
+const joined = (key: string, before: unknown, value: unknown): unknown => {
+  if (before === undefined || before === null || before === "") return value
+  if (value === null || labels.has(key)) return before
+  if (typeof before === "string" && typeof value === "string") {
+    return key === "name" && before === value ? before : before + value
+  }
+  if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value]
+  return Predicate.isObject(before) && Predicate.isObject(value) ? merged(before, value) : value
+}
+
+const withCalls = (message: Fields, pieces: unknown): ReadonlyArray<Fields> =>
+  callsAt({ tool_calls: pieces }).reduce((calls, piece) => {
+    const at = belongingTo(calls, piece)
+    return at < 0 ? [...calls, piece] : calls.with(at, merged(calls[at]!, piece))
+  }, callsAt(message))
+
+/** Which call a piece belongs to; -1 when it begins a new one. */
+const belongingTo = (calls: ReadonlyArray<Fields>, piece: Fields): number => {
+  const begins = stringAt(functionOf(piece), "name") !== ""
+  // Without an index there is only the order.
+  if (typeof piece["index"] !== "number") return begins ? -1 : calls.length - 1
+  const at = calls.findLastIndex((call) => call["index"] === piece["index"])
+  // Servers that number all calls 0 give them ids of their own, and a name each.
+  const [before, id] = [stringAt(calls[at], "id"), stringAt(piece, "id")]
+  return begins && before !== "" && id !== "" && before !== id ? -1 : at
+}
+
+// -----------------------------------------------------------------------------
+// The reply
+// -----------------------------------------------------------------------------
+
+/** A reply, which keeps the provider's own form under its name. */
+export const toReply = (provider: string, { finish, message, usage }: Chunk): Model.Reply => ({
+  text: textOf({ message }),
+  calls: callsAt(message).map(toCall),
+  ...(usage === undefined ? {} : { usage }),
+  ...(finish === "length" ? { truncated: true } : {}),
+  native: { [provider]: asJson(message) }
+})
+
+const toCall = (call: Fields): ToolCall.ToolCall => {
+  const text = argumentsOf(call)
+  return {
+    id: stringAt(call, "id"),
+    name: stringAt(functionOf(call), "name"),
+    ...(typeof text === "string" ? { arguments: text } : {})
+  }
+}
+
+/** The calls of a message. */
+export const callsAt = (message: Fields): ReadonlyArray<Fields> =>
+  Array.isArray(message["tool_calls"]) ? message["tool_calls"].filter(Predicate.isObject) : []
+
+/** What a call is of. */
+export const functionOf = (call: Fields): Fields => Predicate.isObject(call["function"]) ? call["function"] : {}
+
+const argumentsOf = (call: Fields): unknown => functionOf(call)["arguments"]
+
+const isParsed = (value: unknown): boolean => value !== undefined && value !== null && typeof value !== "string"
+
+const stringAt = (value: unknown, key: string): string => {
+  const found = Predicate.isObject(value) ? value[key] : undefined
+  return typeof found === "string" ? found : ""
+}

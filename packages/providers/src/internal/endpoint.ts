@@ -1,0 +1,69 @@
+import * as Redacted from "effect/Redacted"
+
+/** Where a provider is, and how it knows its caller. */
+export interface Endpoint {
+  /** Where requests go. */
+  readonly url: string
+  /** The same for people: nothing in it is secret. */
+  readonly shown: string
+  /** The `authorization` header. */
+  readonly authorization: Redacted.Redacted | undefined
+  /** A text from elsewhere without what is secret here. */
+  readonly hide: (text: string) => string
+}
+
+/** An endpoint, or a `TypeError` that says what is wrong with its address or its key. */
+export const make = (options: {
+  readonly baseUrl: string
+  readonly path: string
+  readonly apiKey: Redacted.Redacted | undefined
+}): Endpoint => {
+  const problem = urlProblem(options.baseUrl) ?? keyProblem(options.apiKey)
+  if (problem !== undefined) throw new TypeError(`Expected ${problem}.`)
+  const url = new URL(options.baseUrl)
+  const key = options.apiKey === undefined ? "" : Redacted.value(options.apiKey).trim()
+  // `fetch` refuses an address with a name and a password in it; other clients make this header of them.
+  const basic = url.username === ""
+    ? ""
+    : btoa(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`)
+  const secrets = [key, basic, decodeURIComponent(url.password), ...url.searchParams.values()]
+  url.username = ""
+  url.password = ""
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${options.path}`
+  return {
+    url: url.href,
+    shown: url.origin + url.pathname,
+    authorization: key !== ""
+      ? Redacted.make(`Bearer ${key}`)
+      : basic !== ""
+      ? Redacted.make(`Basic ${basic}`)
+      : undefined,
+    hide: hider(secrets)
+  }
+}
+
+/** What a base URL should be, when it is not. */
+export const urlProblem = (text: string): string | undefined => {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol)
+    ? undefined
+    : "an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1"
+}
+
+/** What a key should be, when it is not. */
+export const aKey = "a key of letters, digits and punctuation: no HTTP header may have anything else"
+
+// A header with anything else in it is refused with an error that quotes it, and so gives the key away.
+const keyProblem = (key: Redacted.Redacted | undefined): string | undefined =>
+  key === undefined || isHeaderText(Redacted.value(key)) ? undefined : aKey
+
+/** May it stand in a header? White space around it is cut off. */
+export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text.trim())
+
+// What is shorter stands in many a text by chance: `ollama` is what servers without keys are often given.
+const leastSecret = 8
+
+const hider = (candidates: ReadonlyArray<string>) => {
+  const secrets = candidates.filter(({ length }) => length >= leastSecret)
+  return (text: string): string => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "<redacted>"), text)
+}

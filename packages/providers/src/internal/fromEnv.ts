@@ -1,0 +1,39 @@
+/** Settings from the environment. No error quotes a value: it may hold a secret. */
+import * as Config from "effect/Config"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Endpoint from "./endpoint.ts"
+
+/** What the program says wins, and then the variable is not read. */
+export const given = <A>(value: A | undefined, config: Config.Config<A>): Config.Config<A> =>
+  value === undefined ? config : Config.succeed(value)
+
+/** An address; an empty variable counts as none. */
+export const address = (
+  name: string,
+  options: { readonly fallback: string; readonly problem: (text: string) => string | undefined }
+): Config.Config<string> =>
+  Config.schema(
+    Schema.String.check(
+      Schema.makeFilter((text: string) => {
+        const problem = text.trim() === "" ? undefined : options.problem(text)
+        return problem === undefined ? undefined : `Expected ${problem}`
+      })
+    ),
+    name
+  ).pipe(
+    Config.withDefault(""),
+    Config.map((text) => text.trim() === "" ? options.fallback : text)
+  )
+
+/** A key; an empty variable counts as none. */
+export const apiKey = (name: string): Config.Config<Redacted.Redacted | undefined> =>
+  Config.schema(
+    Schema.String.check(
+      Schema.makeFilter((text: string) => Endpoint.isHeaderText(text) ? undefined : `Expected ${Endpoint.aKey}`)
+    ),
+    name
+  ).pipe(
+    Config.withDefault(""),
+    Config.map((text) => text.trim() === "" ? undefined : Redacted.make(text.trim()))
+  )

@@ -1,0 +1,72 @@
+/**
+ * What both formats have in common on the way out: tools, and what a model once said, put so that any server takes it
+ * whatever the model had made of it.
+ */
+import type { ToolCall, Toolkit, Transcript } from "@fallible/core"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import * as Assembly from "./assembly.ts"
+import { asJson, type Fields, isObject } from "./json.ts"
+
+/** A tool as a model is shown it. */
+export const definition = ({ description, name, parameters }: Toolkit.Definition): Schema.JsonObject => ({
+  type: "function",
+  function: { name, description, parameters: asJson(parameters) }
+})
+
+/**
+ * An assistant message in a provider's own form, as it came from there, with its calls put so that any server
+ * takes them; built anew when it came from elsewhere.
+ */
+export const assistant = (
+  message: Transcript.MessageOf<"assistant">,
+  provider: string,
+  encodeArguments: (text: string) => Schema.Json
+): Schema.JsonObject => {
+  const form: Schema.JsonObject = { content: message.text, ...nativeOf(message, provider), role: "assistant" }
+  const { tool_calls: _, ...native } = form
+  const own = Assembly.callsAt(form)
+  // No calls are no field: an empty list is refused.
+  return message.calls.length === 0 ? native : {
+    ...native,
+    tool_calls: message.calls.map((call, index) => encodeCall(call, own[index], encodeArguments))
+  }
+}
+
+const nativeOf = ({ native }: Transcript.MessageOf<"assistant">, provider: string): Schema.JsonObject | undefined => {
+  const own = Predicate.isObject(native) ? native[provider] : undefined
+  return isObject(own) ? own : undefined
+}
+
+const encodeCall = (
+  call: ToolCall.ToolCall,
+  own: Fields = {},
+  encodeArguments: (text: string) => Schema.Json
+): Schema.JsonObject => {
+  // The index is of the stream in which the call came.
+  const { index: _, ...rest } = asJson(own)
+  return {
+    type: "function",
+    ...rest,
+    id: call.id,
+    function: {
+      ...asJson(Assembly.functionOf(own)),
+      name: toolName(call.name),
+      arguments: encodeArguments(objectText(call.arguments ?? ""))
+    }
+  }
+}
+
+/** A name that a server takes for a tool's: models make up others. The call's id says which it was. */
+export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown"
+
+/** A call's arguments as the text of an object. What is none is quoted in one, since servers parse what they are sent. */
+const objectText = (text: string): string => {
+  if (text.trim() === "") return "{}"
+  try {
+    if (Predicate.isObject(JSON.parse(text))) return text
+  } catch {
+    // No JSON.
+  }
+  return JSON.stringify({ INVALID_JSON: text })
+}

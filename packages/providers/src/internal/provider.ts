@@ -1,0 +1,218 @@
+/**
+ * A model over HTTP, from the few things in which providers differ: a {@link Format}, and who is asked.
+ *
+ *     request ─ encode ─ send ─ status ─┬ whole: read ────────────────────────── reply
+ *                                       └ streamed: frames ─ read ─ add ─ … ──── parts, reply
+ *
+ * A whole reply is one piece, and a streamed one is many; each is read by the same function. What fails before a
+ * reply has begun is asked again here, on a schedule; a stream that has begun is not, since its text is out.
+ */
+import { Model, type ModelFailure, RetryPolicy } from "@fallible/core"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Redacted from "effect/Redacted"
+import type * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Assembly from "./assembly.ts"
+import * as Failures from "./failures.ts"
+
+/** What differs from provider to provider. */
+export interface Format {
+  /** Under this name a message keeps the provider's own form. */
+  readonly name: string
+  /** A request's body. */
+  readonly encode: (
+    request: Model.Request,
+    to: { readonly server: Failures.Server; readonly stream: boolean }
+  ) => Effect.Effect<Schema.JsonObject, ModelFailure>
+  /** Where one piece of a streamed body ends and the next one begins. */
+  readonly frames: (
+    body: Stream.Stream<Uint8Array, ModelFailure>,
+    server: Failures.Server
+  ) => Stream.Stream<string, ModelFailure>
+  /** One piece: a whole body, or a frame of one. */
+  readonly read: (text: string, server: Failures.Server) => Effect.Effect<Assembly.Chunk, ModelFailure>
+}
+
+/** What can be set of any provider. */
+export interface Settings {
+  /**
+   * How long to wait for a reply, or for the next piece of a streamed one; what takes longer fails with
+   * `timeout`, and is not asked for again. Default: 5 minutes.
+   */
+  readonly timeout?: Duration.Input
+  /**
+   * When to ask again after a failure that is transient and came before a reply began. Default: `RetryPolicy.transient`,
+   * three attempts in all.
+   */
+  readonly retry?: Schedule.Schedule<unknown, ModelFailure>
+}
+
+/** A model in a format, at a server. */
+export const make = (
+  format: Format,
+  server: Failures.Server,
+  client: HttpClient.HttpClient,
+  { retry = RetryPolicy.transient, timeout = "5 minutes" }: Settings
+): Model.Model["Service"] => {
+  const within = Duration.fromInputUnsafe(timeout)
+  const timedOut = Failures.timedOut(server, within)
+  // What is open when the scope ends is closed with it: an interrupted run leaves no connection.
+  const scoped = HttpClient.withScope(client)
+
+  const open = (request: Model.Request, stream: boolean) =>
+    Effect.flatMap(format.encode(request, { server, stream }), (body) => send(server, scoped, body))
+
+  return {
+    respond: (request) =>
+      open(request, false).pipe(
+        Effect.flatMap((response) => whole(server, response)),
+        Effect.flatMap((body) => format.read(body, server)),
+        Effect.flatMap((chunk) => replyOf(format, server, chunk)),
+        Effect.scoped,
+        Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
+        Model.retry(retry)
+      ),
+    stream: (request) =>
+      open(request, true).pipe(
+        Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
+        Model.retry(retry),
+        Effect.map((response) =>
+          bytesOf(server, response).pipe(
+            Stream.timeoutOrElse({ duration: within, orElse: () => Stream.fail(timedOut) }),
+            (body) => partsOf(format, server, format.frames(body, server))
+          )
+        ),
+        Stream.unwrap
+      )
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Sending
+// -----------------------------------------------------------------------------
+
+const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: Schema.Json) =>
+  Effect.flatMap(
+    Effect.mapError(client.execute(requestOf(server, body)), (error) => Failures.unreachable(server, error)),
+    (response) =>
+      response.status >= 200 && response.status < 300
+        ? Effect.succeed(response)
+        : Effect.flatMap(failureOf(server, response), Effect.fail)
+  )
+
+const requestOf = ({ endpoint }: Failures.Server, body: Schema.Json): HttpClientRequest.HttpClientRequest => {
+  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), encoded(body), "application/json")
+  return endpoint.authorization === undefined
+    ? request
+    : HttpClientRequest.setHeader(request, "authorization", Redacted.value(endpoint.authorization))
+}
+
+// Half a surrogate pair becomes an escape that many a server will not read.
+const encoded = (body: Schema.Json): string => {
+  const text = JSON.stringify(body)
+  return /\\ud[89a-f]/.test(text)
+    ? JSON.stringify(body, (_, value: unknown) => typeof value === "string" ? value.toWellFormed() : value)
+    : text
+}
+
+const failureOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<ModelFailure> =>
+  Effect.gen(function*() {
+    const body = yield* beginningOf(server, response)
+    const retryAfter = Failures.retryAfterIn(response.headers, yield* Clock.currentTimeMillis)
+    return Failures.refused(server, response.status, Failures.problemIn(body), retryAfter)
+  })
+
+// -----------------------------------------------------------------------------
+// Bodies
+// -----------------------------------------------------------------------------
+
+const mostBytes = 64 * Failures.mebibyte
+
+const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Stream.Stream<Uint8Array, ModelFailure> =>
+  Stream.mapAccumEffect(
+    Stream.mapError(stream, ({ cause }) => Failures.cutOff(server, cause)),
+    () => 0,
+    (before, bytes) => {
+      const sum = before + bytes.length
+      return sum > mostBytes
+        ? Effect.fail(Failures.oversized(server, mostBytes))
+        : Effect.succeed([sum, [bytes]] as const)
+    }
+  )
+
+const whole = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
+  Stream.mkString(Stream.decodeText(bytesOf(server, response)))
+
+// An error says what it says in the first few lines, and whoever sends a gigabyte of it is not listened to.
+const beginningOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string> =>
+  bytesOf(server, response).pipe(
+    Stream.decodeText,
+    Stream.mapAccum(
+      () => 0,
+      (length, text) => [length + text.length, [{ length: length + text.length, text }]] as const
+    ),
+    Stream.takeUntil(({ length }) => length > 65_536),
+    Stream.map(({ text }) => text),
+    Stream.catch(() => Stream.empty),
+    Stream.mkString
+  )
+
+// -----------------------------------------------------------------------------
+// Replies
+// -----------------------------------------------------------------------------
+
+const replyOf = (
+  { name }: Format,
+  server: Failures.Server,
+  chunk: Assembly.Chunk
+): Effect.Effect<Model.Reply, ModelFailure> => {
+  const refusal = chunk.message["refusal"]
+  if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declined(server, refusal))
+  if (chunk.finish === "refused") return Effect.fail(Failures.declined(server, Assembly.textOf(chunk)))
+  const reply = Assembly.toReply(name, chunk)
+  return reply.truncated === true && reply.text === "" && reply.calls.length === 0
+    ? Effect.fail(Failures.usedUp)
+    : Effect.succeed(reply)
+}
+
+type Frame =
+  | { readonly _tag: "Frame"; readonly text: string }
+  | { readonly _tag: "End"; readonly failure: ModelFailure }
+
+/** The parts of a streamed reply. It is complete when it says so; a connection that ends before is cut off. */
+const partsOf = (
+  format: Format,
+  server: Failures.Server,
+  frames: Stream.Stream<string, ModelFailure>
+): Stream.Stream<Model.Part, ModelFailure> => {
+  type Step = readonly [Assembly.Chunk, ReadonlyArray<Model.Part>]
+  const replied = (chunk: Assembly.Chunk, parts: ReadonlyArray<Model.Part> = []) =>
+    Effect.map(replyOf(format, server, chunk), (reply): Step => [chunk, [...parts, { _tag: "Replied", reply }]])
+
+  return frames.pipe(
+    Stream.map((text): Frame => ({ _tag: "Frame", text })),
+    Stream.concat(Stream.succeed<Frame>({ _tag: "End", failure: Failures.cutOff(server) })),
+    Stream.catch((failure) => Stream.succeed<Frame>({ _tag: "End", failure })),
+    Stream.mapAccumEffect(
+      () => Assembly.empty,
+      (sofar, frame): Effect.Effect<Step, ModelFailure> => {
+        // What is said of a reply after its end, its usage, say, is not worth losing it.
+        if (frame._tag === "End") return sofar.finish === undefined ? Effect.fail(frame.failure) : replied(sofar)
+        return Effect.flatMap(format.read(frame.text, server), (piece): Effect.Effect<Step, ModelFailure> => {
+          const next = Assembly.add(sofar, piece)
+          const text = Assembly.textOf(piece)
+          const parts = text === "" ? [] : [{ _tag: "TextDelta" as const, text }]
+          return piece.done ? replied(next, parts) : Effect.succeed([next, parts])
+        })
+      }
+    ),
+    Stream.takeUntil(({ _tag }) => _tag === "Replied")
+  )
+}

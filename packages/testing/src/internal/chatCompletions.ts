@@ -1,0 +1,258 @@
+/** OpenAI's Chat Completions, seen from the server. */
+import type { Model, Transcript } from "@fallible/core"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { type Format, pieces } from "./format.ts"
+import * as History from "./history.ts"
+
+// -----------------------------------------------------------------------------
+// Requests
+// -----------------------------------------------------------------------------
+
+/** A name that real servers take. */
+export const Name = Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/))
+
+export const Tools = Schema.NonEmptyArray(Schema.Struct({
+  type: Schema.Literal("function"),
+  function: Schema.Struct({
+    name: Name,
+    description: Schema.String,
+    parameters: Schema.Record(Schema.String, Schema.Unknown)
+  })
+}))
+
+// As strict as the strictest: some servers parse them.
+const ArgumentText = Schema.String.check(
+  Schema.makeFilter((text) => isObjectText(text) ? undefined : "the text of a JSON object")
+)
+
+const isObjectText = (text: string): boolean => {
+  try {
+    return Predicate.isObject(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
+
+const Message = Schema.Union([
+  Schema.Struct({ role: Schema.Literal("system"), content: Schema.String }),
+  Schema.Struct({
+    role: Schema.Literal("user"),
+    content: Schema.Union([
+      Schema.String,
+      Schema.NonEmptyArray(Schema.Union([
+        Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+        Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: Schema.String }) })
+      ]))
+    ])
+  }),
+  Schema.Struct({
+    role: Schema.Literal("assistant"),
+    content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    tool_calls: Schema.optionalKey(Schema.NonEmptyArray(Schema.Struct({
+      id: Schema.NonEmptyString,
+      type: Schema.Literal("function"),
+      function: Schema.Struct({ name: Name, arguments: ArgumentText })
+    })))
+  }),
+  Schema.Struct({ role: Schema.Literal("tool"), tool_call_id: Schema.String, content: Schema.String })
+])
+
+const Request = Schema.Struct({
+  model: Schema.NonEmptyString,
+  messages: Schema.NonEmptyArray(Message),
+  tools: Schema.optionalKey(Tools),
+  tool_choice: Schema.optionalKey(Schema.Union([
+    Schema.Literals(["auto", "none", "required"]),
+    Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Name }) })
+  ])),
+  parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
+  temperature: Schema.optionalKey(Schema.Finite),
+  max_tokens: Schema.optionalKey(Schema.Int),
+  stream: Schema.optionalKey(Schema.Boolean),
+  stream_options: Schema.optionalKey(Schema.Struct({ include_usage: Schema.Boolean }))
+})
+
+const decodeRequest = Schema.decodeUnknownResult(Request)
+const known = new Set(Object.keys(Request.fields))
+
+const decode: Format["decode"] = (body) =>
+  Result.match(decodeRequest(body), {
+    onFailure: String,
+    onSuccess: (request) => {
+      const messages = request.messages.reduce<ReadonlyArray<Transcript.Message>>(
+        (before, message) => [...before, decodeMessage(message, before)],
+        []
+      )
+      const problem = request.tools === undefined && request.tool_choice !== undefined
+        ? "'tool_choice' is only allowed when 'tools' are specified."
+        : History.problemIn(messages)
+      return problem ?? {
+        messages,
+        tools: (request.tools ?? []).map((tool) => tool.function),
+        options: optionsOf(request, body),
+        stream: request.stream ?? false
+      }
+    }
+  })
+
+const decodeMessage = (
+  message: typeof Message.Type,
+  before: ReadonlyArray<Transcript.Message>
+): Transcript.Message => {
+  switch (message.role) {
+    case "system":
+      return { role: "system", text: message.content }
+    case "user":
+      return typeof message.content === "string"
+        ? { role: "user", text: message.content }
+        : {
+          role: "user",
+          text: message.content.flatMap((part) => part.type === "text" ? [part.text] : []).join(""),
+          images: message.content.flatMap((part) => part.type === "image_url" ? [imageOf(part.image_url.url)] : [])
+        }
+    case "assistant":
+      return {
+        role: "assistant",
+        text: message.content ?? "",
+        calls: (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function }))
+      }
+    case "tool":
+      return {
+        role: "tool",
+        callId: message.tool_call_id,
+        name: nameOf(message.tool_call_id, before),
+        text: message.content
+      }
+  }
+}
+
+const imageOf = (url: string): Transcript.Image => {
+  const [, mediaType, base64] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? []
+  return mediaType === undefined || base64 === undefined ? { url } : { mediaType, base64 }
+}
+
+/** The tool whose result it is: the message does not say. */
+const nameOf = (id: string, before: ReadonlyArray<Transcript.Message>): string =>
+  before.flatMap((message) => message.role === "assistant" ? message.calls : [])
+    .findLast((call) => call.id === id)?.name ?? ""
+
+const optionsOf = (request: typeof Request.Type, body: unknown): Model.Options => ({
+  ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
+  ...(request.max_tokens === undefined ? {} : { maxTokens: request.max_tokens }),
+  ...(request.parallel_tool_calls === undefined ? {} : { parallelCalls: request.parallel_tool_calls }),
+  ...(request.tool_choice === undefined ? {} : {
+    toolChoice: typeof request.tool_choice === "string"
+      ? request.tool_choice
+      : { tool: request.tool_choice.function.name }
+  }),
+  ...othersIn(body, known)
+})
+
+/** What a request has beyond what every server knows. */
+export const othersIn = (body: unknown, known: ReadonlySet<string>): Pick<Model.Options, "provider"> => {
+  const others = Object.entries(body as Schema.JsonObject).filter(([key]) => !known.has(key))
+  return others.length === 0 ? {} : { provider: Object.fromEntries(others) }
+}
+
+// -----------------------------------------------------------------------------
+// Replies
+// -----------------------------------------------------------------------------
+
+const finishOf = ({ calls, truncated }: Model.Reply): string =>
+  truncated === true ? "length" : calls.length > 0 ? "tool_calls" : "stop"
+
+const usageOf = ({ usage }: Model.Reply) =>
+  usage === undefined ? undefined : {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens
+  }
+
+const completion = (object: string, fields: object): object => ({
+  id: "chatcmpl-1",
+  object,
+  created: 0,
+  model: "fake",
+  ...fields
+})
+
+const whole: Format["whole"] = (reply) =>
+  JSON.stringify(completion("chat.completion", {
+    choices: [{ index: 0, message: messageOf(reply), finish_reason: finishOf(reply), logprobs: null }],
+    usage: usageOf(reply)
+  }))
+
+const messageOf = (reply: Model.Reply): object => ({
+  role: "assistant",
+  content: reply.text === "" ? null : reply.text,
+  refusal: null,
+  ...nativeOf(reply, "openai"),
+  ...(reply.calls.length === 0 ? {} : { tool_calls: reply.calls.map((call) => callOf(call)) })
+})
+
+const callOf = ({ arguments: text, id, name }: Model.Reply["calls"][number]): object => ({
+  id,
+  type: "function",
+  function: { name, ...(text === undefined ? {} : { arguments: text }) }
+})
+
+/** What a script's reply has in a provider's own form. */
+export const nativeOf = ({ native }: Model.Reply, provider: string): object => {
+  const own = Predicate.isObject(native) ? native[provider] : undefined
+  return Predicate.isObject(own) ? own : {}
+}
+
+const streamed: Format["streamed"] = (reply) =>
+  [
+    chunk({ role: "assistant", content: "", ...nativeOf(reply, "openai") }),
+    ...pieces(reply.text).map((content) => chunk({ content })),
+    ...reply.calls.map((call, index) =>
+      chunk({
+        tool_calls: [{ index, ...callOf({ ...call, ...(call.arguments === undefined ? {} : { arguments: "" }) }) }]
+      })
+    ),
+    ...inTurns(reply.calls.map((call, index) =>
+      pieces(call.arguments ?? "").map((text) => chunk({ tool_calls: [{ index, function: { arguments: text } }] }))
+    )),
+    chunk({}, finishOf(reply)),
+    JSON.stringify(completion("chat.completion.chunk", { choices: [], usage: usageOf(reply) ?? null })),
+    "[DONE]"
+  ].map(frame)
+
+const frame: Format["frame"] = (data) => `data: ${data}\n\n`
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  JSON.stringify(completion("chat.completion.chunk", { choices: [{ index: 0, delta, finish_reason: finish }] }))
+
+/** The first of each, then the second of each: servers may mix the calls that they stream. */
+const inTurns = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
+  Array.from(
+    { length: Math.max(0, ...lists.map(({ length }) => length)) },
+    (_, at) => lists.flatMap((list) => list.slice(at, at + 1))
+  )
+    .flat()
+
+const problem: Format["problem"] = ({ code, detail }) =>
+  JSON.stringify({
+    error: { message: detail, type: "invalid_request_error", param: null, code: codes.get(code) ?? null }
+  })
+
+const codes: ReadonlyMap<string, string> = new Map([
+  ["context_overflow", "context_length_exceeded"],
+  ["quota_exhausted", "insufficient_quota"],
+  ["unknown_model", "model_not_found"],
+  ["permission_denied", "invalid_api_key"]
+])
+
+export const chatCompletions: Format = {
+  name: "openai",
+  path: "/v1/chat/completions",
+  decode,
+  whole,
+  streamed,
+  frame,
+  streamType: "text/event-stream",
+  problem
+}
