@@ -115,11 +115,9 @@ const serverOf = ({ apiKey, host = thisMachine, model }: Options): Failures.Serv
 
 /** Scheme and port may be left out, as Ollama's own programs allow it. */
 const urlOf = (host: string): string => {
-  const [, scheme, address = "", path = ""] = /^(?:(\w+):\/\/)?([^/]*)(.*)$/.exec(
-    host.trim().replace(/^["']|["']$/g, "")
-  )!
-  const [, credentials = "", name = "", port] =
-    /^(.*@)?(\[[^\]]*\]|[^:]*|[^:]*(?::[^:]*){2,})(?::(\d*))?$/.exec(address) ?? []
+  const text = host.trim().replace(/^["']|["']$/g, "")
+  const [, scheme, address = "", path = ""] = /^(?:(\w+):\/\/)?([^/]*)(.*)$/s.exec(text)!
+  const [, credentials = "", name = "", port] = /^(.*@)?(\[[^\]]*\]|[^:]*:[^:]*:.*|[^:]*)(?::(.*))?$/s.exec(address)!
   // With a scheme the usual port of that scheme, else Ollama's own.
   const suffix = port !== undefined ? `:${port}` : scheme === undefined ? ":11434" : ""
   return `${scheme ?? "http"}://${credentials}${reachable(name)}${suffix}${path}`

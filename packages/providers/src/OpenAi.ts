@@ -109,7 +109,7 @@ const serverOf = ({ apiKey, baseUrl = openAi, model }: Options): Failures.Server
   name: "The model's server",
   endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
   model,
-  ifUnreachable: `The server may not be running, or OPENAI_BASE_URL (${baseUrl}) may be wrong.`,
+  ifUnreachable: "The server may not be running, or its address may be wrong: OPENAI_BASE_URL.",
   ifUnknownModel: `Check the model's name: '${model}'. The server lists those that it has under /models.`,
   ifDenied: "Check the key: OPENAI_API_KEY."
 })
@@ -132,7 +132,7 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
 
 // OpenAI's newer models take no `max_tokens`; many other servers take nothing else.
 const mostTokens = ({ endpoint }: Failures.Server): string =>
-  /^https:\/\/[\w.-]*openai(\.azure)?\.com\//.test(endpoint.shown) ? "max_completion_tokens" : "max_tokens"
+  /^https:\/\/([\w-]+\.)*openai(\.azure)?\.com\//.test(endpoint.shown) ? "max_completion_tokens" : "max_tokens"
 
 const encodeMessage = (message: Transcript.Message): Schema.JsonObject => {
   switch (message.role) {

@@ -11,7 +11,7 @@
  * It misbehaves on command. A `ModelFailure` in a script becomes what a server does when that happens: a status with its
  * message and `Retry-After`, a reply that breaks off (`cut_off`) or is none (`malformed_reply`), a connection that is reset
  * (`connection`). `Effect.never` hangs, and a delayed Effect is slow. {@link raw} answers any body at all; {@link drop} breaks
- * off where it is told to.
+ * off where it is told to, and {@link stall} hangs there.
  *
  * It needs Node, and is no part of the index.
  *
@@ -40,7 +40,7 @@ import type * as ScriptedModel from "./ScriptedModel.ts"
  * @category models
  * @since 0.1.0
  */
-export type Move = ScriptedModel.Move | Raw | Drop
+export type Move = ScriptedModel.Move | Raw | Beginning
 
 /**
  * The moves in order, or a function from what is asked, and how often it was asked before.
@@ -64,15 +64,16 @@ export interface Raw {
 }
 
 /**
- * A reply that breaks off.
+ * A reply of which the beginning comes.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Drop {
-  readonly _tag: "Drop"
+export interface Beginning {
+  readonly _tag: "Beginning"
   readonly reply: Model.Reply
-  readonly after: number
+  readonly bytes: number
+  readonly ending: "drop" | "stall"
 }
 
 /**
@@ -89,11 +90,20 @@ export const raw = (
 /**
  * Begins a reply, and drops the connection.
  *
- * @param after how many bytes of the body are sent first; all of them, when there are no more
+ * @param bytes how many bytes of the body are sent first; all of them, when there are no more
  * @category moves
  * @since 0.1.0
  */
-export const drop = (reply: Model.Reply, after: number): Move => ({ _tag: "Drop", reply, after })
+export const drop = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Beginning", reply, bytes, ending: "drop" })
+
+/**
+ * Begins a reply, and hangs.
+ *
+ * @param bytes how many bytes of the body are sent first; all of them, when there are no more
+ * @category moves
+ * @since 0.1.0
+ */
+export const stall = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Beginning", reply, bytes, ending: "stall" })
 
 // -----------------------------------------------------------------------------
 // The server
@@ -324,7 +334,7 @@ const perform = (exchange: Exchange, format: Format, stream: boolean, move: Move
   }
   return Effect.sync(() => {
     if ("calls" in move) say(exchange, format, stream, move)
-    else if (move._tag === "Drop") breakOff(exchange, format, stream, move.reply, move.after)
+    else if (move._tag === "Beginning") sayBeginning(exchange, format, stream, move)
     else {
       exchange.stage.replied(move.status < 400)
       send(exchange, move.status, move.body, move.headers)
@@ -340,11 +350,18 @@ const say = (exchange: Exchange, format: Format, stream: boolean, reply: Model.R
   response.end()
 }
 
-const breakOff = (exchange: Exchange, format: Format, stream: boolean, reply: Model.Reply, after: number): void => {
+const sayBeginning = (
+  exchange: Exchange,
+  format: Format,
+  stream: boolean,
+  { bytes, ending, reply }: Omit<Beginning, "_tag">
+): void => {
   exchange.stage.replied()
   begin(exchange, format, stream)
-  const bytes = Buffer.concat(piecesOf(exchange, format, stream, reply))
-  exchange.response.write(bytes.subarray(0, after), () => hangUp(exchange))
+  const body = Buffer.concat(piecesOf(exchange, format, stream, reply))
+  exchange.response.write(body.subarray(0, bytes), () => {
+    if (ending === "drop") hangUp(exchange)
+  })
 }
 
 const begin = ({ response }: Exchange, format: Format, stream: boolean): void => {
@@ -372,7 +389,11 @@ const misbehave = (exchange: Exchange, format: Format, stream: boolean, failure:
     case "connection":
       return hangUp(exchange)
     case "cut_off":
-      return breakOff(exchange, format, stream, halfSaid, format.whole(halfSaid).length / 2)
+      return sayBeginning(exchange, format, stream, {
+        reply: halfSaid,
+        bytes: format.whole(halfSaid).length / 2,
+        ending: "drop"
+      })
     case "malformed_reply": {
       exchange.stage.replied()
       const body = `<html>${failure.detail}</html>`

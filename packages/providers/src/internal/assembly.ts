@@ -89,11 +89,13 @@ const joined = (key: string, before: unknown, value: unknown): unknown => {
   return Predicate.isObject(before) && Predicate.isObject(value) ? merged(before, value) : value
 }
 
-const withCalls = (message: Fields, pieces: unknown): ReadonlyArray<Fields> =>
-  callsAt({ tool_calls: pieces }).reduce((calls, piece) => {
-    const at = belongingTo(calls, piece)
+const withCalls = (message: Fields, pieces: unknown): ReadonlyArray<Fields> => {
+  const before = callsAt(message)
+  return callsAt({ tool_calls: pieces }).reduce((calls, piece) => {
+    const at = belongingTo(before, piece)
     return at < 0 ? [...calls, piece] : calls.with(at, merged(calls[at]!, piece))
-  }, callsAt(message))
+  }, before)
+}
 
 /** Which call a piece belongs to; -1 when it begins a new one. */
 const belongingTo = (calls: ReadonlyArray<Fields>, piece: Fields): number => {

@@ -73,8 +73,7 @@ export const make = (
     respond: (request) =>
       open(request, false).pipe(
         Effect.flatMap((response) => whole(server, response)),
-        Effect.flatMap((body) => format.read(body, server)),
-        Effect.flatMap((chunk) => replyOf(format, server, chunk)),
+        Effect.flatMap((body) => wholeReply(format, server, body)),
         Effect.scoped,
         Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
         Model.retry(retry)
@@ -167,6 +166,13 @@ const beginningOf = (server: Failures.Server, response: HttpClientResponse): Eff
 // -----------------------------------------------------------------------------
 // Replies
 // -----------------------------------------------------------------------------
+
+const wholeReply = (format: Format, server: Failures.Server, body: string): Effect.Effect<Model.Reply, ModelFailure> =>
+  Effect.flatMap(format.read(body, server), (chunk) =>
+    // A piece may do without a message, a whole may not.
+    Object.keys(chunk.message).length === 0
+      ? Effect.fail(Failures.malformed(server, body))
+      : replyOf(format, server, chunk))
 
 const replyOf = (
   { name }: Format,

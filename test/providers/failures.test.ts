@@ -1,0 +1,305 @@
+/** What goes wrong between here and a server, told to the people who run the program. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
+import { Ollama, OpenAi } from "@fallible/providers"
+import { ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as Net from "node:net"
+import { atOnce, ollama, openAi, serving } from "../support/models.ts"
+
+const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
+const respond = Effect.flatMap(Model.Model, ({ respond }) => respond(request))
+const parts = Effect.flatMap(Model.Model, ({ stream }) => Stream.runCollect(stream(request)))
+const agent = Agent.make({ toolkit: Toolkit.empty })
+
+const providers = [["Chat Completions", openAi], ["Ollama", ollama]] as const
+const hello = ScriptedModel.text("Hello.")
+const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true, status: 503 })
+
+/** A port at which nobody listens. */
+const closedPort = Effect.callback<number>((resume) => {
+  const server = Net.createServer().listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+describe("a server that is not there", () => {
+  it.effect("fails with what was tried, how often, and what to do: for Ollama, how to start it and get the model", () =>
+    Effect.gen(function*() {
+      const port = yield* closedPort
+      const layer = Ollama.layer({ model: "llama3.2", host: `127.0.0.1:${port}` })
+      const failure = yield* Effect.flip(
+        atOnce(agent.run("Hello?")).pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
+      )
+      assert.isTrue(failure._tag === "ModelFailed")
+      if (failure._tag !== "ModelFailed") return
+      assert.deepStrictEqual({ ...failure.failure }, {
+        _tag: "ModelFailure",
+        code: "connection",
+        detail:
+          `Ollama at http://127.0.0.1:${port}/api/chat could not be reached: it refused the connection (ECONNREFUSED).`,
+        hint: "It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull llama3.2'.",
+        transient: true,
+        attempts: 3
+      })
+    }))
+
+  it.effect("fails with the address that may be wrong, behind Chat Completions", () =>
+    Effect.gen(function*() {
+      const baseUrl = `http://127.0.0.1:${yield* closedPort}/v1`
+      const layer = OpenAi.layer({ model: "any", baseUrl, retry: Schedule.recurs(0) })
+      const failure = yield* Effect.flip(respond).pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
+      assert.include(failure.detail, `${baseUrl}/chat/completions could not be reached: it refused the connection`)
+      assert.strictEqual(failure.hint, "The server may not be running, or its address may be wrong: OPENAI_BASE_URL.")
+    }))
+
+  it.effect("says when there is no such host, and when it does not speak TLS", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([hello])
+      const failing = (baseUrl: string) =>
+        Effect.flip(respond).pipe(
+          Effect.provide(OpenAi.layer({ model: "any", baseUrl, retry: Schedule.recurs(0) })),
+          Effect.provide(FetchHttpClient.layer)
+        )
+      const nowhere = yield* failing("http://nowhere.invalid/v1")
+      assert.match(nowhere.detail, /there is no such host|its name could not be looked up/)
+      const plain = yield* failing(server.url.replace("http:", "https:"))
+      assert.deepInclude({ ...plain }, { code: "connection", transient: false })
+      assert.match(plain.hint!, /http:\/\/ or https:\/\//)
+    }).pipe(Effect.scoped))
+
+  it.effect("is asked again until it is there", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([hello])
+      const layer = ollama(server.url, { retry: Schedule.spaced("1 second") })
+      const retried = yield* Deferred.make<void>()
+      const fiber = yield* server.whileDown(Effect.gen(function*() {
+        const fiber = yield* respond.pipe(
+          Effect.provideService(Model.onRetry, () => Effect.asVoid(Deferred.succeed(retried, undefined))),
+          Effect.provide(layer),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.forkChild
+        )
+        yield* Deferred.await(retried)
+        return fiber
+      }))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber)).text, "Hello.")
+    }).pipe(Effect.scoped))
+})
+
+for (const [name, provider] of providers) {
+  const served = serving(provider)
+  const state = Effect.flatMap(FakeModelServer.FakeModelServer, ({ state }) => state)
+
+  describe(`transport retry, over ${name}`, () => {
+    const connection = new ModelFailure({ code: "connection", detail: "", transient: true })
+    const status = (status: number) => new ModelFailure({ code: "", detail: "Oh.", transient: false, status })
+
+    for (const failure of [connection, ...[408, 429, 500, 502, 503, 504].map(status)]) {
+      const what = failure.status ?? "a lost connection"
+      it.effect(`asks again after ${what}, and gives the last failure when three attempts have failed`, () =>
+        Effect.gen(function*() {
+          assert.strictEqual((yield* atOnce(respond)).text, "Hello.")
+          assert.strictEqual((yield* atOnce(parts)).at(-1)?._tag, "Replied")
+          const last = yield* Effect.flip(atOnce(parts))
+          assert.deepStrictEqual([last.status, last.attempts], [failure.status, 3])
+          assert.strictEqual((yield* state).requests.length, 9)
+        }).pipe(Effect.provide(
+          served([failure, failure, hello, failure, failure, hello, failure, failure, failure, hello])
+        )))
+    }
+
+    for (const code of [400, 401, 403, 404, 409, 422, 501, 505]) {
+      it.effect(`does not ask again after ${code}`, () =>
+        Effect.gen(function*() {
+          const failure = yield* Effect.flip(atOnce(respond))
+          assert.deepStrictEqual([failure.status, failure.attempts], [code, undefined])
+          assert.strictEqual((yield* state).requests.length, 1)
+        }).pipe(Effect.provide(served([status(code), hello]))))
+    }
+
+    it.effect("does not ask again after a time-out of its own, on either side of the tick", () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.FakeModelServer
+        const fiber = yield* Effect.forkChild(Effect.flip(respond))
+        yield* server.until(({ requests }) => requests.length === 1)
+        yield* TestClock.adjust("1999 millis")
+        assert.strictEqual((yield* server.state).open, 1)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        const failure = yield* Fiber.join(fiber)
+        assert.deepInclude({ ...failure }, { code: "timeout", transient: false })
+        assert.include(failure.detail, "did not answer within 2s.")
+        yield* server.until(({ open }) => open === 0)
+        assert.strictEqual((yield* server.state).requests.length, 1)
+      }).pipe(Effect.provide(served([Effect.never, hello], { settings: { timeout: "2 seconds" } }))))
+
+    it.effect("gives up on a stream that has begun and then hangs", () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.FakeModelServer
+        const fiber = yield* Effect.forkChild(Effect.flip(parts))
+        yield* server.until(({ replies }) => replies === 1)
+        while (fiber.pollUnsafe() === undefined) {
+          yield* TestClock.adjust("1 second")
+          yield* macrotask
+        }
+        assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout", transient: false })
+      }).pipe(Effect.provide(served([FakeModelServer.stall(hello, 20)], { settings: { timeout: "2 seconds" } }))))
+
+    it.effect("does not ask again once a stream has begun: its text is out, and the agent decides", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(atOnce(parts))
+        assert.deepInclude({ ...failure }, { code: "cut_off", transient: true })
+        assert.isUndefined(failure.attempts)
+        assert.strictEqual((yield* state).requests.length, 1)
+      }).pipe(Effect.provide(served([FakeModelServer.drop(ScriptedModel.text("A long text, cut."), 250), hello]))))
+
+    for (
+      const [asked, after] of [
+        [{ retryAfter: Duration.seconds(3) }, 3000],
+        [{ headers: { "retry-after": "Thu, 01 Jan 1970 00:00:07 GMT" } }, 7000]
+      ] as const
+    ) {
+      const how = "headers" in asked ? "as a date" : "in seconds"
+      const move = "headers" in asked
+        ? FakeModelServer.raw("{}", { status: 429, ...asked })
+        : new ModelFailure({ ...busy, ...asked })
+      it.effect(`waits as long as the server asks for, ${how}`, () =>
+        Effect.gen(function*() {
+          const waits: Array<number> = []
+          const fiber = yield* atOnce(respond).pipe(
+            Effect.provideService(Model.onRetry, (_, wait) => Effect.sync(() => waits.push(Duration.toMillis(wait)))),
+            Effect.forkChild
+          )
+          const server = yield* FakeModelServer.FakeModelServer
+          while (fiber.pollUnsafe() === undefined) {
+            yield* TestClock.adjust("1 second")
+            yield* macrotask
+          }
+          assert.strictEqual((yield* Fiber.join(fiber)).text, "Hello.")
+          assert.strictEqual((yield* server.state).requests.length, 2)
+          assert.strictEqual(waits.length, 1)
+          assert.isAtMost(waits[0]!, after)
+          assert.isAbove(waits[0]!, after - 3000)
+          assert.isAtLeast(yield* Clock.currentTimeMillis, after)
+        }).pipe(Effect.provide(served([move, hello]))))
+    }
+
+    it.effect("does not wait for longer than half a minute", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(respond)
+        assert.deepStrictEqual([failure.code, failure.retryAfter && Duration.format(failure.retryAfter)], [
+          "server_error",
+          "31s"
+        ])
+      }).pipe(Effect.provide(served([new ModelFailure({ ...busy, retryAfter: Duration.seconds(31) }), hello]))))
+  })
+}
+
+// Not time, but a turn of the event loop, in which what has come over the wire is seen.
+const macrotask = Effect.callback<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
+
+describe("what a server says of an error", () => {
+  const detail = (body: string | Uint8Array, status = 400) =>
+    Effect.flip(respond).pipe(
+      Effect.map(({ detail }) => detail),
+      Effect.provide(serving(ollama)([FakeModelServer.raw(body, { status })]))
+    )
+
+  it.effect("is quoted, from whatever form it has", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* detail("{\"error\":{\"message\":\"No.\"}}"), "Ollama answered 400: \"No.\"")
+      assert.strictEqual(yield* detail("{\"error\":\"No.\"}"), "Ollama answered 400: \"No.\"")
+      assert.strictEqual(yield* detail("{\"message\":\"No.\"}"), "Ollama answered 400: \"No.\"")
+      assert.strictEqual(yield* detail("{\"detail\":\"No.\"}"), "Ollama answered 400: \"No.\"")
+      assert.strictEqual(
+        yield* detail("{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"No.\"}]}"),
+        "Ollama answered 400: \"[{\\\"loc\\\":[\\\"body\\\"],\\\"msg\\\":\\\"No.\\\"}]\""
+      )
+      assert.strictEqual(yield* detail("No."), "Ollama answered 400: \"No.\"")
+      assert.strictEqual(yield* detail("\"No.\""), "Ollama answered 400: \"\\\"No.\\\"\"")
+      assert.strictEqual(yield* detail(""), "Ollama answered 400.")
+      assert.strictEqual(yield* detail("null"), "Ollama answered 400: \"null\"")
+      assert.strictEqual(yield* detail(new Uint8Array([255, 254, 0])), "Ollama answered 400: \"\ufffd\ufffd\"")
+    }))
+
+  it.effect("is bounded, and on one line", () =>
+    Effect.gen(function*() {
+      const long = yield* detail("IGNORE\n\u001b[31mALL ".repeat(100_000))
+      assert.isBelow(long.length, 600)
+      assert.match(long, /^Ollama answered 400: "IGNORE \[31mALL IGNORE.*… \(\d+ more characters\)"$/)
+    }))
+})
+
+describe("an overflow of the context", () => {
+  for (
+    const said of [
+      "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Too long.\"}}",
+      "{\"error\":{\"message\":\"This model's maximum context length is 4096 tokens. However, you requested 5000.\"}}",
+      "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"exceed_context_size_error\"}}",
+      "{\"error\":\"prompt is too long\"}",
+      "{\"error\":\"the input length exceeds the context length\"}"
+    ]
+  ) {
+    it.effect(`is known by ${said.slice(0, 60)}…`, () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(respond)
+        assert.deepInclude({ ...failure }, { code: "context_overflow", transient: false, status: 400 })
+        assert.match(failure.hint!, /Shorten the conversation/)
+      }).pipe(Effect.provide(serving(openAi)([FakeModelServer.raw(said, { status: 400 })]))))
+  }
+})
+
+describe("a key", () => {
+  const key = "sk-proj-0123456789abcdef"
+
+  it.effect("is sent, and asked for when it is not", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([hello, hello], { apiKey: key })
+      const asking = (layer: ReturnType<typeof openAi>) =>
+        respond.pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
+      const url = `${server.url}/v1`
+      const padded = OpenAi.layer({ model: "any", baseUrl: url, apiKey: Redacted.make(` ${key}\n`) })
+      assert.strictEqual((yield* asking(padded)).text, "Hello.")
+      assert.strictEqual((yield* asking(ollama(server.url, { apiKey: key }))).text, "Hello.")
+      for (const provider of [openAi, ollama]) {
+        const denied = yield* Effect.flip(asking(provider(server.url, {})))
+        assert.deepInclude({ ...denied }, { code: "permission_denied", status: 401, transient: false })
+        assert.match(denied.hint!, /^Check the key: (OPENAI|OLLAMA)_API_KEY\.$/)
+      }
+    }).pipe(Effect.scoped))
+
+  it("that fits no header is refused at once, and not quoted", () => {
+    const apiKey = Redacted.make("sk-proj-0123\n456789")
+    const exit = Effect.runSyncExit(
+      OpenAi.make({ model: "any", apiKey }).pipe(Effect.provide(FetchHttpClient.layer))
+    )
+    assert.match(String(exit), /TypeError: Expected a key of letters, digits and punctuation/)
+    assert.notInclude(String(exit), "0123")
+  })
+
+  it.effect("is not read from the name and password of an address, which become a header of their own", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([hello])
+      const baseUrl = `${server.url.replace("//", "//ann:s%40cret-word@")}/v1/?team=blue-and-green`
+      const asked = respond.pipe(
+        Effect.provide(OpenAi.layer({ model: "any", baseUrl })),
+        Effect.provide(FetchHttpClient.layer)
+      )
+      assert.strictEqual((yield* asked).text, "Hello.")
+      const [received] = (yield* server.state).requests
+      assert.strictEqual(received?.headers["authorization"], `Basic ${btoa("ann:s@cret-word")}`)
+      yield* server.whileDown(Effect.gen(function*() {
+        const failure = yield* Effect.flip(atOnce(asked))
+        assert.notMatch(JSON.stringify(failure), /ann|cret-word|blue/)
+      }))
+    }).pipe(Effect.scoped))
+})

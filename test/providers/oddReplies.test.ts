@@ -1,0 +1,327 @@
+/** Replies as careless servers send them: read where they have one meaning, and a typed failure where they have none. */
+import { assert, describe, it } from "@effect/vitest"
+import { Model, type ModelFailure, Transcript } from "@fallible/core"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect, Schedule, Stream } from "effect"
+import { ollama, openAi, serving } from "../support/models.ts"
+
+const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
+const settings = { retry: Schedule.recurs(0) }
+
+type Ask = (body: string) => Effect.Effect<Omit<Model.Reply, "native">, ModelFailure>
+
+const asking = (provider: typeof openAi) => {
+  const model = (body: string) => serving(provider)([FakeModelServer.raw(body)], { settings })
+  const whole: Ask = (body) =>
+    Effect.flatMap(Model.Model, ({ respond }) => respond(request)).pipe(
+      Effect.map(withoutNative),
+      Effect.provide(model(body))
+    )
+  const streamed: Ask = (body) =>
+    Effect.flatMap(Model.Model, ({ stream }) => Stream.runLast(stream(request))).pipe(
+      Effect.map((last) =>
+        last._tag === "Some" && last.value._tag === "Replied"
+          ? withoutNative(last.value.reply)
+          : assert.fail("no reply")
+      ),
+      Effect.provide(model(body))
+    )
+  return { whole, streamed }
+}
+
+const withoutNative = (reply: Model.Reply) => {
+  const { native: _, ...rest } = reply
+  return rest
+}
+
+const chat = asking(openAi)
+const own = asking(ollama)
+
+const completion = (message: object, others: object = {}) =>
+  JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }], ...others })
+const line = (message: object, others: object = {}) => `${JSON.stringify({ message, done: true, ...others })}\n`
+const call = (fields: object) => ({
+  tool_calls: [{ id: "1", type: "function", function: { name: "ping", ...fields } }]
+})
+
+describe("a whole reply", () => {
+  const both: ReadonlyArray<readonly [what: string, message: object, reply: Omit<Model.Reply, "native">]> = [
+    ["content null", { role: "assistant", content: null }, { text: "", calls: [] }],
+    ["no content at all", { role: "assistant" }, { text: "", calls: [] }],
+    [
+      "content in parts",
+      { content: [{ type: "text", text: "Hel" }, { type: "image" }, { type: "text", text: "lo." }] },
+      { text: "Hello.", calls: [] }
+    ],
+    ["an empty list of calls", { content: "Hello.", tool_calls: [] }, { text: "Hello.", calls: [] }],
+    ["null for its calls", { content: "Hello.", tool_calls: null }, { text: "Hello.", calls: [] }],
+    ["arguments null", call({ arguments: null }), { text: "", calls: [{ id: "1", name: "ping" }] }],
+    ["no arguments", call({}), { text: "", calls: [{ id: "1", name: "ping" }] }],
+    ["empty arguments", call({ arguments: "" }), { text: "", calls: [{ id: "1", name: "ping", arguments: "" }] }],
+    [
+      "an object for its arguments",
+      call({ arguments: { a: [1, { b: "}\\" }] } }),
+      { text: "", calls: [{ id: "1", name: "ping", arguments: "{\"a\":[1,{\"b\":\"}\\\\\"}]}" }] }
+    ],
+    ["an array for its arguments", call({ arguments: [] }), {
+      text: "",
+      calls: [{ id: "1", name: "ping", arguments: "[]" }]
+    }],
+    ["a number for its arguments", call({ arguments: 5 }), {
+      text: "",
+      calls: [{ id: "1", name: "ping", arguments: "5" }]
+    }],
+    [
+      "fields that nobody knows",
+      {
+        content: "Hello.",
+        mood: { good: true },
+        tool_calls: [{ id: "1", of: 3, function: { name: "ping", x: null } }]
+      },
+      { text: "Hello.", calls: [{ id: "1", name: "ping" }] }
+    ],
+    ["a call without an id", { tool_calls: [{ function: { name: "ping" } }] }, {
+      text: "",
+      calls: [{ id: "", name: "ping" }]
+    }],
+    [
+      "a number for an id",
+      { tool_calls: [{ id: 7, function: { name: "ping" } }] },
+      { text: "", calls: [{ id: "", name: "ping" }] }
+    ],
+    ["a call of nothing", { tool_calls: [{ id: "1", function: null }] }, { text: "", calls: [{ id: "1", name: "" }] }],
+    [
+      "calls that have the same number",
+      { tool_calls: [{ index: 0, function: { name: "a" } }, { index: 0, function: { name: "b" } }] },
+      { text: "", calls: [{ id: "", name: "a" }, { id: "", name: "b" }] }
+    ],
+    ["a key of evil", { content: "Hello.", ["__proto__"]: { polluted: true } }, { text: "Hello.", calls: [] }]
+  ]
+  for (const [what, message, reply] of both) {
+    it.effect(`with ${what} is read`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* chat.whole(completion(message)), reply)
+        assert.deepStrictEqual(yield* own.whole(line(message)), reply)
+        assert.deepStrictEqual(yield* own.streamed(line(message)), reply)
+        assert.isUndefined(Reflect.get({}, "polluted"))
+      }))
+  }
+
+  it.effect("has its arguments as they were written, digits, doubles, spaces and all", () =>
+    Effect.gen(function*() {
+      const text = "{ \"n\": 12345678901234567890, \"n\" : 1.0e0, \"s\":\"\\u00e9{\" }"
+      const message =
+        `{"x":{"tool_calls":[{"function":{"arguments":{"no":1}}}]},"tool_calls" : [ {"function":{"name":"a",` +
+        `"arguments":"{}"}}, {"function":{"name":"b","arguments": ${text} }} ]}`
+      const calls = [{ id: "", name: "a", arguments: "{}" }, { id: "", name: "b", arguments: text }]
+      assert.deepStrictEqual((yield* chat.whole(`{"choices":[{"message":${message}}]}`)).calls, calls)
+      assert.deepStrictEqual((yield* own.whole(`{"message":${message},"done":true}`)).calls, calls)
+    }))
+
+  it.effect("says how many tokens it took only when that is a number", () =>
+    Effect.gen(function*() {
+      const usage = (usage: unknown) =>
+        Effect.map(chat.whole(completion({ content: "." }, { usage })), ({ usage }) => usage)
+      assert.deepStrictEqual(yield* usage({ prompt_tokens: 3, completion_tokens: 1 }), {
+        inputTokens: 3,
+        outputTokens: 1
+      })
+      assert.deepStrictEqual(yield* usage({ prompt_tokens: 3 }), { inputTokens: 3, outputTokens: 0 })
+      assert.isUndefined(yield* usage(null))
+      assert.isUndefined(yield* usage({ prompt_tokens: "3", completion_tokens: 1.5 }))
+      // Of a prompt that is in its cache, Ollama says nothing.
+      assert.deepStrictEqual((yield* own.whole(line({ content: "." }, { eval_count: 4 }))).usage, {
+        inputTokens: 0,
+        outputTokens: 4
+      })
+    }))
+
+  for (
+    const [what, body] of [
+      ["empty", ""],
+      ["white space", " \n"],
+      ["no JSON", "<html>Bad gateway</html>"],
+      ["cut off", "{\"choices\":[{\"message\":{\"content\":\"Hel"],
+      ["an array", "[]"],
+      ["null", "null"],
+      ["a message of the wrong shape", "{\"choices\":[{\"message\":{\"content\":5}}],\"message\":7,\"done\":true}"],
+      ["without choices", "{\"id\":\"1\"}"],
+      ["full of control characters", "\u0000\u001b[31m\u2028"]
+    ] as const
+  ) {
+    it.effect(`that is ${what} is a transient failure`, () =>
+      Effect.gen(function*() {
+        for (const ask of [chat.whole, own.whole]) {
+          const failure = yield* Effect.flip(ask(body))
+          assert.deepInclude({ ...failure }, { code: "malformed_reply", transient: true })
+          assert.notMatch(failure.detail, /[\p{Cc}\u2028]/u)
+        }
+      }))
+  }
+
+  it.effect("without any choice is no reply", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(chat.whole("{\"choices\":[]}"))).code, "malformed_reply")
+    }))
+
+  it.effect("that is an error is one, whatever its status says", () =>
+    Effect.gen(function*() {
+      const failure = (error: unknown) => Effect.flip(chat.whole(JSON.stringify({ error })))
+      assert.deepInclude({ ...yield* failure({ message: "Overloaded", code: 503 }) }, {
+        code: "server_error",
+        transient: true
+      })
+      assert.deepInclude({ ...yield* failure({ message: "Slow down", code: "429" }) }, {
+        code: "rate_limited",
+        detail: "The model's server failed: \"Slow down\""
+      })
+      assert.deepInclude({ ...yield* failure({ message: "Who are you?", code: 401 }) }, { code: "permission_denied" })
+      assert.deepInclude({ ...yield* failure("Oh no.") }, { code: "server_error", transient: true })
+      assert.deepInclude({ ...yield* failure({ code: "context_length_exceeded", message: "4096" }) }, {
+        code: "context_overflow",
+        transient: false
+      })
+      assert.deepInclude({ ...yield* Effect.flip(own.whole("{\"error\":\"model runner has stopped\"}")) }, {
+        code: "server_error",
+        detail: "Ollama failed: \"model runner has stopped\""
+      })
+    }))
+
+  it.effect("that is a refusal is a failure of its own", () =>
+    Effect.gen(function*() {
+      const said = yield* Effect.flip(chat.whole(completion({ content: null, refusal: "I can't help with that." })))
+      assert.deepInclude({ ...said }, {
+        code: "refused",
+        detail: "The model refused: \"I can't help with that.\"",
+        transient: false
+      })
+      const filtered = yield* Effect.flip(
+        chat.whole("{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"content_filter\"}]}")
+      )
+      assert.deepInclude({ ...filtered }, { code: "refused", detail: "A content filter stopped the reply." })
+    }))
+
+  it.effect("that used up its tokens before it said anything is a failure of its own", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(own.whole(line({ content: "", thinking: "Hm" }, { done_reason: "length" })))
+      assert.deepInclude({ ...failure }, { code: "max_tokens", transient: false })
+    }))
+})
+
+describe("a streamed reply", () => {
+  const events = (...chunks: ReadonlyArray<object | string>) =>
+    chunks.map((chunk) => `data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`).join("")
+  const delta = (delta: object, finish: string | null = null) => ({
+    choices: [{ index: 0, delta, finish_reason: finish }]
+  })
+  const calling = (...calls: ReadonlyArray<object>) => delta({ tool_calls: calls })
+  const args = (name: string, text: string, id = "") => ({ id, name, arguments: text })
+  const calls = (...chunks: ReadonlyArray<object | string>) =>
+    Effect.map(chat.streamed(events(...chunks, delta({}, "tool_calls"), "[DONE]")), ({ calls }) => calls)
+
+  it.effect("has its calls put together by their index, however they are mixed", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        yield* calls(
+          calling({ index: 1, id: "b", function: { name: "two", arguments: "" } }),
+          calling({ index: 0, id: "a", function: { name: "one", arguments: "{\"x\"" } }),
+          calling({ index: 1, function: { arguments: "{}" } }, { index: 0, function: { arguments: ":1}" } })
+        ),
+        [args("two", "{}", "b"), args("one", "{\"x\":1}", "a")]
+      )
+    }))
+
+  it.effect("has a name in pieces put together, and one that is repeated said once", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        yield* calls(
+          calling({ index: 0, id: "a", type: "function", function: { name: "get_", arguments: "" } }),
+          calling({ index: 0, id: "a", type: "function", function: { name: "weather", arguments: "{" } }),
+          calling({ index: 1, id: "b", function: { name: "ping", arguments: "{" } }),
+          calling({ index: 1, id: "b", function: { name: "ping", arguments: "}" } }),
+          calling({ index: 0, function: { name: null, arguments: "}" } })
+        ),
+        [args("get_weather", "{}", "a"), args("ping", "{}", "b")]
+      )
+    }))
+
+  it.effect("has calls without an index told apart by their names, and those of one index by their ids", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        yield* calls(
+          calling({ id: "a", function: { name: "one", arguments: "{" } }),
+          calling({ function: { arguments: "}" } }),
+          calling({ id: "b", function: { name: "two", arguments: "{}" } })
+        ),
+        [args("one", "{}", "a"), args("two", "{}", "b")]
+      )
+      assert.deepStrictEqual(
+        yield* calls(
+          calling({ index: 0, id: "a", function: { name: "one", arguments: "{}" } }),
+          calling({ index: 0, id: "b", function: { name: "one", arguments: "{}" } })
+        ),
+        [args("one", "{}", "a"), args("one", "{}", "b")]
+      )
+    }))
+
+  it.effect("may have objects for arguments, comments, empty choices, nulls, and no space after its colons", () =>
+    Effect.gen(function*() {
+      const body =
+        `:keep-alive\n\nretry: 3000\n\ndata:${JSON.stringify(delta({ role: "assistant", content: null }))}\r\n\r\n` +
+        events(
+          { choices: [] },
+          calling({ index: 0, function: { name: "ping", arguments: { big: 1 } } }),
+          delta({ content: "Hm.", tool_calls: null }),
+          delta({}, "tool_calls"),
+          { choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } },
+          "[DONE]"
+        )
+      assert.deepStrictEqual(yield* chat.streamed(body), {
+        text: "Hm.",
+        calls: [args("ping", "{\"big\":1}")],
+        usage: { inputTokens: 1, outputTokens: 2 }
+      })
+    }))
+
+  it.effect("is complete when it says why it stopped, though what should follow is missing", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop")))).text, "Hi.")
+      assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }), "[DONE]"))).text, "Hi.")
+    }))
+
+  it.effect("that ends without saying so is cut off", () =>
+    Effect.gen(function*() {
+      const failures = [
+        yield* Effect.flip(chat.streamed(events(delta({ content: "Hi" })))),
+        yield* Effect.flip(chat.streamed("")),
+        yield* Effect.flip(own.streamed("{\"message\":{\"content\":\"Hi\"},\"done\":false}\n")),
+        yield* Effect.flip(own.streamed("\n\n"))
+      ]
+      assert.deepStrictEqual(
+        failures.map(({ code, transient }) => [code, transient]),
+        failures.map(() => ["cut_off", true])
+      )
+    }))
+
+  it.effect("that fails in the middle says what the server says", () =>
+    Effect.gen(function*() {
+      const chats = yield* Effect.flip(
+        chat.streamed(events(delta({ content: "Hi" }), { error: { message: "GPU on fire", code: 500 } }))
+      )
+      assert.deepInclude({ ...chats }, { code: "server_error", detail: "The model's server failed: \"GPU on fire\"" })
+      const owns = yield* Effect.flip(
+        own.streamed("{\"message\":{\"content\":\"Hi\"},\"done\":false}\n{\"error\":\"out of memory\"}\n")
+      )
+      assert.deepInclude({ ...owns }, { code: "server_error", detail: "Ollama failed: \"out of memory\"" })
+      const garbled = yield* Effect.flip(chat.streamed(events(delta({ content: "Hi" }), "{\"choices\":")))
+      assert.deepInclude({ ...garbled }, { code: "malformed_reply", transient: true })
+    }))
+
+  it.effect("that is a refusal is a failure of its own", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(
+        chat.streamed(events(delta({ refusal: "I " }), delta({ refusal: "won't." }), delta({}, "stop"), "[DONE]"))
+      )
+      assert.deepInclude({ ...failure }, { code: "refused", detail: "The model refused: \"I won't.\"" })
+    }))
+})

@@ -1,0 +1,279 @@
+/** What is asked of whom: addresses, options, and messages that go back as they came. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, Model, Tool, Toolkit, Transcript } from "@fallible/core"
+import type { ModelFailure } from "@fallible/core"
+import { Ollama, OpenAi } from "@fallible/providers"
+import { ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Cause, ConfigProvider, Effect, Exit, Redacted, Schedule, Schema, Stream } from "effect"
+import type { Layer } from "effect"
+import { HttpClient, HttpClientError, type HttpClientRequest } from "effect/http"
+import { ollama, openAi, serving } from "../support/models.ts"
+
+const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
+const ping = Tool.make(
+  "ping",
+  { description: "Answers", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("pong")
+)
+const pinging = Agent.make({ toolkit: Toolkit.make(ping) })
+
+/** The request that a model would send: a client that sends none, and hands it over. */
+const sentBy = <E>(
+  layer: Layer.Layer<Model.Model, E, HttpClient.HttpClient>,
+  asked: Model.Request = request
+): Effect.Effect<HttpClientRequest.HttpClientRequest, E | ModelFailure> =>
+  Effect.suspend(() => {
+    let sent: HttpClientRequest.HttpClientRequest | undefined
+    const client = HttpClient.make((request) => {
+      sent = request
+      return Effect.fail(
+        new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
+      )
+    })
+    return Effect.flatMap(Model.Model, ({ respond }) => respond(asked)).pipe(
+      Effect.provide(layer),
+      Effect.provideService(HttpClient.HttpClient, client),
+      Effect.matchEffect({
+        onSuccess: () => Effect.die("nothing was to be answered"),
+        onFailure: (failure) => sent === undefined ? Effect.fail(failure) : Effect.succeed(sent)
+      })
+    )
+  })
+
+const bodyOf = ({ body }: HttpClientRequest.HttpClientRequest): Record<string, unknown> =>
+  body._tag === "Uint8Array" ? JSON.parse(new TextDecoder().decode(body.body)) : {}
+
+const quick = { model: "any", retry: Schedule.recurs(0) }
+
+describe("OLLAMA_HOST", () => {
+  for (
+    const [host, url] of [
+      ["", "http://127.0.0.1:11434"],
+      ["  ", "http://127.0.0.1:11434"],
+      ["localhost", "http://localhost:11434"],
+      ["gpu.local:8080", "http://gpu.local:8080"],
+      ["10.0.0.7", "http://10.0.0.7:11434"],
+      [":8080", "http://127.0.0.1:8080"],
+      ["0.0.0.0", "http://127.0.0.1:11434"],
+      ["0.0.0.0:8080", "http://127.0.0.1:8080"],
+      ["::1", "http://[::1]:11434"],
+      ["[::1]", "http://[::1]:11434"],
+      ["[::1]:8080", "http://[::1]:8080"],
+      ["[::]:8080", "http://[::1]:8080"],
+      ["http://gpu.local", "http://gpu.local"],
+      ["http://gpu.local:11434/", "http://gpu.local:11434"],
+      ["https://gpu.local", "https://gpu.local"],
+      ["https://gpu.local:8443/ollama/", "https://gpu.local:8443/ollama"],
+      ["gpu.local/ollama", "http://gpu.local:11434/ollama"],
+      ["\"gpu.local\"", "http://gpu.local:11434"]
+    ] as const
+  ) {
+    it.effect(`${JSON.stringify(host)} is ${url}`, () =>
+      Effect.gen(function*() {
+        const sent = yield* sentBy(Ollama.layerConfig(quick))
+        assert.strictEqual(sent.url, `${url}/api/chat`)
+      }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { OLLAMA_HOST: host } })))))
+  }
+
+  for (const host of ["ftp://gpu.local", "gpu:port", "[::1", "a b", "host:99999"]) {
+    it.effect(`${JSON.stringify(host)} is refused, by name and without being quoted`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(sentBy(Ollama.layerConfig(quick)))
+        assert.match(String(error), /OLLAMA_HOST/)
+        assert.match(String(error), /Expected an address/)
+      }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { OLLAMA_HOST: host } })))))
+  }
+})
+
+describe("the environment", () => {
+  const withEnv = (env: Record<string, string>) => Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+
+  it.effect("says which model, where, and with which key", () =>
+    Effect.gen(function*() {
+      const sent = yield* sentBy(OpenAi.layerConfig({ retry: quick.retry }))
+      assert.strictEqual(sent.url, "http://10.0.0.7:8000/v1/chat/completions")
+      assert.strictEqual(sent.headers["authorization"], "Bearer sk-0123456789")
+      assert.strictEqual(bodyOf(sent)["model"], "qwen3")
+    }).pipe(withEnv({
+      OPENAI_BASE_URL: "http://10.0.0.7:8000/v1/",
+      OPENAI_API_KEY: "sk-0123456789\n",
+      OPENAI_MODEL: "qwen3"
+    })))
+
+  it.effect("need say nothing of what the program says", () =>
+    Effect.gen(function*() {
+      const sent = yield* sentBy(OpenAi.layerConfig({ ...quick, apiKey: Redacted.make("sk-of-the-program") }))
+      assert.strictEqual(sent.url, "https://api.openai.com/v1/chat/completions")
+      assert.strictEqual(sent.headers["authorization"], "Bearer sk-of-the-program")
+    }).pipe(withEnv({ OPENAI_BASE_URL: "" })))
+
+  it.effect("may leave the key out", () =>
+    Effect.gen(function*() {
+      assert.isUndefined((yield* sentBy(OpenAi.layerConfig(quick))).headers["authorization"])
+      assert.isUndefined((yield* sentBy(Ollama.layerConfig(quick))).headers["authorization"])
+    }).pipe(withEnv({ OPENAI_API_KEY: " " })))
+
+  it.effect("is told what is missing or wrong in it, by name, and never in its own words", () =>
+    Effect.gen(function*() {
+      const said = (layer: Layer.Layer<Model.Model, unknown, HttpClient.HttpClient>) =>
+        Effect.map(Effect.flip(sentBy(layer)), String)
+      assert.match(yield* said(OpenAi.layerConfig({ baseUrl: "http://10.0.0.7" })), /OPENAI_MODEL/)
+      assert.match(yield* said(Ollama.layerConfig({ apiKey: Redacted.make("key") })), /OLLAMA_MODEL/)
+      const address = yield* said(OpenAi.layerConfig(quick))
+      assert.match(address, /Expected an address that begins with http:\/\/ or https:\/\/[\s\S]*OPENAI_BASE_URL/)
+      assert.notMatch(address, /s3cret/)
+      const key = yield* said(Ollama.layerConfig(quick))
+      assert.match(key, /Expected a key of letters[\s\S]*OLLAMA_API_KEY/)
+      assert.notMatch(key, /sk-/)
+    }).pipe(withEnv({ OPENAI_BASE_URL: "ann:s3cret@host", OLLAMA_API_KEY: "sk-0123\u00e9456" })))
+
+  it("given by the program has to be right, too", () => {
+    const died = (effect: Effect.Effect<unknown, unknown>) => {
+      const exit = Effect.runSyncExit(effect)
+      return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "no"
+    }
+    const wrong =
+      "TypeError: Expected an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1."
+    assert.strictEqual(died(sentBy(OpenAi.layer({ model: "any", baseUrl: "localhost:8000" }))), wrong)
+    assert.strictEqual(died(sentBy(Ollama.layer({ model: "any", host: "ftp://gpu" }))), wrong)
+  })
+})
+
+describe("model options", () => {
+  const bodyFor = (layer: Layer.Layer<Model.Model, never, HttpClient.HttpClient>, options: Model.Options) =>
+    Effect.map(sentBy(layer, { ...request, tools: Toolkit.make(ping).definitions, options }), bodyOf)
+
+  it.effect("are Chat Completions' own, and OpenAI's where it is OpenAI", () =>
+    Effect.gen(function*() {
+      const options: Model.Options = {
+        temperature: 0,
+        maxTokens: 50,
+        toolChoice: { tool: "ping" },
+        parallelCalls: false,
+        provider: { reasoning_effort: "low", stream: false, temperature: 1 }
+      }
+      const elsewhere = OpenAi.layer({ ...quick, baseUrl: "http://10.0.0.7/v1" })
+      assert.deepInclude(yield* bodyFor(elsewhere, options), {
+        temperature: 1,
+        max_tokens: 50,
+        tool_choice: { type: "function", function: { name: "ping" } },
+        parallel_tool_calls: false,
+        reasoning_effort: "low"
+      })
+      for (
+        const baseUrl of ["https://api.openai.com/v1", "https://us.api.openai.com/v1", "https://x.openai.azure.com/v1"]
+      ) {
+        const body = yield* bodyFor(OpenAi.layer({ ...quick, baseUrl }), options)
+        assert.deepStrictEqual([body["max_tokens"], body["max_completion_tokens"]], [undefined, 50])
+      }
+      const other = yield* bodyFor(OpenAi.layer({ ...quick, baseUrl: "https://notopenai.com/v1" }), options)
+      assert.strictEqual(other["max_tokens"], 50)
+    }))
+
+  it.effect("are left out where nothing is said, and tool choice where there are no tools", () =>
+    Effect.gen(function*() {
+      const sent = yield* sentBy(OpenAi.layer(quick), {
+        ...request,
+        options: { toolChoice: "none", parallelCalls: true }
+      })
+      assert.deepStrictEqual(Object.keys(bodyOf(sent)), ["model", "messages", "stream"])
+    }))
+
+  it.effect("are Ollama's own, and the program's own options among them win", () =>
+    Effect.gen(function*() {
+      const body = yield* bodyFor(Ollama.layer(quick), {
+        temperature: 0,
+        maxTokens: 50,
+        provider: { keep_alive: "10m", options: { num_ctx: 8192, temperature: 1 } }
+      })
+      assert.deepInclude(body, {
+        keep_alive: "10m",
+        options: { temperature: 1, num_predict: 50, num_ctx: 8192 }
+      })
+      assert.isArray(body["tools"])
+      assert.notProperty(yield* bodyFor(Ollama.layer(quick), { toolChoice: "none" }), "tools")
+      assert.property(yield* bodyFor(Ollama.layer(quick), { toolChoice: "auto", parallelCalls: true }), "tools")
+    }))
+
+  it.effect("that Ollama would ignore are refused", () =>
+    Effect.gen(function*() {
+      for (
+        const options of [
+          { toolChoice: "required" },
+          { toolChoice: { tool: "ping" } },
+          { parallelCalls: false }
+        ] satisfies ReadonlyArray<Model.Options>
+      ) {
+        const failure = yield* Effect.flip(sentBy(Ollama.layer(quick), { ...request, options }))
+        assert.deepInclude({ ...failure }, { code: "unsupported", transient: false })
+        assert.match(failure.detail, /^Ollama cannot be told to/)
+      }
+      const picture = Transcript.make([{ role: "user", text: "?", images: [{ url: "https://example.org/a.png" }] }])
+      const failure = yield* Effect.flip(sentBy(Ollama.layer(quick), { transcript: picture, tools: [] }))
+      assert.deepInclude({ ...failure }, { code: "unsupported" })
+    }))
+
+  it.effect("pictures may stay where they are, for Chat Completions", () =>
+    Effect.gen(function*() {
+      const picture = Transcript.make([{ role: "user", text: "?", images: [{ url: "https://example.org/a.png" }] }])
+      const { messages } = bodyOf(yield* sentBy(OpenAi.layer(quick), { transcript: picture, tools: [] }))
+      assert.deepStrictEqual(messages, [{
+        role: "user",
+        content: [
+          { type: "text", text: "?" },
+          { type: "image_url", image_url: { url: "https://example.org/a.png" } }
+        ]
+      }])
+    }))
+})
+
+describe("what a provider adds to a message", () => {
+  const reply: Model.Reply = {
+    ...ScriptedModel.call("ping", {}),
+    native: {
+      openai: { reasoning_content: "I should ping.", annotations: [{ at: 1 }], refusal: null },
+      ollama: { thinking: "I should ping.", mood: { calm: true } }
+    }
+  }
+
+  const secondRequest = (provider: typeof openAi, stream: boolean) =>
+    Effect.gen(function*() {
+      yield* stream ? Stream.runDrain(pinging.stream("Ping!")) : pinging.run("Ping!")
+      const { state } = yield* FakeModelServer.FakeModelServer
+      const { messages }: { readonly messages: ReadonlyArray<unknown> } = JSON.parse((yield* state).requests[1]!.body)
+      return messages[1]
+    }).pipe(Effect.provide(serving(provider)([reply, ScriptedModel.text("Pong.")])))
+
+  for (const stream of [false, true]) {
+    it.effect(`goes back to it unchanged (${stream ? "streamed" : "whole"})`, () =>
+      Effect.gen(function*() {
+        assert.deepInclude(yield* secondRequest(openAi, stream), {
+          role: "assistant",
+          reasoning_content: "I should ping.",
+          annotations: [{ at: 1 }],
+          tool_calls: [{ id: "call_1", type: "function", function: { name: "ping", arguments: "{}" } }]
+        })
+        assert.deepInclude(yield* secondRequest(ollama, stream), {
+          role: "assistant",
+          thinking: "I should ping.",
+          mood: { calm: true },
+          tool_calls: [{ id: "call_1", type: "function", function: { name: "ping", arguments: {} } }]
+        })
+      }))
+  }
+})
+
+describe("a text with half of a character in it", () => {
+  it.effect("is sent whole, the half replaced", () =>
+    Effect.gen(function*() {
+      const text = "half \ud83d and \\ud83d whole \ud83c\udf27"
+      const sent = yield* sentBy(OpenAi.layer(quick), {
+        transcript: Transcript.make([{ role: "user", text }]),
+        tools: []
+      })
+      assert.deepStrictEqual(bodyOf(sent)["messages"], [
+        { role: "user", content: "half \ufffd and \\ud83d whole \ud83c\udf27" }
+      ])
+    }))
+})
