@@ -159,7 +159,7 @@ const encodeMessage = (message: Transcript.Message): Schema.JsonObject => {
     case "user":
       return { role: "user", content: message.text, ...encodeImages(message) }
     case "assistant":
-      return Outgoing.assistant(message, "ollama", (text) => JSON.parse(text))
+      return { ...Outgoing.assistant(message, "ollama", (text) => JSON.parse(text)), content: message.text }
     case "tool":
       return {
         role: "tool",

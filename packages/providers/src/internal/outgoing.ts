@@ -23,7 +23,8 @@ export const assistant = (
   provider: string,
   encodeArguments: (text: string) => Schema.Json
 ): Schema.JsonObject => {
-  const form: Schema.JsonObject = { content: message.text, ...nativeOf(message, provider), role: "assistant" }
+  const content = message.text === "" && message.calls.length > 0 ? null : message.text
+  const form: Schema.JsonObject = { content, ...nativeOf(message, provider), role: "assistant" }
   const { tool_calls: _, ...native } = form
   const own = Assembly.callsAt(form)
   // No calls are no field: an empty list is refused.
