@@ -18,6 +18,8 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { cityNames } from "./World.ts"
 
+export const notice = "A stand-in plays the model: a small planner in this process. No language model is asked."
+
 export const layer: Layer.Layer<Model.Model> = Model.layer({
   respond: ({ transcript }) => Effect.sync(() => reply(Array.from(transcript)))
 })

@@ -31,8 +31,18 @@ export const readable: Trace = (event) => {
   }
 }
 
-/** A text without what could drive a terminal: control and direction characters. */
-export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, " ")
+/** A line without what could drive a terminal: control and direction characters. */
+export const printable = (line: string): string => line.replace(/[\p{Cc}\p{Cf}]+/gu, " ")
+
+/** The same of a text, which may have lines. What joins the parts of an emoji stays. */
+export const printableText = (text: string): string => text.replace(/(?![\n\t\u200d])[\p{Cc}\p{Cf}]/gu, "")
+
+/** Why a run ended without an answer, and what to do about it. */
+export const why = (failure: AgentFailure.AgentFailure): string => {
+  if (failure._tag !== "ModelFailed") return failure.detail
+  const { attempts = 1, detail, hint } = failure.failure
+  return printable([detail, ...(attempts > 1 ? [`Tried ${attempts} times.`] : []), hint ?? ""].join(" ").trim())
+}
 
 /** The totals, at the end of a run that has an answer. */
 export const totals = (ledger: Ledger.Ledger): string => {
@@ -97,8 +107,8 @@ export const json: Trace = (event) => {
 }
 
 /** A run that failed, as the last line for programs. */
-export const failedJson = ({ _tag, detail, ledger }: AgentFailure.AgentFailure): string =>
-  JSON.stringify({ _tag: "RunFailed", failure: _tag, detail, ledger })
+export const failedJson = (failure: AgentFailure.AgentFailure): string =>
+  JSON.stringify({ _tag: "RunFailed", failure: failure._tag, detail: why(failure), ledger: failure.ledger })
 
 const encodeOutcome = Schema.encodeSync(ToolOutcome.schema)
 const encodeFailure = Schema.encodeSync(ToolFailure.schema(Schema.Unknown))

@@ -1,12 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent } from "@fallible/core"
+import { Agent, ModelFailure } from "@fallible/core"
 import type { Transcript } from "@fallible/core"
 import * as Geocoder from "@fallible/examples/01-multi-tool-agent/Geocoder"
 import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
 import { toolkit } from "@fallible/examples/01-multi-tool-agent/tools"
+import { ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { runNode, withoutTimings } from "../support/program.ts"
+import { printedUpTo, runNode, runNodeIn, withoutTimings } from "../support/program.ts"
 import { passing } from "../support/virtualTime.ts"
 
 const demo = (...args: ReadonlyArray<string>) => runNode("examples/01-multi-tool-agent/main.ts", ...args)
@@ -102,6 +104,116 @@ describe("the demo", () => {
         assert.strictEqual(stdout, "")
         assert.match(stderr, says)
         assert.strictEqual(stderr.trim().split("\n").length, 1)
+      }))
+  }
+})
+
+describe("the demo with a model over HTTP", () => {
+  const main = "examples/01-multi-tool-agent/main.ts"
+  const planner: FakeModelServer.Script = ({ messages }) => Planner.reply(messages)
+
+  const wires = [
+    ["Ollama", (url: string) => ({ OLLAMA_HOST: url.replace("http://", "") }), "llama3.2 plays, in Ollama."],
+    [
+      "Chat Completions",
+      (url: string) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: "sk-of-the-demo", OPENAI_MODEL: "qwen3" }),
+      "qwen3 plays, over Chat Completions."
+    ]
+  ] as const
+
+  for (const [wire, env, notice] of wires) {
+    it.live(`runs on ${wire}, and shows the same as with the stand-in`, () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.make(planner)
+        const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main)
+        assert.deepStrictEqual([code, stderr], [0, ""])
+        const [first, ...rest] = stdout.split("\n")
+        assert.strictEqual(first, notice)
+        const standIn = yield* demo()
+        assert.deepStrictEqual(
+          withoutTimings(rest.join("\n")),
+          withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
+        )
+        const { requests } = yield* server.state
+        assert.deepStrictEqual(requests.map(({ problem, stream }) => [problem, stream]), [
+          [undefined, true],
+          [undefined, true]
+        ])
+      }).pipe(Effect.scoped))
+
+    it.live(`prints the text of ${wire} while it is still coming`, () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.make([
+          FakeModelServer.stall(
+            ScriptedModel.text("Once upon \u001b[31ma time, there was a geocoder. ".repeat(30)),
+            6_000
+          )
+        ])
+        const output = yield* printedUpTo("there was a geocoder", env(server.url), main)
+        assert.include(output, "turn 1\n\nOnce upon [31ma time, there was a geocoder")
+        assert.notInclude(output, "model  answers")
+        yield* server.until(({ open }) => open === 0)
+      }).pipe(Effect.scoped))
+
+    it.live(`says what to do when there is no ${wire}, with exit code 1`, () =>
+      Effect.gen(function*() {
+        const server = yield* FakeModelServer.make([])
+        yield* server.whileDown(Effect.gen(function*() {
+          for (const args of [[], ["--quiet"], ["--json"]]) {
+            const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main, ...args)
+            assert.strictEqual(code, 1)
+            const said = args.includes("--json") ? stdout : stderr
+            assert.match(said, /could not be reached: it refused the connection \(ECONNREFUSED\)\. Tried 3 times\./)
+            assert.match(said, wire === "Ollama" ? /'ollama serve'.*'ollama pull llama3\.2'/ : /OPENAI_BASE_URL/)
+          }
+        }))
+      }).pipe(Effect.scoped))
+
+    it.live(`says what ${wire} says when it refuses`, () =>
+      Effect.gen(function*() {
+        const refusal = new ModelFailure({ code: "unknown_model", detail: "model 'x' not found", transient: false })
+        const server = yield* FakeModelServer.make([refusal])
+        const { code, stderr } = yield* runNodeIn(env(server.url), main)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /answered 404: ".*model 'x' not found"/)
+      }).pipe(Effect.scoped))
+  }
+
+  it.live("takes the model's name from --model", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make(planner)
+      const { stdout } = yield* runNodeIn({ OLLAMA_HOST: server.url }, main, "--model", "qwen3:8b", "Time in Paris?")
+      assert.match(stdout, /^qwen3:8b plays, in Ollama\.$/m)
+      const { requests } = yield* server.state
+      assert.include(requests[0]?.body, "\"model\":\"qwen3:8b\"")
+    }).pipe(Effect.scoped))
+
+  for (
+    const [what, env, args, says] of [
+      [
+        "a model without a server",
+        {},
+        ["--model", "x"],
+        "Where is the model? Say it in OLLAMA_HOST, or in OPENAI_BASE_URL."
+      ],
+      [
+        "a server without a model",
+        { OPENAI_BASE_URL: "http://127.0.0.1:1" },
+        [],
+        "Which model? Say it with --model, or in OPENAI_MODEL."
+      ],
+      [
+        "an address that is none",
+        { OLLAMA_HOST: "ftp://gpu" },
+        [],
+        "Expected an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1 at [\"OLLAMA_HOST\"]"
+      ]
+    ] as const
+  ) {
+    it.live(`refuses ${what} in one line, with exit code 1`, () =>
+      Effect.gen(function*() {
+        const { code, stderr, stdout } = yield* runNodeIn(env, main, ...args)
+        assert.deepStrictEqual([code, stderr, stdout], [1, `${says}\n`, ""])
       }))
   }
 })

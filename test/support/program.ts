@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
 export interface Finished {
@@ -10,13 +10,30 @@ export interface Finished {
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
+/** No model by accident: what the environment of the tests says of one does not reach a program. */
+const environment = (env: Readonly<Record<string, string>>) => ({
+  ...process.env,
+  OLLAMA_HOST: "",
+  OPENAI_BASE_URL: "",
+  OPENAI_API_KEY: "",
+  ...env
+})
+
 /** Runs a program of this repository as a user would, in a process of its own. */
 export const runNode = (file: string, ...args: ReadonlyArray<string>): Effect.Effect<Finished> =>
+  runNodeIn({}, file, ...args)
+
+/** The same in an environment that says more. */
+export const runNodeIn = (
+  env: Readonly<Record<string, string>>,
+  file: string,
+  ...args: ReadonlyArray<string>
+): Effect.Effect<Finished> =>
   Effect.callback<Finished>((resume, signal) => {
     execFile(
       process.execPath,
       [file, ...args],
-      { cwd: root, signal },
+      { cwd: root, env: environment(env), signal },
       (error, stdout, stderr) =>
         resume(
           Effect.succeed({
@@ -26,6 +43,28 @@ export const runNode = (file: string, ...args: ReadonlyArray<string>): Effect.Ef
           })
         )
     )
+  })
+
+/** What a program has printed when it has printed a text; then it is ended. */
+export const printedUpTo = (
+  text: string,
+  env: Readonly<Record<string, string>>,
+  file: string,
+  ...args: ReadonlyArray<string>
+): Effect.Effect<string> =>
+  Effect.callback<string>((resume, signal) => {
+    let output = ""
+    const child = spawn(process.execPath, [file, ...args], { cwd: root, env: environment(env), signal })
+    // Ended by the signal, it says so in an event that would be thrown.
+    child.on("error", () => {})
+    child.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString("utf8")
+      if (output.includes(text)) {
+        child.kill()
+        resume(Effect.succeed(output))
+      }
+    })
+    child.on("close", () => resume(Effect.succeed(output)))
   })
 
 /** Output without what differs from run to run: how long things took. */

@@ -38,7 +38,7 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
   const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY/.test(code)
   return new ModelFailure({
     code: "connection",
-    detail: `${server.name} at ${server.endpoint.shown} could not be reached: ${inWords(code)}.`,
+    detail: `${server.name} at ${server.endpoint.shown} could not be reached: ${inWords(server, code, cause)}.`,
     hint: untrusted
       ? "Check whether the address should begin with http:// or https://, and the server's certificate."
       : server.ifUnreachable,
@@ -66,8 +66,11 @@ export const timedOut = (server: Server, timeout?: Duration.Duration): ModelFail
     transient: false
   })
 
-const inWords = (code: string): string =>
-  code === "" ? "the connection failed" : `${sayings.get(code) ?? "the connection failed"} (${code})`
+const inWords = (server: Server, code: string, cause: unknown): string => {
+  const saying = sayings.get(code) ?? "the connection failed"
+  const detail = code === "" ? bounded(server.endpoint.hide(innermost(cause))) : code
+  return detail === "" ? saying : `${saying} (${detail})`
+}
 
 const sayings: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "it refused the connection"],
@@ -84,10 +87,17 @@ const sayings: ReadonlyMap<string, string> = new Map([
 /** The system's own word for what happened: it is a few causes down. */
 const systemCode = (cause: unknown, depth = 0): string => {
   if (!Predicate.isObject(cause) || depth > 5) return ""
-  if (typeof cause["code"] === "string") return cause["code"]
-  const [first] = Array.isArray(cause["errors"]) ? cause["errors"] : []
-  return systemCode(first ?? cause["cause"], depth + 1)
+  return typeof cause["code"] === "string" ? cause["code"] : systemCode(below(cause), depth + 1)
 }
+
+const innermost = (cause: unknown, depth = 0): string => {
+  if (!Predicate.isObject(cause)) return ""
+  const next = below(cause)
+  return Predicate.isObject(next) && depth < 5 ? innermost(next, depth + 1) : asText(cause["message"])
+}
+
+const below = ({ cause, errors }: { readonly [key: PropertyKey]: unknown }): unknown =>
+  Array.isArray(errors) && errors.length > 0 ? errors[0] : cause
 
 // -----------------------------------------------------------------------------
 // An answer that is no reply
