@@ -55,7 +55,8 @@ const unstable =
 
 const allowed: Record<string, RegExp> = {
   "packages/core/src": /^(effect\/|\.\.?\/)/,
-  "packages/testing/src": /^(effect\/|@fallible\/core|\.\.?\/)/,
+  "packages/providers/src": /^(effect\/|@fallible\/core$|\.\.?\/)/,
+  "packages/testing/src": /^(effect\/|@fallible\/core$|node:http$|\.\.?\/)/,
   examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
 }
 
@@ -75,6 +76,7 @@ const importsOf = (file: string): ReadonlyArray<string> =>
 const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, "")
 
 const core = sources("packages/core/src")
+const libraries = [...sources("packages/providers/src"), ...sources("packages/testing/src")]
 const moduleName = (file: string) => relative("packages/core/src", file).replace(/\.ts$/, "")
 const floorOf = (module: string) => floors.findIndex(([, modules]) => modules.includes(module))
 const innerImports = (file: string) =>
@@ -111,14 +113,14 @@ describe("architecture", () => {
   })
 
   it("keeps internals inside, in the exports map too", () => {
-    for (const name of ["core", "testing"]) {
+    for (const name of ["core", "providers", "testing"]) {
       const manifest: { readonly exports: object; readonly publishConfig: { readonly exports: object } } = JSON.parse(
         readFileSync(join(root, "packages", name, "package.json"), "utf8")
       )
       assert.deepInclude(manifest.exports, { "./internal/*": null })
       assert.deepInclude(manifest.publishConfig.exports, { "./internal/*": null })
     }
-    const reaching = [...sources("packages/testing/src"), ...sources("examples")].filter((file) =>
+    const reaching = [...libraries, ...sources("examples")].filter((file) =>
       importsOf(file).some((name) => /^@fallible\/.*internal/.test(name))
     )
     assert.deepStrictEqual(reaching, [])
@@ -134,10 +136,23 @@ describe("architecture", () => {
   }
 
   it("imports effect's modules one by one in libraries, and no unstable ones in core", () => {
-    const wrong = [...core, ...sources("packages/testing/src")].flatMap((file) =>
-      importsOf(file).filter((name) => name === "effect" || unstable.test(name)).map((name) => `${file}: ${name}`)
+    const wrong = [...core, ...libraries].flatMap((file) =>
+      importsOf(file).filter((name) => name === "effect" || core.includes(file) && unstable.test(name))
+        .map((name) => `${file}: ${name}`)
     )
     assert.deepStrictEqual(wrong, [])
+  })
+
+  it("needs Node in no module that an index lets in", () => {
+    const reached = (file: string): ReadonlyArray<string> => [
+      file,
+      ...importsOf(file).filter((name) => name.startsWith(".")).flatMap((name) =>
+        reached(normalize(join(dirname(file), name)))
+      )
+    ]
+    const needing = ["core", "providers", "testing"].flatMap((name) => reached(`packages/${name}/src/index.ts`))
+      .filter((file) => importsOf(file).some((name) => name.startsWith("node:")))
+    assert.deepStrictEqual(needing, [])
   })
 
   it("says in core's manifest that it stands on nothing but effect", () => {

@@ -26,6 +26,7 @@ import { isObject } from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import * as Provider from "./internal/provider.ts"
 import { each } from "./internal/source.ts"
+import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
 // Layers
@@ -37,7 +38,7 @@ import { each } from "./internal/source.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options extends Provider.Settings {
+export interface Options extends Settings {
   /** As `ollama list` names it: `"llama3.2"`. */
   readonly model: string
   /** Where Ollama is, as in `OLLAMA_HOST`: `"10.0.0.7"`, `"gpu:8080"`, `"https://…"`. Default: `"127.0.0.1:11434"`. */

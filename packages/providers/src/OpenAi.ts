@@ -27,6 +27,7 @@ import * as FromEnv from "./internal/fromEnv.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import * as Provider from "./internal/provider.ts"
 import { each, type Path } from "./internal/source.ts"
+import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
 // Layers
@@ -38,7 +39,7 @@ import { each, type Path } from "./internal/source.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options extends Provider.Settings {
+export interface Options extends Settings {
   /** As the server names it: `"gpt-5-mini"`. */
   readonly model: string
   /** Where the server is, with `/v1` where it has that. Default: `"https://api.openai.com/v1"`. */
@@ -68,7 +69,7 @@ export const make = (options: Options): Effect.Effect<Model.Model["Service"], ne
  * import { Effect, Redacted } from "effect"
  * import { FetchHttpClient } from "effect/http"
  *
- * const model = OpenAi.layer({ model: "gpt-5-mini", apiKey: Redacted.make("sk-…") })
+ * const model = OpenAi.layer({ model: "gpt-5-mini", apiKey: Redacted.make("sk-...") })
  * const answer = Agent.make({ toolkit: Toolkit.empty }).run("Hello?").pipe(
  *   Effect.provide(model),
  *   Effect.provide(FetchHttpClient.layer)

@@ -5,3 +5,4 @@
  */
 export * as Ollama from "./Ollama.ts"
 export * as OpenAi from "./OpenAi.ts"
+export type * as Settings from "./Settings.ts"

@@ -16,9 +16,9 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
-import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { Settings } from "../Settings.ts"
 import * as Assembly from "./assembly.ts"
 import * as Failures from "./failures.ts"
 
@@ -38,20 +38,6 @@ export interface Format {
   ) => Stream.Stream<string, ModelFailure>
   /** One piece: a whole body, or a frame of one. */
   readonly read: (text: string, server: Failures.Server) => Effect.Effect<Assembly.Chunk, ModelFailure>
-}
-
-/** What can be set of any provider. */
-export interface Settings {
-  /**
-   * How long to wait for a reply, or for the next piece of a streamed one; what takes longer fails with
-   * `timeout`, and is not asked for again. Default: 5 minutes.
-   */
-  readonly timeout?: Duration.Input
-  /**
-   * When to ask again after a failure that is transient and came before a reply began. Default: `RetryPolicy.transient`,
-   * three attempts in all.
-   */
-  readonly retry?: Schedule.Schedule<unknown, ModelFailure>
 }
 
 /** A model in a format, at a server. */

@@ -1,0 +1,145 @@
+/** Documents cannot lie: their examples run, their commands print what they show, and the surface is as written down. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect } from "effect"
+import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { claims } from "./support/claim.ts"
+import { root, runNode, runNodeIn, withoutTimings } from "./support/program.ts"
+import { publicApi, publicApiFile, publicPackages } from "./support/publicApi.ts"
+import { tsconfig, writeSnippets, wrongTypes } from "./support/snippets.ts"
+
+const read = (file: string) => readFileSync(join(root, file), "utf8")
+const readme = read("README.md")
+const tsc = (...args: ReadonlyArray<string>) => {
+  const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), args, { cwd: root, encoding: "utf8" })
+  return { status, stdout }
+}
+
+describe("examples", () => {
+  const snippets = writeSnippets()
+
+  it("compile", () => {
+    assert.deepStrictEqual(tsc("-p", tsconfig), { status: 0, stdout: "" })
+  })
+
+  it("have the types that they say", () => {
+    assert.deepStrictEqual(wrongTypes(snippets), [])
+  })
+
+  for (const { at, code, file } of snippets) {
+    it.live(`run, and keep what they claim: ${at}`, () =>
+      Effect.gen(function*() {
+        claims.length = 0
+        yield* Effect.promise(() => import(file))
+        assert.strictEqual(claims.length, code.split("// =>").length - 1)
+      }))
+  }
+
+  it("are in every package, and in the README", () => {
+    for (const place of ["packages/core", "packages/providers", "packages/testing", "README.md"]) {
+      assert.isTrue(snippets.some(({ at }) => at.startsWith(place)), place)
+    }
+  })
+})
+
+// -----------------------------------------------------------------------------
+// Commands
+// -----------------------------------------------------------------------------
+
+interface Shown {
+  readonly command: string
+  /** What the document says that it prints. */
+  readonly output: string | undefined
+}
+
+/** The commands of the README, each with the output that is shown after it, before the next one. */
+const commands = Array.from(
+  readme.matchAll(/^```(sh|text)\n([\s\S]*?)^```$/gm),
+  ([, kind, block = ""]) => ({ kind, block })
+)
+  .flatMap(({ block, kind }, index, all): ReadonlyArray<Shown> => {
+    if (kind !== "sh") return []
+    const lines = block.trimEnd().split("\n")
+    const next = all[index + 1]
+    const output = next?.kind === "text" ? next.block : undefined
+    return lines.map((command, line) => ({ command, output: line === lines.length - 1 ? output : undefined }))
+  })
+
+/** The words of a command line; those in quotes are one. */
+const wordsOf = (text: string) =>
+  Array.from(text.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? "")
+
+const demo = /^((?:\w+=\S+ )*)npx -y pnpm@12 demo\b(.*)$/
+
+describe("README", () => {
+  for (const { command, output } of commands.filter(({ command }) => demo.test(command))) {
+    it.live(`shows what it prints, timings aside: ${command}`, () =>
+      Effect.gen(function*() {
+        // Where a model server is named, one is there.
+        const server = yield* FakeModelServer.make(({ messages }) => Planner.reply(messages))
+        const [, settings = "", args = ""] = demo.exec(command)!
+        const env = Object.fromEntries(
+          wordsOf(settings).map((setting) => {
+            const [name = "", value = ""] = setting.split("=")
+            return [name, name === "OLLAMA_HOST" ? server.url : name === "OPENAI_BASE_URL" ? `${server.url}/v1` : value]
+          })
+        )
+        const { code, stdout } = yield* runNodeIn(env, "examples/01-multi-tool-agent/main.ts", ...wordsOf(args))
+        assert.strictEqual(code, 0)
+        if (output !== undefined) assert.strictEqual(withoutTimings(stdout), withoutTimings(output))
+      }).pipe(Effect.scoped))
+  }
+
+  it("shows the output of at least one command", () => {
+    assert.isAbove(commands.filter(({ output }) => output !== undefined).length, 0)
+    assert.strictEqual(
+      readme.match(/^```text$/gm)?.length,
+      commands.filter(({ output }) => output !== undefined).length
+    )
+  })
+
+  it.live("shows what a model reads of a failure", () =>
+    Effect.gen(function*() {
+      const [, shown] = /^```json\n([\s\S]*?)^```$/m.exec(readme)!
+      const payload: Record<string, unknown> = JSON.parse(shown!)
+      const { stdout } = yield* runNode("examples/01-multi-tool-agent/main.ts", "--json")
+      const failed = stdout.split("\n").find((line) => line.includes("\"Failed\""))!
+      const { outcome }: { readonly outcome: { readonly failure: object } } = JSON.parse(failed)
+      const { error, ok, retry, alternatives, ...fields } = payload
+      assert.deepInclude(outcome.failure, fields)
+      assert.deepInclude(outcome.failure, { _tag: error })
+      assert.deepStrictEqual([ok, typeof retry, Array.isArray(alternatives)], [false, "string", true])
+    }))
+
+  it("names commands that exist", () => {
+    const { scripts }: { readonly scripts: Record<string, string> } = JSON.parse(read("package.json"))
+    const named = Array.from(`${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 (\w+)/g), ([, name]) => name!)
+    assert.isAbove(named.length, 5)
+    assert.deepStrictEqual(named.filter((name) => !(name in scripts)), [])
+  })
+
+  it("names files that exist", () => {
+    const links = Array.from(readme.matchAll(/\]\((?!https?:)([^)]+)\)/g), ([, file]) => file!)
+    assert.isAbove(links.length, 0)
+    for (const file of links) assert.isAbove(read(file).length, 0)
+  })
+})
+
+// -----------------------------------------------------------------------------
+// The public surface
+// -----------------------------------------------------------------------------
+
+describe("the public surface", () => {
+  it("is compiled", () => {
+    assert.deepStrictEqual(tsc("-b"), { status: 0, stdout: "" })
+  })
+
+  for (const name of publicPackages) {
+    it(`of @fallible/${name} is the one that is written down (else: npx -y pnpm@12 api)`, () => {
+      assert.strictEqual(publicApi(name), readFileSync(publicApiFile(name), "utf8"))
+    })
+  }
+})
