@@ -294,18 +294,33 @@ export const retry: {
     self: Effect.Effect<A, ModelFailure, R>,
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
-    Effect.suspend(() => {
-      let before = 0
-      const onEach = (failure: ModelFailure, waitMillis: number) => {
-        before += failure.attempts ?? 1
-        return Effect.flatMap(onRetry, (tell) => tell(failure, Duration.millis(waitMillis)))
-      }
-      return Effect.catch(
-        retrying(self, { schedule, retryable: isTransient, onRetry: onEach }),
-        (failure) => Effect.fail(before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1)))
-      )
-    })
+    // Nothing is built before something has failed.
+    Effect.catch(self, (first) => first.transient ? askAgain(first, self, schedule) : Effect.fail(first))
 )
+
+const askAgain = <A, R>(
+  first: ModelFailure,
+  self: Effect.Effect<A, ModelFailure, R>,
+  schedule: Schedule.Schedule<unknown, ModelFailure>
+): Effect.Effect<A, ModelFailure, R> =>
+  Effect.suspend(() => {
+    let before = 0
+    let begun = false
+    // The first attempt is over: it failed with `first`.
+    const attempt = Effect.suspend(() => {
+      if (begun) return self
+      begun = true
+      return Effect.fail(first)
+    })
+    const onEach = (failure: ModelFailure, waitMillis: number) => {
+      before += failure.attempts ?? 1
+      return Effect.flatMap(onRetry, (tell) => tell(failure, Duration.millis(waitMillis)))
+    }
+    return Effect.catch(
+      retrying(attempt, { schedule, retryable: isTransient, onRetry: onEach }),
+      (failure) => Effect.fail(before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1)))
+    )
+  })
 
 const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
 
