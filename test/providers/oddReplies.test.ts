@@ -287,7 +287,31 @@ describe("a streamed reply", () => {
     Effect.gen(function*() {
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop")))).text, "Hi.")
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }), "[DONE]"))).text, "Hi.")
+      assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop"), "{garbage"))).text, "Hi.")
     }))
+
+  it.effect("may change the form of its content in the middle", () =>
+    Effect.gen(function*() {
+      const parts = [{ type: "text", text: "lo" }, { type: "text", text: "." }]
+      const body = events(
+        delta({ content: "Hel" }),
+        delta({ content: parts }),
+        delta({ content: "." }, "stop"),
+        "[DONE]"
+      )
+      assert.strictEqual((yield* chat.streamed(body)).text, "Hello..")
+    }))
+
+  for (const reason of ["error", "abort", "insufficient_system_resource"]) {
+    it.effect(`that the server gave up (${reason}) is cut off, whole or streamed`, () =>
+      Effect.gen(function*() {
+        const streamed = yield* Effect.flip(chat.streamed(events(delta({ content: "Hi" }, reason), "[DONE]")))
+        const whole = yield* Effect.flip(
+          chat.whole(`{"choices":[{"message":{"content":"Hi"},"finish_reason":"${reason}"}]}`)
+        )
+        assert.deepStrictEqual([streamed.code, whole.code, whole.transient], ["cut_off", "cut_off", true])
+      }))
+  }
 
   it.effect("that ends without saying so is cut off", () =>
     Effect.gen(function*() {

@@ -151,7 +151,7 @@ describe("model options", () => {
         maxTokens: 50,
         toolChoice: { tool: "ping" },
         parallelCalls: false,
-        provider: { reasoning_effort: "low", stream: false, temperature: 1 }
+        provider: { reasoning_effort: "low", stream: true, temperature: 1 }
       }
       const elsewhere = OpenAi.layer({ ...quick, baseUrl: "http://10.0.0.7/v1" })
       assert.deepInclude(yield* bodyFor(elsewhere, options), {
@@ -159,7 +159,8 @@ describe("model options", () => {
         max_tokens: 50,
         tool_choice: { type: "function", function: { name: "ping" } },
         parallel_tool_calls: false,
-        reasoning_effort: "low"
+        reasoning_effort: "low",
+        stream: false
       })
       for (
         const baseUrl of ["https://api.openai.com/v1", "https://us.api.openai.com/v1", "https://x.openai.azure.com/v1"]

@@ -57,7 +57,7 @@ export interface Options {
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string }
   /** May a reply have several calls? */
   readonly parallelCalls?: boolean
-  /** Fields of the provider's own request, as they are. They win over all others. */
+  /** Fields of the provider's own request, as they are. They win over all others but `stream`. */
   readonly provider?: Schema.JsonObject
 }
 
@@ -138,6 +138,7 @@ const ModelFailureFields = Schema.Struct({
  * | `cut_off`           | the reply broke off                                                  | yes          |
  * | `malformed_reply`   | what came is no reply                                                | yes          |
  * | `empty_reply`       | neither text nor a call, three times in a row                        | yes          |
+ * | `max_tokens`        | the most tokens of a reply were used up before anything was said     | no           |
  * | `refused`           | the model, or its filter, will not answer                            | no           |
  * | `context_overflow`  | the conversation is longer than the model can read                   | no           |
  * | `permission_denied` | the key is missing or wrong, or not good for this                    | no           |

@@ -4,7 +4,7 @@
  *     const model = Ollama.layer({ model: "llama3.2" })                       // or: Ollama.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * Any `HttpClient` will do. The model's argument texts reach the tools as it wrote them; what Ollama adds to a
+ * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`. The model's argument texts reach the tools as it wrote them; what Ollama adds to a
  * message, its model's thinking, say, goes back to it unchanged.
  *
  * @since 0.1.0
@@ -148,8 +148,8 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
       ...(options.maxTokens === undefined ? {} : { num_predict: options.maxTokens }),
       ...(isObject(own) ? own : {})
     },
-    stream,
-    ...provider
+    ...provider,
+    stream
   })
 }
 

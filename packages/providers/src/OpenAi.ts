@@ -5,7 +5,7 @@
  *     const model = OpenAi.layer({ model: "gpt-5-mini", apiKey })             // or: OpenAi.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * Any `HttpClient` will do. The model's argument texts reach the tools as it wrote them; what a server adds to a
+ * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`. The model's argument texts reach the tools as it wrote them; what a server adds to a
  * message, its model's reasoning, say, goes back to it unchanged.
  *
  * @since 0.1.0
@@ -126,9 +126,9 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
     ...(tools.length === 0 ? {} : { tools: tools.map(Outgoing.definition), ...encodeChoice(options) }),
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
     ...(options.maxTokens === undefined ? {} : { [mostTokens(server)]: options.maxTokens }),
-    stream,
     ...(stream ? { stream_options: { include_usage: true } } : {}),
-    ...options.provider
+    ...options.provider,
+    stream
   })
 
 // OpenAI's newer models take no `max_tokens`; many other servers take nothing else.
@@ -196,9 +196,15 @@ const readCompletion = Body.reader(Completion, ({ choices: [choice], usage }, te
   }
 })
 
+// Of vLLM, Mistral, OpenRouter, DeepSeek and others, too. What is not here is an end like any other.
 const finishes: ReadonlyMap<string, Assembly.Chunk["finish"]> = new Map([
   ["length", "length"],
-  ["content_filter", "refused"]
+  ["model_length", "length"],
+  ["max_tokens", "length"],
+  ["content_filter", "refused"],
+  ["error", "failed"],
+  ["abort", "failed"],
+  ["insufficient_system_resource", "failed"]
 ])
 
 /** Server-sent events, the last of which is `[DONE]`. */

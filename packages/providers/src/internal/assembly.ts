@@ -24,7 +24,7 @@ export interface Chunk {
   readonly message: Fields
   readonly usage?: Model.Usage | undefined
   /** Why the model stopped, once it has. */
-  readonly finish?: "stop" | "length" | "refused" | undefined
+  readonly finish?: "stop" | "length" | "refused" | "failed" | undefined
   /** Is it the last piece? */
   readonly done: boolean
 }
@@ -46,7 +46,10 @@ export const withSources = (message: Fields, body: string, path: Path): Fields =
     ...message,
     tool_calls: calls.map((call, index) =>
       isParsed(argumentsOf(call))
-        ? { ...call, function: { ...functionOf(call), arguments: sources.get(index) } }
+        ? {
+          ...call,
+          function: { ...functionOf(call), arguments: sources.get(index) ?? JSON.stringify(argumentsOf(call)) }
+        }
         : call
     )
   }
@@ -86,6 +89,7 @@ const joined = (key: string, before: unknown, value: unknown): unknown => {
     return key === "name" && before === value ? before : before + value
   }
   if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value]
+  if (key === "content") return textOf({ message: { content: before } }) + textOf({ message: { content: value } })
   return Predicate.isObject(before) && Predicate.isObject(value) ? merged(before, value) : value
 }
 

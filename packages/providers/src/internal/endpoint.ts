@@ -1,3 +1,5 @@
+import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 
 /** Where a provider is, and how it knows its caller. */
@@ -23,10 +25,9 @@ export const make = (options: {
   const url = new URL(options.baseUrl)
   const key = options.apiKey === undefined ? "" : Redacted.value(options.apiKey).trim()
   // `fetch` refuses an address with a name and a password in it; other clients make this header of them.
-  const basic = url.username === ""
-    ? ""
-    : btoa(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`)
-  const secrets = [key, basic, decodeURIComponent(url.password), ...url.searchParams.values()]
+  const [name, password] = [plain(url.username), plain(url.password)]
+  const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
+  const secrets = [key, basic, password, ...url.searchParams.values()]
   url.username = ""
   url.password = ""
   url.pathname = `${url.pathname.replace(/\/+$/, "")}${options.path}`
@@ -41,6 +42,9 @@ export const make = (options: {
     hide: hider(secrets)
   }
 }
+
+/** A part of an address as it was before it became one; as it stands, when it was not made to be one. */
+const plain = (part: string): string => Option.getOrElse(Option.liftThrowable(decodeURIComponent)(part), () => part)
 
 /** What a base URL should be, when it is not. */
 export const urlProblem = (text: string): string | undefined => {

@@ -34,8 +34,8 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
   const { cause } = error
   const code = systemCode(cause)
   if (error.reason._tag !== "TransportError") return unsendable(server, cause)
-  if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)) return timedOut(server)
-  const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY/.test(code)
+  if (isTimeout(code)) return timedOut(server)
+  const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY|EPROTO/.test(code)
   return new ModelFailure({
     code: "connection",
     detail: `${server.name} at ${server.endpoint.shown} could not be reached: ${inWords(server, code, cause)}.`,
@@ -54,6 +54,9 @@ const unsendable = (server: Server, cause: unknown) =>
     transient: false,
     cause
   })
+
+// What a client gives up on by itself.
+const isTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
 
 /** The server took too long. Not transient: it may still be at work, and would be asked to do the same once more. */
 export const timedOut = (server: Server, timeout?: Duration.Duration): ModelFailure =>
@@ -222,6 +225,10 @@ export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
     transient: true,
     cause
   })
+
+/** The connection broke in the middle of a reply. */
+export const brokenOff = (server: Server, { cause }: HttpClientError): ModelFailure =>
+  isTimeout(systemCode(cause)) ? timedOut(server) : cutOff(server, cause)
 
 /** The request asks for what the provider does not have. */
 export const unsupported = (detail: string, hint: string): ModelFailure =>

@@ -122,7 +122,7 @@ const mostBytes = 64 * Failures.mebibyte
 
 const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Stream.Stream<Uint8Array, ModelFailure> =>
   Stream.mapAccumEffect(
-    Stream.mapError(stream, ({ cause }) => Failures.cutOff(server, cause)),
+    Stream.mapError(stream, (error) => Failures.brokenOff(server, error)),
     () => 0,
     (before, bytes) => {
       const sum = before + bytes.length
@@ -167,6 +167,7 @@ const replyOf = (
 ): Effect.Effect<Model.Reply, ModelFailure> => {
   const refusal = chunk.message["refusal"]
   if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declined(server, refusal))
+  if (chunk.finish === "failed") return Effect.fail(Failures.cutOff(server))
   if (chunk.finish === "refused") return Effect.fail(Failures.declined(server, Assembly.textOf(chunk)))
   const reply = Assembly.toReply(name, chunk)
   return reply.truncated === true && reply.text === "" && reply.calls.length === 0
@@ -195,13 +196,17 @@ const partsOf = (
     Stream.mapAccumEffect(
       () => Assembly.empty,
       (sofar, frame): Effect.Effect<Step, ModelFailure> => {
-        // What is said of a reply after its end, its usage, say, is not worth losing it.
-        if (frame._tag === "End") return sofar.finish === undefined ? Effect.fail(frame.failure) : replied(sofar)
-        return Effect.flatMap(format.read(frame.text, server), (piece): Effect.Effect<Step, ModelFailure> => {
-          const next = Assembly.add(sofar, piece)
-          const text = Assembly.textOf(piece)
-          const parts = text === "" ? [] : [{ _tag: "TextDelta" as const, text }]
-          return piece.done ? replied(next, parts) : Effect.succeed([next, parts])
+        // What goes wrong after a reply's end, with its usage, say, is not worth losing it.
+        const ended = (failure: ModelFailure) => sofar.finish === undefined ? Effect.fail(failure) : replied(sofar)
+        if (frame._tag === "End") return ended(frame.failure)
+        return Effect.matchEffect(format.read(frame.text, server), {
+          onFailure: ended,
+          onSuccess: (piece) => {
+            const next = Assembly.add(sofar, piece)
+            const text = Assembly.textOf(piece)
+            const parts = text === "" ? [] : [{ _tag: "TextDelta" as const, text }]
+            return piece.done ? replied(next, parts) : Effect.succeed<Step>([next, parts])
+          }
         })
       }
     ),
