@@ -1,6 +1,7 @@
 /** Replies as careless servers send them: read where they have one meaning, and a typed failure where they have none. */
 import { assert, describe, it } from "@effect/vitest"
-import { Model, type ModelFailure, Transcript } from "@fallible/core"
+import { Agent, Model, type ModelFailure, Toolkit, Transcript } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Schedule, Stream } from "effect"
 import { ollama, openAi, serving } from "../support/models.ts"
@@ -347,5 +348,59 @@ describe("a streamed reply", () => {
         chat.streamed(events(delta({ refusal: "I " }), delta({ refusal: "won't." }), delta({}, "stop"), "[DONE]"))
       )
       assert.deepInclude({ ...failure }, { code: "refused", detail: "The model refused: \"I won't.\"" })
+    }))
+})
+
+describe("a hostile reply", () => {
+  const agent = Agent.make({ toolkit: Toolkit.empty })
+  const deep = `${"{\"a\":".repeat(50_000)}1${"}".repeat(50_000)}`
+  const nested = `{"tool_calls":[{"id":"1","function":{"name":"dig","arguments":${deep}}}]}`
+
+  const manyCalls = Array.from(
+    { length: 20_000 },
+    (_, id) => `{"id":"${id}","function":{"name":"go","arguments":{"n":${id}}}}`
+  ).join()
+
+  for (
+    const [what, provider, body] of [
+      ["Chat Completions", openAi, `{"choices":[{"message":${nested}}]}`],
+      ["Ollama", ollama, `{"message":${nested},"done":true}`]
+    ] as const
+  ) {
+    it.effect(`with arguments nested 50,000 deep is answered, and the run goes on (${what})`, () =>
+      Effect.gen(function*() {
+        const answer = yield* agent.run("Dig.")
+        assert.strictEqual(answer.text, "Enough.")
+        const { requests } = yield* (yield* FakeModelServer.FakeModelServer).state
+        assert.deepStrictEqual(requests.map(({ problem }) => problem), [undefined, undefined])
+      }).pipe(
+        Effect.provide(serving(provider)([FakeModelServer.raw(body), ScriptedModel.text("Enough.")]))
+      ))
+
+    it.effect(`with 20,000 calls in it is read, and each is answered (${what})`, () =>
+      Effect.gen(function*() {
+        const answer = yield* agent.run("Go.")
+        assert.strictEqual(answer.ledger.calls, 20_000)
+      }).pipe(
+        Effect.provide(
+          serving(provider)(
+            [
+              FakeModelServer.raw(body.replace(nested, `{"tool_calls":[${manyCalls}]}`)),
+              ScriptedModel.text("Enough.")
+            ],
+            { maxBytes: 100_000_000 }
+          )
+        )
+      ))
+  }
+
+  it.effect("of one endless line is given up, and not kept", () =>
+    Effect.gen(function*() {
+      const endless = "x".repeat(11 * 1024 * 1024)
+      const event = yield* Effect.flip(chat.streamed(`data: ${endless}`))
+      assert.deepInclude({ ...event }, { code: "malformed_reply", transient: false })
+      const line = yield* Effect.flip(own.streamed(`${endless}\n`))
+      assert.deepInclude({ ...line }, { code: "malformed_reply" })
+      assert.isBelow(line.detail.length, 700)
     }))
 })

@@ -65,9 +65,11 @@ export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").s
 const objectText = (text: string): string => {
   if (text.trim() === "") return "{}"
   try {
-    if (Predicate.isObject(JSON.parse(text))) return text
+    const parsed: unknown = JSON.parse(text)
+    // What is nested too deeply to be written again cannot be sent, either.
+    if (Predicate.isObject(parsed) && JSON.stringify(parsed) !== "") return text
   } catch {
-    // No JSON.
+    // No JSON, or not to be written.
   }
   return JSON.stringify({ INVALID_JSON: text })
 }

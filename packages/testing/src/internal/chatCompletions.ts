@@ -81,10 +81,7 @@ const decode: Format["decode"] = (body) =>
   Result.match(decodeRequest(body), {
     onFailure: String,
     onSuccess: (request) => {
-      const messages = request.messages.reduce<ReadonlyArray<Transcript.Message>>(
-        (before, message) => [...before, decodeMessage(message, before)],
-        []
-      )
+      const messages = decodeMessages(request.messages)
       const problem = request.tools === undefined && request.tool_choice !== undefined
         ? "'tool_choice' is only allowed when 'tools' are specified."
         : History.problemIn(messages)
@@ -97,10 +94,18 @@ const decode: Format["decode"] = (body) =>
     }
   })
 
-const decodeMessage = (
-  message: typeof Message.Type,
-  before: ReadonlyArray<Transcript.Message>
-): Transcript.Message => {
+const decodeMessages = (messages: ReadonlyArray<typeof Message.Type>): ReadonlyArray<Transcript.Message> => {
+  // A result does not say which tool it is of.
+  const names = new Map<string, string>()
+  return messages.map((message) => {
+    if (message.role === "assistant") {
+      for (const call of message.tool_calls ?? []) names.set(call.id, call.function.name)
+    }
+    return decodeMessage(message, names)
+  })
+}
+
+const decodeMessage = (message: typeof Message.Type, names: ReadonlyMap<string, string>): Transcript.Message => {
   switch (message.role) {
     case "system":
       return { role: "system", text: message.content }
@@ -122,7 +127,7 @@ const decodeMessage = (
       return {
         role: "tool",
         callId: message.tool_call_id,
-        name: nameOf(message.tool_call_id, before),
+        name: names.get(message.tool_call_id) ?? "",
         text: message.content
       }
   }
@@ -132,11 +137,6 @@ const imageOf = (url: string): Transcript.Image => {
   const [, mediaType, base64] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? []
   return mediaType === undefined || base64 === undefined ? { url } : { mediaType, base64 }
 }
-
-/** The tool whose result it is: the message does not say. */
-const nameOf = (id: string, before: ReadonlyArray<Transcript.Message>): string =>
-  before.flatMap((message) => message.role === "assistant" ? message.calls : [])
-    .findLast((call) => call.id === id)?.name ?? ""
 
 const optionsOf = (request: typeof Request.Type, body: unknown): Model.Options => ({
   ...(request.temperature === undefined ? {} : { temperature: request.temperature }),

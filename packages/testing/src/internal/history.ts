@@ -2,17 +2,20 @@ import type { Transcript } from "@fallible/core"
 
 /** What is wrong with a conversation, if anything: every call has its result, right behind it, and nothing else has one. */
 export const problemIn = (messages: ReadonlyArray<Transcript.Message>): string | undefined => {
-  let waiting: ReadonlyArray<string> = []
+  const waiting = new Set<string>()
+  const unanswered = () => `the calls ${Array.from(waiting).join(", ")} have no result.`
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`
     if (message.role === "tool") {
-      if (!waiting.includes(message.callId)) return `${at}: the result of '${message.callId}' answers no call.`
-      waiting = waiting.filter((id) => id !== message.callId)
-    } else {
-      if (waiting.length > 0) return `${at}: the calls ${waiting.join(", ")} have no result.`
-      waiting = message.role === "assistant" ? message.calls.map(({ id }) => id) : []
-      if (new Set(waiting).size !== waiting.length) return `${at}: two calls have the same id.`
+      if (!waiting.delete(message.callId)) return `${at}: the result of '${message.callId}' answers no call.`
+      continue
+    }
+    if (waiting.size > 0) return `${at}: ${unanswered()}`
+    if (message.role !== "assistant") continue
+    for (const { id } of message.calls) {
+      if (waiting.has(id)) return `${at}: two calls have the id '${id}'.`
+      waiting.add(id)
     }
   }
-  return waiting.length > 0 ? `the calls ${waiting.join(", ")} have no result.` : undefined
+  return waiting.size > 0 ? unanswered() : undefined
 }
