@@ -18,17 +18,20 @@ export interface Chosen {
 const isSet = (name: string): Config.Config<boolean> =>
   Config.String(name).pipe(Config.withDefault(""), Config.map((text) => text.trim() !== ""))
 
-/** `OLLAMA_HOST` goes before `OPENAI_BASE_URL`. The name of a model without any of them is a mistake. */
+/**
+ * `OPENAI_BASE_URL` goes before `OLLAMA_HOST`, which many have set for Ollama itself. The name of a model without any of
+ * them is a mistake.
+ */
 export const choose = (model: string | undefined): Effect.Effect<Chosen, Config.ConfigError | string> =>
   Effect.gen(function*() {
-    if (yield* isSet("OLLAMA_HOST")) {
-      const name = model ?? (yield* Config.NonEmptyString("OLLAMA_MODEL").pipe(Config.withDefault("llama3.2")))
-      return { notice: `${name} plays, in Ollama.`, layer: overHttp(Ollama.layerConfig({ model: name })) }
-    }
     if (yield* isSet("OPENAI_BASE_URL")) {
       const name = model ?? (yield* Config.NonEmptyString("OPENAI_MODEL").pipe(Config.withDefault("")))
       if (name === "") return yield* Effect.fail("Which model? Say it with --model, or in OPENAI_MODEL.")
       return { notice: `${name} plays, over Chat Completions.`, layer: overHttp(OpenAi.layerConfig({ model: name })) }
+    }
+    if (yield* isSet("OLLAMA_HOST")) {
+      const name = model ?? (yield* Config.NonEmptyString("OLLAMA_MODEL").pipe(Config.withDefault("llama3.2")))
+      return { notice: `${name} plays, in Ollama.`, layer: overHttp(Ollama.layerConfig({ model: name })) }
     }
     if (model !== undefined) {
       return yield* Effect.fail("Where is the model? Say it in OLLAMA_HOST, or in OPENAI_BASE_URL.")

@@ -163,7 +163,10 @@ describe("the demo with a model over HTTP", () => {
             const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main, ...args)
             assert.strictEqual(code, 1)
             const said = args.includes("--json") ? stdout : stderr
-            assert.match(said, /could not be reached: it refused the connection \(ECONNREFUSED\)\. Tried 3 times\./)
+            assert.match(
+              said,
+              /could not be reached at \S+: it refused the connection \(ECONNREFUSED\)\. Tried 3 times\./
+            )
             assert.match(said, wire === "Ollama" ? /'ollama serve'.*'ollama pull llama3\.2'/ : /OPENAI_BASE_URL/)
           }
         }))

@@ -7,6 +7,7 @@ import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
+import * as Http from "node:http"
 import * as Net from "node:net"
 import { atOnce, ollama, openAi, serving } from "../support/models.ts"
 
@@ -18,6 +19,29 @@ const agent = Agent.make({ toolkit: Toolkit.empty })
 const providers = [["Chat Completions", openAi], ["Ollama", ollama]] as const
 const hello = ScriptedModel.text("Hello.")
 const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true, status: 503 })
+
+/** A server that sends comments for as long as somebody listens. */
+const commenting = Effect.gen(function*() {
+  const said = yield* Deferred.make<void>()
+  const server = Http.createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    const comment = () => {
+      if (response.destroyed) return
+      response.write(": still at it\n\n")
+      setImmediate(comment)
+    }
+    comment()
+    Deferred.doneUnsafe(said, Effect.void)
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(() => server.close().closeAllConnections()))
+  const url = yield* Effect.callback<string>((resume) => {
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resume(Effect.succeed(`http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`))
+    })
+  })
+  return { said, url }
+})
 
 /** A port at which nobody listens. */
 const closedPort = Effect.callback<number>((resume) => {
@@ -42,7 +66,7 @@ describe("a server that is not there", () => {
         _tag: "ModelFailure",
         code: "connection",
         detail:
-          `Ollama at http://127.0.0.1:${port}/api/chat could not be reached: it refused the connection (ECONNREFUSED).`,
+          `Ollama could not be reached at http://127.0.0.1:${port}/api/chat: it refused the connection (ECONNREFUSED).`,
         hint: "It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull llama3.2'.",
         transient: true,
         attempts: 3
@@ -54,7 +78,7 @@ describe("a server that is not there", () => {
       const baseUrl = `http://127.0.0.1:${yield* closedPort}/v1`
       const layer = OpenAi.layer({ model: "any", baseUrl, retry: Schedule.recurs(0) })
       const failure = yield* Effect.flip(respond).pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
-      assert.include(failure.detail, `${baseUrl}/chat/completions could not be reached: it refused the connection`)
+      assert.include(failure.detail, `could not be reached at ${baseUrl}/chat/completions: it refused the connection`)
       assert.strictEqual(failure.hint, "The server may not be running, or its address may be wrong: OPENAI_BASE_URL.")
     }))
 
@@ -135,7 +159,7 @@ for (const [name, provider] of providers) {
         yield* TestClock.adjust("1 millis")
         const failure = yield* Fiber.join(fiber)
         assert.deepInclude({ ...failure }, { code: "timeout", transient: false })
-        assert.include(failure.detail, "did not answer within 2s.")
+        assert.include(failure.detail, " within 2s.")
         yield* server.until(({ open }) => open === 0)
         assert.strictEqual((yield* server.state).requests.length, 1)
       }).pipe(Effect.provide(served([Effect.never, hello], { settings: { timeout: "2 seconds" } }))))
@@ -239,23 +263,170 @@ describe("what a server says of an error", () => {
     }))
 })
 
-describe("an overflow of the context", () => {
-  for (
-    const said of [
-      "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Too long.\"}}",
-      "{\"error\":{\"message\":\"This model's maximum context length is 4096 tokens. However, you requested 5000.\"}}",
+describe("what a failure is", () => {
+  // In the words of the servers themselves.
+  const said: ReadonlyArray<readonly [status: number, body: string, code: string, transient: boolean]> = [
+    [400, "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Too long.\"}}", "context_overflow", false],
+    [
+      400,
+      "{\"error\":{\"message\":\"This model's maximum context length is 4096 tokens. However, …\"}}",
+      "context_overflow",
+      false
+    ],
+    [
+      400,
       "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"exceed_context_size_error\"}}",
-      "{\"error\":\"prompt is too long\"}",
-      "{\"error\":\"the input length exceeds the context length\"}"
-    ]
-  ) {
-    it.effect(`is known by ${said.slice(0, 60)}…`, () =>
+      "context_overflow",
+      false
+    ],
+    [400, "{\"error\":\"prompt is too long\"}", "context_overflow", false],
+    [400, "{\"error\":\"the input length exceeds the context length\"}", "context_overflow", false],
+    [
+      400,
+      "[{\"error\":{\"message\":\"The input token count (9) exceeds the maximum number of tokens allowed (8).\"}}]",
+      "context_overflow",
+      false
+    ],
+    [
+      413,
+      "{\"error\":{\"message\":\"Request too large for model `m` … tokens per minute (TPM)\",\"code\":\"rate_limit_exceeded\"}}",
+      "context_overflow",
+      false
+    ],
+    [
+      429,
+      "{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"You exceeded your current quota.\"}}",
+      "quota_exhausted",
+      false
+    ],
+    [400, "{\"error\":{\"code\":\"billing_hard_limit_reached\",\"message\":\"No.\"}}", "quota_exhausted", false],
+    [400, "{\"error\":{\"message\":\"Your credit balance is too low\"}}", "quota_exhausted", false],
+    [
+      429,
+      "{\"error\":{\"message\":\"Rate limit reached … visit https://console.groq.com/settings/billing\",\"code\":\"rate_limit_exceeded\"}}",
+      "rate_limited",
+      true
+    ],
+    [
+      429,
+      "[{\"error\":{\"message\":\"You exceeded your current quota, please check your plan and billing details.\"}}]",
+      "rate_limited",
+      true
+    ],
+    [400, "{\"error\":{\"code\":\"content_filter\",\"message\":\"The response was filtered\"}}", "refused", false],
+    [
+      403,
+      "{\"error\":{\"message\":\"m requires moderation on X. Your input was flagged\",\"code\":403}}",
+      "refused",
+      false
+    ],
+    [400, "{\"error\":{\"message\":\"API key not valid. Please pass a valid API key.\"}}", "permission_denied", false],
+    [400, "{\"message\":\"Invalid model: m\",\"code\":\"invalid_model\"}", "unknown_model", false],
+    [
+      404,
+      "{\"error\":{\"code\":\"DeploymentNotFound\",\"message\":\"The API deployment does not exist.\"}}",
+      "unknown_model",
+      false
+    ],
+    [404, "{\"error\":\"model \\\"m\\\" not found, try pulling it first\"}", "unknown_model", false],
+    [
+      404,
+      "{\"object\":\"error\",\"message\":\"The model `m` does not exist.\",\"type\":\"NotFoundError\"}",
+      "unknown_model",
+      false
+    ],
+    [404, "404 page not found", "bad_address", false],
+    [405, "{\"detail\":\"Method Not Allowed\"}", "bad_address", false],
+    [529, "{\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}", "server_error", true],
+    [200, "{\"error\":\"Unexpected endpoint or method. (POST /chat/completions)\"}", "bad_address", false],
+    [
+      200,
+      "{\"error\":{\"message\":\"Provider returned error\",\"code\":400,\"metadata\":{\"raw\":\"prompt is too long\"}}}",
+      "context_overflow",
+      false
+    ],
+    [200, "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"No.\"}}", "bad_request", false],
+    [200, "{\"error\":{\"status_code\":503,\"message\":\"Busy.\"}}", "server_error", true]
+  ]
+
+  for (const [status, body, code, transient] of said) {
+    it.effect(`is ${code} when a server says ${status} ${body.slice(0, 70)}…, streamed or not`, () =>
       Effect.gen(function*() {
-        const failure = yield* Effect.flip(respond)
-        assert.deepInclude({ ...failure }, { code: "context_overflow", transient: false, status: 400 })
-        assert.match(failure.hint!, /Shorten the conversation/)
-      }).pipe(Effect.provide(serving(openAi)([FakeModelServer.raw(said, { status: 400 })]))))
+        const whole = yield* Effect.flip(respond)
+        const streamed = yield* Effect.flip(parts)
+        assert.deepStrictEqual([whole.code, whole.transient], [code, transient])
+        assert.deepStrictEqual({ ...streamed }, { ...whole })
+      }).pipe(Effect.provide(
+        serving(openAi)(
+          () => FakeModelServer.raw(body, { status }),
+          { settings: { retry: Schedule.recurs(0) } }
+        )
+      )))
   }
+
+  it.effect("comes with advice", () =>
+    Effect.gen(function*() {
+      const hint = (status: number, headers: Record<string, string> = {}) =>
+        Effect.flip(respond).pipe(
+          Effect.map(({ hint }) => hint),
+          Effect.provide(
+            serving(openAi)([FakeModelServer.raw("", { status, headers })], { settings: { retry: Schedule.recurs(0) } })
+          )
+        )
+      assert.match((yield* hint(413))!, /Shorten the conversation/)
+      assert.match(
+        (yield* hint(404))!,
+        /^Is the address right\? Requests went to http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions\.$/
+      )
+      assert.strictEqual(yield* hint(429, { "retry-after": "90" }), "Ask again in 1m 30s.")
+      assert.isUndefined(yield* hint(500))
+    }))
+})
+
+describe("asked for a stream", () => {
+  it.effect("a server may send a whole reply all the same", () =>
+    Effect.gen(function*() {
+      const all = yield* parts
+      assert.deepStrictEqual(all.map((part) => part._tag === "TextDelta" ? part.text : part.reply.text), [
+        "Hello.",
+        "Hello."
+      ])
+    }).pipe(Effect.provide(
+      serving(openAi)([
+        FakeModelServer.raw(" {\"choices\":[{\"message\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}")
+      ])
+    )))
+
+  it.effect("a server that keeps its connection alive, and says nothing, is given up", () =>
+    Effect.gen(function*() {
+      const { said, url } = yield* commenting
+      const layer = openAi(url, { timeout: "2 seconds" })
+      const fiber = yield* Effect.flip(parts).pipe(
+        Effect.provide(layer),
+        Effect.provide(FetchHttpClient.layer),
+        Effect.forkChild
+      )
+      yield* Deferred.await(said)
+      while (fiber.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("1 second")
+        yield* macrotask
+      }
+      assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout" })
+    }).pipe(Effect.scoped))
+
+  it.effect("a reply that is complete does not wait for a server that does not hang up", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.FakeModelServer
+      const fiber = yield* Effect.forkChild(parts)
+      yield* server.until(({ replies }) => replies === 1)
+      while (fiber.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("100 millis")
+        yield* macrotask
+      }
+      assert.strictEqual((yield* Fiber.join(fiber)).at(-1)?._tag, "Replied")
+      // Long before the five minutes in which it would have been given up.
+      assert.isBelow(yield* Clock.currentTimeMillis, 60_000)
+    }).pipe(Effect.provide(serving(openAi)([FakeModelServer.stall(hello, -"data: [DONE]\n\n".length)]))))
 })
 
 describe("a key", () => {

@@ -45,9 +45,9 @@ const failures: ReadonlyArray<ModelFailure> = [
   new ModelFailure({ code: "quota_exhausted", detail: "Pay first.", transient: false, status: 402 }),
   new ModelFailure({ code: "quota_exhausted", detail: "Used up.", transient: false, status: 429 }),
   new ModelFailure({ code: "unknown_model", detail: "No model 'any'.", transient: false, status: 404 }),
-  new ModelFailure({ code: "bad_request", detail: "Nothing here.", transient: false, status: 404 }),
+  new ModelFailure({ code: "bad_address", detail: "Nothing here.", transient: false, status: 404 }),
   new ModelFailure({ code: "context_overflow", detail: "Too long.", transient: false, status: 400 }),
-  new ModelFailure({ code: "bad_request", detail: "Too large.", transient: false, status: 413 }),
+  new ModelFailure({ code: "context_overflow", detail: "Too large.", transient: false, status: 413 }),
   new ModelFailure({ code: "bad_request", detail: "A teapot.", transient: false, status: 418 }),
   new ModelFailure({ code: "timeout", detail: "Too slow.", transient: true, status: 408 }),
   new ModelFailure({ code: "rate_limited", detail: "Slowly.", transient: true, status: 429 }),
@@ -65,12 +65,11 @@ const failures: ReadonlyArray<ModelFailure> = [
     status: 503,
     retryAfter: Duration.minutes(2)
   }),
-  ...[500, 502, 503, 504].map((status) =>
+  ...[500, 502, 503, 504, 529].map((status) =>
     new ModelFailure({ code: "server_error", detail: "Oh.", transient: true, status })
   ),
-  ...[501, 505, 529].map((status) =>
-    new ModelFailure({ code: "server_error", detail: "Oh.", transient: false, status })
-  ),
+  ...[501, 505].map((status) => new ModelFailure({ code: "server_error", detail: "Oh.", transient: false, status })),
+  new ModelFailure({ code: "max_tokens", detail: "", transient: false }),
   new ModelFailure({ code: "connection", detail: "", transient: true }),
   new ModelFailure({ code: "cut_off", detail: "", transient: true }),
   new ModelFailure({ code: "malformed_reply", detail: "Gateway", transient: true })

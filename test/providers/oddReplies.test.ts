@@ -160,6 +160,21 @@ describe("a whole reply", () => {
       }))
   }
 
+  it.effect("of Ollama that says it is not done is cut off", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        (yield* Effect.flip(own.whole("{\"message\":{\"content\":\"Hi\"},\"done\":false}"))).code,
+        "cut_off"
+      )
+    }))
+
+  it.effect("may have an error beside it that is none", () =>
+    Effect.gen(function*() {
+      for (const error of [null, false, ""]) {
+        assert.strictEqual((yield* chat.whole(completion({ content: "Hi." }, { error }))).text, "Hi.")
+      }
+    }))
+
   it.effect("without any choice is no reply", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(chat.whole("{\"choices\":[]}"))).code, "malformed_reply")
@@ -200,6 +215,8 @@ describe("a whole reply", () => {
         chat.whole("{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"content_filter\"}]}")
       )
       assert.deepInclude({ ...filtered }, { code: "refused", detail: "A content filter stopped the reply." })
+      const unsafe = yield* Effect.flip(chat.whole("{\"choices\":[{\"message\":{},\"finish_reason\":\"SAFETY\"}]}"))
+      assert.strictEqual(unsafe.code, "malformed_reply")
     }))
 
   it.effect("that used up its tokens before it said anything is a failure of its own", () =>
@@ -290,6 +307,59 @@ describe("a streamed reply", () => {
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }), "[DONE]"))).text, "Hi.")
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop"), "{garbage"))).text, "Hi.")
     }))
+
+  it.effect("may leave out the empty line behind its last event", () =>
+    Effect.gen(function*() {
+      const body = events(delta({ content: "Hi." }), delta({}, "stop")).trimEnd()
+      assert.strictEqual((yield* chat.streamed(body)).text, "Hi.")
+    }))
+
+  it.effect("of several choices is the first, and of a delta and a message the delta", () =>
+    Effect.gen(function*() {
+      const other = { choices: [{ index: 1, delta: { content: "Other" } }] }
+      const both = {
+        choices: [{ index: 0, delta: { content: "i." }, message: { content: "Hi." }, finish_reason: "stop" }]
+      }
+      assert.strictEqual(
+        (yield* chat.streamed(events(other, delta({ content: "H" }), other, both, "[DONE]"))).text,
+        "Hi."
+      )
+      const whole = {
+        choices: [{ index: 1, message: { content: "Other" } }, { delta: { content: "" }, message: { content: "Hi." } }]
+      }
+      assert.strictEqual((yield* chat.whole(JSON.stringify(whole))).text, "Hi.")
+    }))
+
+  it.effect("has calls told apart that share a number and have no ids, once the one before is complete", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        yield* calls(
+          calling({ index: 0, function: { name: "f", arguments: "{\"x\":1}" } }),
+          calling({ index: 0, function: { name: "g", arguments: "{\"x\":2}" } })
+        ),
+        [args("f", "{\"x\":1}"), args("g", "{\"x\":2}")]
+      )
+    }))
+
+  it.effect("keeps what a model thought in the form of a part, when it goes on with a text", () =>
+    Effect.gen(function*() {
+      const thinking = { type: "thinking", thinking: [{ type: "text", text: "Hm." }] }
+      const { stream } = yield* Model.Model
+      const last = yield* Stream.runLast(stream(request))
+      const native = last._tag === "Some" && last.value._tag === "Replied" ? last.value.reply.native : undefined
+      assert.deepStrictEqual(Object.values(native as object), [
+        { content: [thinking, { type: "text", text: "Hi" }, { type: "text", text: "." }] }
+      ])
+    }).pipe(Effect.provide(
+      serving(openAi)([
+        FakeModelServer.raw(events(
+          delta({ content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] }),
+          delta({ content: "Hi" }),
+          delta({ content: "." }, "stop"),
+          "[DONE]"
+        ))
+      ])
+    )))
 
   it.effect("may change the form of its content in the middle", () =>
     Effect.gen(function*() {

@@ -81,7 +81,7 @@ describe("OLLAMA_HOST", () => {
       Effect.gen(function*() {
         const error = yield* Effect.flip(sentBy(Ollama.layerConfig(quick)))
         assert.match(String(error), /OLLAMA_HOST/)
-        assert.match(String(error), /Expected an address/)
+        assert.match(String(error), /Expected a host, with or without http:\/\//)
       }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { OLLAMA_HOST: host } })))))
   }
 })

@@ -145,6 +145,7 @@ const ModelFailureFields = Schema.Struct({
  * | `quota_exhausted`   | the account is used up                                               | no           |
  * | `unknown_model`     | the server has no such model                                         | no           |
  * | `unsupported`       | the request asks for what the provider does not have                 | no           |
+ * | `bad_address`       | there is a server, and no such endpoint                              | no           |
  * | `bad_request`       | the server understood, and says no                                   | no           |
  * | `defect`            | a fault in the program that asks                                     | no           |
  *

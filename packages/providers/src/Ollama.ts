@@ -4,6 +4,9 @@
  *     const model = Ollama.layer({ model: "llama3.2" })                       // or: Ollama.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
+ * A conversation that is longer than the model's window is cut by Ollama, and not refused: make room with
+ * `modelOptions: { provider: { options: { num_ctx: 16_384 } } }`.
+ *
  * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`. The model's argument texts reach the tools as it wrote them; what Ollama adds to a
  * message, its model's thinking, say, goes back to it unchanged.
  *
@@ -93,10 +96,10 @@ export const layerConfig = (
 ): Layer.Layer<Model.Model, Config.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrap(Effect.map(
     Config.all({
-      model: FromEnv.given(options.model, Config.NonEmptyString("OLLAMA_MODEL")),
+      model: FromEnv.given(options.model, FromEnv.model("OLLAMA_MODEL")),
       host: FromEnv.given(
         options.host,
-        FromEnv.address("OLLAMA_HOST", { fallback: thisMachine, problem: (host) => Endpoint.urlProblem(urlOf(host)) })
+        FromEnv.address("OLLAMA_HOST", { fallback: thisMachine, problem: hostProblem })
       ),
       apiKey: FromEnv.given(options.apiKey, FromEnv.apiKey("OLLAMA_API_KEY"))
     }),
@@ -108,7 +111,7 @@ const thisMachine = "127.0.0.1:11434"
 const serverOf = ({ apiKey, host = thisMachine, model }: Options): Failures.Server => ({
   name: "Ollama",
   endpoint: Endpoint.make({ baseUrl: urlOf(host), path: "/api/chat", apiKey }),
-  model,
+  model: Endpoint.modelName(model),
   ifUnreachable: `It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull ${model}'.`,
   ifUnknownModel: `Get the model with 'ollama pull ${model}', or take one that 'ollama list' shows.`,
   ifDenied: "Check the key: OLLAMA_API_KEY."
@@ -123,6 +126,11 @@ const urlOf = (host: string): string => {
   const suffix = port !== undefined ? `:${port}` : scheme === undefined ? ":11434" : ""
   return `${scheme ?? "http"}://${credentials}${reachable(name)}${suffix}${path}`
 }
+
+const hostProblem = (host: string): string | undefined =>
+  Endpoint.urlProblem(urlOf(host)) === undefined
+    ? undefined
+    : "a host, with or without http:// or https:// before it and a port behind it, such as 127.0.0.1:11434"
 
 /** A server listens on "all addresses", which nobody can call. */
 const reachable = (name: string): string => {
@@ -141,7 +149,7 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
   const { options: own, ...provider } = options.provider ?? {}
   return Effect.succeed({
     model: server.model,
-    messages: Array.from(transcript, encodeMessage),
+    messages: Array.from(transcript, encodeMessage(server)),
     ...(tools.length === 0 || options.toolChoice === "none" ? {} : { tools: tools.map(Outgoing.definition) }),
     options: {
       ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
@@ -153,14 +161,14 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
   })
 }
 
-const encodeMessage = (message: Transcript.Message): Schema.JsonObject => {
+const encodeMessage = (server: Failures.Server) => (message: Transcript.Message): Schema.JsonObject => {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text }
     case "user":
       return { role: "user", content: message.text, ...encodeImages(message) }
     case "assistant":
-      return { ...Outgoing.assistant(message, "ollama", (text) => JSON.parse(text)), content: message.text }
+      return { ...Outgoing.assistant(message, server, (text) => JSON.parse(text)), content: message.text }
     case "tool":
       return {
         role: "tool",
@@ -176,7 +184,7 @@ const encodeImages = ({ images = [] }: Transcript.MessageOf<"user">): Schema.Jso
 
 // What Ollama does not have is refused: it would ignore it.
 const unsupportedOption = ({ parallelCalls, toolChoice }: Model.Options): ModelFailure | undefined =>
-  toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none"
+  Outgoing.isForced(toolChoice)
     ? Failures.unsupported("Ollama cannot be told to call a tool.", elsewhere)
     : parallelCalls === false
     ? Failures.unsupported("Ollama cannot be told to make one call at a time.", elsewhere)
@@ -218,4 +226,4 @@ const frames: Provider.Format["frames"] = (body) =>
     Stream.filter((line) => line.trim() !== "")
   )
 
-const format: Provider.Format = { name: "ollama", encode, read, frames }
+const format: Provider.Format = { encode, read, frames }

@@ -10,7 +10,7 @@
  *
  * @since 0.1.0
  */
-import { Model, type Transcript } from "@fallible/core"
+import { Model, type ModelFailure, type Toolkit, type Transcript } from "@fallible/core"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Sse from "effect/encoding/Sse"
@@ -24,6 +24,7 @@ import * as Body from "./internal/body.ts"
 import * as Endpoint from "./internal/endpoint.ts"
 import * as Failures from "./internal/failures.ts"
 import * as FromEnv from "./internal/fromEnv.ts"
+import { isObjectText } from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import * as Provider from "./internal/provider.ts"
 import { each, type Path } from "./internal/source.ts"
@@ -94,7 +95,7 @@ export const layerConfig = (
 ): Layer.Layer<Model.Model, Config.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrap(Effect.map(
     Config.all({
-      model: FromEnv.given(options.model, Config.NonEmptyString("OPENAI_MODEL")),
+      model: FromEnv.given(options.model, FromEnv.model("OPENAI_MODEL")),
       baseUrl: FromEnv.given(
         options.baseUrl,
         FromEnv.address("OPENAI_BASE_URL", { fallback: openAi, problem: Endpoint.urlProblem })
@@ -109,7 +110,7 @@ const openAi = "https://api.openai.com/v1"
 const serverOf = ({ apiKey, baseUrl = openAi, model }: Options): Failures.Server => ({
   name: "The model's server",
   endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
-  model,
+  model: Endpoint.modelName(model),
   ifUnreachable: "The server may not be running, or its address may be wrong: OPENAI_BASE_URL.",
   ifUnknownModel: `Check the model's name: '${model}'. The server lists those that it has under /models.`,
   ifDenied: "Check the key: OPENAI_API_KEY."
@@ -119,30 +120,40 @@ const serverOf = ({ apiKey, baseUrl = openAi, model }: Options): Failures.Server
 // Requests
 // -----------------------------------------------------------------------------
 
-const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, { server, stream }) =>
-  Effect.succeed({
+const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, { server, stream }) => {
+  const problem = unsupportedOption(options, tools)
+  if (problem !== undefined) return Effect.fail(problem)
+  return Effect.succeed({
     model: server.model,
-    messages: Array.from(transcript, encodeMessage),
+    messages: Array.from(transcript, encodeMessage(server)),
     ...(tools.length === 0 ? {} : { tools: tools.map(Outgoing.definition), ...encodeChoice(options) }),
     ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
-    ...(options.maxTokens === undefined ? {} : { [mostTokens(server)]: options.maxTokens }),
+    ...encodeMostTokens(options, server),
     ...(stream ? { stream_options: { include_usage: true } } : {}),
     ...options.provider,
     stream
   })
+}
 
-// OpenAI's newer models take no `max_tokens`; many other servers take nothing else.
-const mostTokens = ({ endpoint }: Failures.Server): string =>
-  /^https:\/\/([\w-]+\.)*openai(\.azure)?\.com\//.test(endpoint.shown) ? "max_completion_tokens" : "max_tokens"
+// OpenAI's newer models take no `max_tokens`; many other servers take nothing else. Nobody takes both.
+const encodeMostTokens = (
+  { maxTokens, provider = {} }: Model.Options,
+  { endpoint }: Failures.Server
+): Schema.JsonObject =>
+  maxTokens === undefined || "max_tokens" in provider || "max_completion_tokens" in provider
+    ? {}
+    : /^https:\/\/([\w-]+\.)*openai(\.azure)?\.com\//.test(endpoint.shown)
+    ? { max_completion_tokens: maxTokens }
+    : { max_tokens: maxTokens }
 
-const encodeMessage = (message: Transcript.Message): Schema.JsonObject => {
+const encodeMessage = (server: Failures.Server) => (message: Transcript.Message): Schema.JsonObject => {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text }
     case "user":
       return { role: "user", content: encodeContent(message) }
     case "assistant":
-      return Outgoing.assistant(message, "openai", (text) => text)
+      return Outgoing.assistant(message, server, (text) => text)
     case "tool":
       return { role: "tool", tool_call_id: message.callId, content: message.text }
   }
@@ -166,12 +177,21 @@ const encodeChoice = ({ parallelCalls, toolChoice }: Model.Options): Schema.Json
   ...(parallelCalls === undefined ? {} : { parallel_tool_calls: parallelCalls })
 })
 
+const unsupportedOption = (
+  { toolChoice }: Model.Options,
+  tools: ReadonlyArray<Toolkit.Definition>
+): ModelFailure | undefined =>
+  tools.length === 0 && Outgoing.isForced(toolChoice)
+    ? Failures.unsupported("A call is asked for, and there is no tool.", "Leave `toolChoice` out, or offer a tool.")
+    : undefined
+
 // -----------------------------------------------------------------------------
 // Replies
 // -----------------------------------------------------------------------------
 
 const Completion = Schema.Struct({
   choices: Schema.Array(Schema.Struct({
+    index: Schema.optionalKey(Schema.NullOr(Schema.Number)),
     message: Schema.optionalKey(Schema.NullOr(Assembly.Message)),
     delta: Schema.optionalKey(Schema.NullOr(Assembly.Message)),
     finish_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -179,47 +199,64 @@ const Completion = Schema.Struct({
   usage: Schema.optionalKey(Schema.Unknown)
 })
 
-const read: Provider.Format["read"] = (text, server) =>
-  text === "[DONE]" ? Effect.succeed(end) : readCompletion(text, server)
+const read: Provider.Format["read"] = (text, form, server) =>
+  text === "[DONE]" ? Effect.succeed(end) : readCompletion(text, form, server)
 
 const end: Assembly.Chunk = { message: {}, done: true }
 
-const readCompletion = Body.reader(Completion, ({ choices: [choice], usage }, text) => {
-  // A whole message, or what is to be added to one.
-  const part = choice?.message ? "message" : "delta"
-  const path: Path = ["choices", 0, part, "tool_calls", each, "function", "arguments"]
+const readCompletion = Body.reader(Completion, ({ choices, usage }, text, form) => {
+  // Of several choices, the first is the reply.
+  const at = choices.findIndex(({ index }) => (index ?? 0) === 0)
+  const choice = choices[at]
+  // Some servers send both, and one of them empty, or what there is so far.
+  const part = form === "whole" || !choice?.delta ? "message" : "delta"
+  const path: Path = ["choices", at, part, "tool_calls", each, "function", "arguments"]
   return {
     message: Assembly.withSources(choice?.[part] ?? {}, text, path),
     usage: Body.usageOf(usage, "prompt_tokens", "completion_tokens"),
-    finish: choice?.finish_reason ? finishes.get(choice.finish_reason) ?? "stop" : undefined,
-    done: false
+    finish: finishOf(choice?.finish_reason ?? ""),
+    done: form === "whole"
   }
 })
 
-// Of vLLM, Mistral, OpenRouter, DeepSeek and others, too. What is not here is an end like any other.
-const finishes: ReadonlyMap<string, Assembly.Chunk["finish"]> = new Map([
-  ["length", "length"],
-  ["model_length", "length"],
-  ["max_tokens", "length"],
-  ["content_filter", "refused"],
-  ["error", "failed"],
-  ["abort", "failed"],
-  ["insufficient_system_resource", "failed"]
-])
+/** In the words of OpenAI, vLLM, Mistral, OpenRouter, DeepSeek, Gemini and others. */
+const finishOf = (reason: string): Assembly.Chunk["finish"] =>
+  reason === "" ? undefined : finishes.find(([, says]) => says.test(reason))?.[0] ?? "stop"
+
+const finishes: ReadonlyArray<readonly [Assembly.Chunk["finish"], RegExp]> = [
+  ["length", /^(model_length|length|max_tokens)$/i],
+  ["refused", /content_filter|safety|prohibited|blocklist|recitation|spii|sensitive/i],
+  ["failed", /error|abort|malformed|insufficient_system_resource/i]
+]
 
 /** Server-sent events, the last of which is `[DONE]`. */
 const frames: Provider.Format["frames"] = (body, server) =>
   Stream.suspend(() => {
     const events: Array<string> = []
     const parser = Sse.makeParser((event) => event._tag === "Event" && events.push(event.data))
+    // Asked for a stream, some servers send a whole reply all the same, an error, or a page: that is one piece.
+    let begun = false
+    let whole: string | undefined
+    const read = (text: string) => {
+      if (!begun && /\S/.test(text)) {
+        begun = true
+        if (/^\s*[{[<]/.test(text)) whole = ""
+      }
+      if (whole !== undefined) whole += text
+      else if (parser.feed(text) !== undefined) return Effect.fail(Failures.oversized(server, 10 * Failures.mebibyte))
+      return Effect.succeed(events.splice(0))
+    }
+    // The empty line behind the last event may be missing; of an event that was cut off, nothing is to be read.
+    const rest = Effect.suspend(() =>
+      whole !== undefined
+        ? Effect.succeed([whole])
+        : Effect.map(read("\n\n"), (events) => events.filter((text) => text === "[DONE]" || isObjectText(text)))
+    )
     return Stream.decodeText(body).pipe(
-      Stream.mapEffect((text) =>
-        parser.feed(text) === undefined
-          ? Effect.succeed(events.splice(0))
-          : Effect.fail(Failures.oversized(server, 10 * Failures.mebibyte))
-      ),
+      Stream.mapEffect(read),
+      Stream.concat(Stream.fromEffect(rest)),
       Stream.flattenIterable
     )
   })
 
-const format: Provider.Format = { name: "openai", encode, read, frames }
+const format: Provider.Format = { encode, read, frames }

@@ -5,12 +5,13 @@
  *     const server = yield* FakeModelServer.make([ScriptedModel.call("ping"), ScriptedModel.text("Pong.")])
  *     agent.run("Ping!").pipe(Effect.provide(OpenAi.layer({ model: "any", baseUrl: `${server.url}/v1` })))
  *
- * It checks requests as strictly as the strictest of the real ones, and answers a wrong one with 400: every call has its
+ * It checks requests where real servers are strict, and answers a wrong one with 400: every call has its
  * result, roles and names are valid, arguments are an object, and no body is too large.
  *
  * It misbehaves on command. A `ModelFailure` in a script becomes what a server does when that happens: a status with its
- * message and `Retry-After`, a reply that breaks off (`cut_off`) or is none (`malformed_reply`), a connection that is reset
- * (`connection`). `Effect.never` hangs, and a delayed Effect is slow. {@link raw} answers any body at all; {@link drop} breaks
+ * message and `Retry-After`, a reply that breaks off (`cut_off`) or is none (`malformed_reply`), that says nothing (`max_tokens`) or no
+ * (`refused`), a connection that is reset (`connection`), an answer that never comes (`timeout`). What no server knows of is a
+ * 503, or a 501 when it is not transient. `Effect.never` hangs, and a delayed Effect is slow. {@link raw} answers any body at all; {@link drop} breaks
  * off where it is told to, and {@link stall} hangs there.
  *
  * It needs Node, and is no part of the index.
@@ -90,7 +91,7 @@ export const raw = (
 /**
  * Begins a reply, and drops the connection.
  *
- * @param bytes how many bytes of the body are sent first; all of them, when there are no more
+ * @param bytes how many bytes of the body are sent first, at most all of them; below 0, all but so many
  * @category moves
  * @since 0.1.0
  */
@@ -99,7 +100,7 @@ export const drop = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Begin
 /**
  * Begins a reply, and hangs.
  *
- * @param bytes how many bytes of the body are sent first; all of them, when there are no more
+ * @param bytes how many bytes of the body are sent first, at most all of them; below 0, all but so many
  * @category moves
  * @since 0.1.0
  */
@@ -131,7 +132,10 @@ export interface Options {
  * @since 0.1.0
  */
 export interface Received {
-  readonly format: "ollama" | "openai"
+  /** The path, with the query. */
+  readonly url: string
+  /** Absent where there is no endpoint. */
+  readonly format?: "ollama" | "openai"
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: string
   readonly stream: boolean
@@ -216,7 +220,9 @@ export const make = (
     const server = Http.createServer((request, response) => {
       const exchange: Exchange = { request, response, stage, options, dropped: false }
       stage.change(({ open }) => ({ open: open + 1 }))
-      const fiber = fork(answer(exchange, script))
+      const fiber = fork(
+        Effect.catchDefect(answer(exchange, script), (defect) => Effect.sync(() => fail(exchange, defect)))
+      )
       response.once("close", () => {
         const abandoned = response.writableFinished || exchange.dropped ? 0 : 1
         stage.change((state) => ({ open: state.open - 1, abandoned: state.abandoned + abandoned }))
@@ -263,13 +269,15 @@ const formats: ReadonlyArray<Format> = [chatCompletions, ollamaChat]
 
 const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const { headers, url } = exchange.request
-    const format = formats.find(({ path }) => path === url?.split("?")[0])
-    if (format === undefined) return send(exchange, 404, "{\"error\":\"404 page not found\"}")
-
+    const { headers, url = "" } = exchange.request
+    const format = formats.find(({ path }) => path === url.split("?")[0])
     const body = yield* bodyOf(exchange.request)
+    if (format === undefined) {
+      exchange.stage.received({ url, headers, body, stream: false, problem: "There is no such endpoint." })
+      return send(exchange, 404, "{\"error\":\"404 page not found\"}")
+    }
     const asked = check(exchange, format, body)
-    const received = { format: format.name, headers, body, stream: "stream" in asked && asked.stream }
+    const received = { url, format: format.name, headers, body, stream: "stream" in asked && asked.stream }
     const index = exchange.stage.state.requests.filter(({ asked }) => asked !== undefined).length
     exchange.stage.received({ ...received, ...("messages" in asked ? { asked } : { problem: asked.detail }) })
     if (!("messages" in asked)) return send(exchange, asked.status, format.problem(asked))
@@ -278,6 +286,10 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
     return yield* perform(exchange, format, stream, move)
   })
+
+// A script is somebody's code: what it throws is said, and not waited for.
+const fail = (exchange: Exchange, defect: unknown): void =>
+  send(exchange, 501, JSON.stringify({ error: { message: `The script failed: ${String(defect)}` } }))
 
 const bodyOf = (request: Http.IncomingMessage): Effect.Effect<string> =>
   Effect.callback<string>((resume) => {
@@ -388,6 +400,10 @@ const misbehave = (exchange: Exchange, format: Format, stream: boolean, failure:
   switch (failure.code) {
     case "connection":
       return hangUp(exchange)
+    case "timeout":
+      // A status, when it is the server's; else nothing at all.
+      if (failure.status === undefined) return
+      break
     case "cut_off":
       return sayBeginning(exchange, format, stream, {
         reply: halfSaid,
@@ -399,14 +415,14 @@ const misbehave = (exchange: Exchange, format: Format, stream: boolean, failure:
       const body = `<html>${failure.detail}</html>`
       return send(exchange, 200, stream ? format.frame(body) : body, { "content-type": "text/html" })
     }
-    default:
-      return send(
-        exchange,
-        failure.status ?? statuses.get(failure.code) ?? 500,
-        format.problem(failure),
-        retryAfter(failure)
-      )
+    case "max_tokens":
+      return say(exchange, format, stream, { text: "", calls: [], truncated: true })
+    case "refused":
+      if (format.refusal === undefined) break
+      return say(exchange, format, stream, format.refusal(failure.detail))
   }
+  const status = failure.status ?? statuses.get(failure.code) ?? (failure.transient ? 503 : 501)
+  send(exchange, status, format.problem(failure), retryAfter(failure))
 }
 
 const halfSaid: Model.Reply = { text: "This reply is going to break off before its end.", calls: [] }
@@ -418,7 +434,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ["unknown_model", 404],
   ["quota_exhausted", 429],
   ["rate_limited", 429],
-  ["server_error", 503]
+  ["refused", 400]
 ])
 
 const retryAfter = ({ retryAfter }: ModelFailure): Record<string, string> =>

@@ -8,7 +8,7 @@
 import type { Model, ToolCall } from "@fallible/core"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { asJson, type Fields } from "./json.ts"
+import { asJson, type Fields, isObjectText } from "./json.ts"
 import { type Path, sourcesAt } from "./source.ts"
 
 /** A message, or a piece of one, as lenient as servers are careless. */
@@ -25,7 +25,7 @@ export interface Chunk {
   readonly usage?: Model.Usage | undefined
   /** Why the model stopped, once it has. */
   readonly finish?: "stop" | "length" | "refused" | "failed" | undefined
-  /** Is it the last piece? */
+  /** Is it the last piece, or a whole? */
   readonly done: boolean
 }
 
@@ -88,10 +88,16 @@ const joined = (key: string, before: unknown, value: unknown): unknown => {
   if (typeof before === "string" && typeof value === "string") {
     return key === "name" && before === value ? before : before + value
   }
+  if (key === "content" && Array.isArray(before) !== Array.isArray(value)) {
+    return [...partsOf(before), ...partsOf(value)]
+  }
   if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value]
-  if (key === "content") return textOf({ message: { content: before } }) + textOf({ message: { content: value } })
   return Predicate.isObject(before) && Predicate.isObject(value) ? merged(before, value) : value
 }
+
+/** A content in parts, of which a text is one. */
+const partsOf = (content: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(content) ? content : [{ type: "text", text: content }]
 
 const withCalls = (message: Fields, pieces: unknown): ReadonlyArray<Fields> => {
   const before = callsAt(message)
@@ -107,9 +113,14 @@ const belongingTo = (calls: ReadonlyArray<Fields>, piece: Fields): number => {
   // Without an index there is only the order.
   if (typeof piece["index"] !== "number") return begins ? -1 : calls.length - 1
   const at = calls.findLastIndex((call) => call["index"] === piece["index"])
-  // Servers that number all calls 0 give them ids of their own, and a name each.
-  const [before, id] = [stringAt(calls[at], "id"), stringAt(piece, "id")]
-  return begins && before !== "" && id !== "" && before !== id ? -1 : at
+  const call = calls[at]
+  return call !== undefined && begins && isOther(call, piece) ? -1 : at
+}
+
+/** Some servers number all calls 0: then their ids differ, or the one before has all of its arguments. */
+const isOther = (call: Fields, piece: Fields): boolean => {
+  const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
+  return before === "" && id === "" ? isObjectText(stringAt(functionOf(call), "arguments")) : before !== id && id !== ""
 }
 
 // -----------------------------------------------------------------------------

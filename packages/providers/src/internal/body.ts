@@ -6,22 +6,29 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Chunk } from "./assembly.ts"
 import * as Failures from "./failures.ts"
+import { parse } from "./json.ts"
+
+/** Is it all of a reply, or a piece of a streamed one? */
+export type Form = "whole" | "piece"
 
 /**
  * Reads pieces of a shape. An `error` in place of it is the server's own account of what went wrong, which many give
  * under a status of success.
  */
-export const reader = <A>(schema: Schema.Schema<A>, toChunk: (body: A, text: string) => Chunk) => {
+export const reader = <A>(schema: Schema.Schema<A>, toChunk: (body: A, text: string, form: Form) => Chunk) => {
   const isBody = Schema.is(schema)
-  return (text: string, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
+  return (text: string, form: Form, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
     const body = Option.getOrUndefined(parse(text))
-    const error = Predicate.isObject(body) ? body["error"] : undefined
-    if (error !== undefined && error !== null) return Effect.fail(Failures.reported(server, Failures.problemOf(error)))
-    return isBody(body) ? Effect.succeed(toChunk(body, text)) : Effect.fail(Failures.malformed(server, text))
+    const error = errorIn(body)
+    if (error !== undefined) return Effect.fail(Failures.reported(server, Failures.problemOf(error)))
+    return isBody(body) ? Effect.succeed(toChunk(body, text, form)) : Effect.fail(Failures.malformed(server, text))
   }
 }
 
-const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+const errorIn = (body: unknown): unknown => {
+  const found: unknown = Array.isArray(body) ? body[0] : body
+  return Predicate.isObject(found) && found["error"] ? found["error"] : undefined
+}
 
 /** The tokens of a reply. Of a prompt that it had in its cache, a server may say nothing. */
 export const usageOf = (counts: unknown, input: string, output: string): Model.Usage | undefined => {

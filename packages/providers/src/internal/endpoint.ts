@@ -30,7 +30,8 @@ export const make = (options: {
   const secrets = [key, basic, password, ...url.searchParams.values()]
   url.username = ""
   url.password = ""
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}${options.path}`
+  const base = url.pathname.replace(/\/+$/, "")
+  url.pathname = base.endsWith(options.path) ? base : `${base}${options.path}`
   return {
     url: url.href,
     shown: url.origin + url.pathname,
@@ -53,6 +54,15 @@ export const urlProblem = (text: string): string | undefined => {
     ? undefined
     : "an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1"
 }
+
+/** A model's name; a `TypeError`, when there is none. */
+export const modelName = (text: string): string => {
+  if (text.trim() === "") throw new TypeError(`Expected ${aModel}.`)
+  return text.trim()
+}
+
+/** What the name of a model should be, when it is not. */
+export const aModel = "the name of a model, as its server lists it"
 
 /** What a key should be, when it is not. */
 export const aKey = "a key of letters, digits and punctuation: no HTTP header may have anything else"

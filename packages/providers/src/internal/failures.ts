@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Endpoint } from "./endpoint.ts"
+import { parse } from "./json.ts"
 
 /** Who is asked. */
 export interface Server {
@@ -36,12 +37,16 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
   if (error.reason._tag !== "TransportError") return unsendable(server, cause)
   if (isTimeout(code)) return timedOut(server)
   const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY|EPROTO/.test(code)
+  const hint = untrusted
+    ? "Check whether the address should begin with http:// or https://, and the server's certificate."
+    // It was there, and hung up.
+    : /RESET|PIPE|UND_ERR_SOCKET/.test(code)
+    ? undefined
+    : server.ifUnreachable
   return new ModelFailure({
     code: "connection",
-    detail: `${server.name} at ${server.endpoint.shown} could not be reached: ${inWords(server, code, cause)}.`,
-    hint: untrusted
-      ? "Check whether the address should begin with http:// or https://, and the server's certificate."
-      : server.ifUnreachable,
+    detail: `${server.name} could not be reached at ${server.endpoint.shown}: ${inWords(server, code, cause)}.`,
+    ...(hint === undefined ? {} : { hint }),
     transient: !untrusted,
     cause
   })
@@ -50,7 +55,7 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
 const unsendable = (server: Server, cause: unknown) =>
   new ModelFailure({
     code: "bad_request",
-    detail: `The request to ${server.name} at ${server.endpoint.shown} could not be sent.`,
+    detail: `The request to ${server.name} could not be sent to ${server.endpoint.shown}.`,
     transient: false,
     cause
   })
@@ -62,7 +67,7 @@ const isTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.
 export const timedOut = (server: Server, timeout?: Duration.Duration): ModelFailure =>
   new ModelFailure({
     code: "timeout",
-    detail: `${server.name} at ${server.endpoint.shown} did not answer${
+    detail: `${server.name} did not answer at ${server.endpoint.shown}${
       timeout === undefined ? " in time" : ` within ${Duration.format(timeout)}`
     }.`,
     hint: "A large model may take long to load: ask again, or allow more time with `timeout`.",
@@ -111,6 +116,8 @@ export interface Problem {
   readonly message: string
   /** Codes and types, for telling one 400 from another. */
   readonly code: string
+  /** The status that it gave itself, where there was no other. */
+  readonly status: number | undefined
 }
 
 /** An answer with a status that is not of success. */
@@ -119,25 +126,28 @@ export const refused = (
   status: number,
   problem: Problem,
   retryAfter: Duration.Duration | undefined
-): ModelFailure =>
-  new ModelFailure({
-    ...ofKind(server, status, problem, `${server.name} answered ${status}`),
+): ModelFailure => {
+  const kind = kindOf(server, status, problem)
+  const hint = kind.hint ?? (retryAfter === undefined ? undefined : `Ask again in ${Duration.format(retryAfter)}.`)
+  return new ModelFailure({
+    ...kind,
+    detail: said(server, `${server.name} answered ${status}`, problem),
     status,
+    ...(hint === undefined ? {} : { hint }),
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
+}
 
 /** A problem that came under a status of success, or in the middle of a stream. */
 export const reported = (server: Server, problem: Problem): ModelFailure =>
-  new ModelFailure(
-    ofKind(server, Number(/\b[45]\d\d\b/.exec(problem.code)?.[0] ?? 500), problem, `${server.name} failed`)
-  )
+  new ModelFailure({
+    ...kindOf(server, problem.status ?? (/invalid_request/.test(problem.code) ? 400 : 500), problem),
+    detail: said(server, `${server.name} failed`, problem)
+  })
 
-const ofKind = (server: Server, status: number, { code, message }: Problem, happened: string) => {
-  const said = bounded(server.endpoint.hide(message))
-  return {
-    detail: said === "" ? `${happened}.` : `${happened}: ${JSON.stringify(said)}`,
-    ...kindOf(server, status, `${code} ${message}`)
-  }
+const said = (server: Server, happened: string, { message }: Problem): string => {
+  const text = bounded(server.endpoint.hide(message))
+  return text === "" ? `${happened}.` : `${happened}: ${JSON.stringify(text)}`
 }
 
 interface Kind {
@@ -146,47 +156,109 @@ interface Kind {
   readonly hint?: string
 }
 
-const kindOf = (server: Server, status: number, said: string): Kind => {
-  if (status !== 429 && overflows.test(said)) {
-    return {
-      code: "context_overflow",
-      transient: false,
-      hint: "Shorten the conversation or the tools' results, or take a model that reads more."
-    }
-  }
-  if (status === 402 || (status === 429 && /insufficient_quota|exceeded your current quota|billing/i.test(said))) {
-    return { code: "quota_exhausted", transient: false, hint: "Check the account's plan and its billing." }
-  }
-  if (status === 401 || status === 403) return { code: "permission_denied", transient: false, hint: server.ifDenied }
-  if (status === 404) {
-    return /model/i.test(said)
-      ? { code: "unknown_model", transient: false, hint: server.ifUnknownModel }
-      : {
-        code: "bad_request",
-        transient: false,
-        hint: `Is the address right? Requests went to ${server.endpoint.shown}.`
-      }
-  }
-  if (status === 408) return { code: "timeout", transient: true }
-  if (status === 429) return { code: "rate_limited", transient: true }
-  if (status >= 500) return { code: "server_error", transient: status !== 501 && status <= 504 }
-  return { code: "bad_request", transient: false }
+/** What it is: by what the server says, where servers agree on nothing but that, and else by the status. */
+const kindOf = (server: Server, status: number, { code, message }: Problem): Kind => {
+  const found = kinds.find(({ at, says }) => at(status) && says.test(`${code} ${message}`))
+  const kind = found?.kind ?? byStatus(status)
+  const hint = hints(server).get(kind.code)
+  return hint === undefined ? kind : { ...kind, hint }
 }
 
-// In the words of OpenAI, vLLM, llama.cpp, LM Studio, Ollama.
-const overflows =
-  /context_length_exceeded|exceed_context_size|maximum context length|context (?:length|size|window)|context overflow|prompt is too long|too many tokens/i
+const permanent = (code: string): Kind => ({ code, transient: false })
 
-/** The model, or a filter around it, will not answer. */
-export const declined = (server: Server, refusal: string): ModelFailure => {
-  const said = bounded(server.endpoint.hide(refusal))
-  return new ModelFailure({
-    code: "refused",
-    detail: said === "" ? "A content filter stopped the reply." : `The model refused: ${JSON.stringify(said)}`,
-    hint: "Ask for something else, or in another way.",
-    transient: false
+const isClientError = (status: number): boolean => status >= 400 && status < 500 && status !== 429
+const any = (): boolean => true
+
+/** In the words of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM Studio and Ollama. */
+const kinds: ReadonlyArray<{
+  readonly at: (status: number) => boolean
+  readonly says: RegExp
+  readonly kind: Kind
+}> = [
+  {
+    at: any,
+    says: /insufficient_quota|billing_hard_limit|credit balance|insufficient (credit|balance|fund)/i,
+    kind: permanent("quota_exhausted")
+  },
+  {
+    at: (status) => status !== 429,
+    says: new RegExp(
+      [
+        "context_length_exceeded|exceed_context_size|context overflow|context[ _](length|size|window)",
+        "prompt is too long|too many tokens|request too large|reduce the length|maximum model length",
+        "exceeds the maximum number of tokens|max_new_tokens"
+      ].join("|"),
+      "i"
+    ),
+    kind: permanent("context_overflow")
+  },
+  {
+    at: isClientError,
+    says: /content_filter|content management policy|moderation|flagged/i,
+    kind: permanent("refused")
+  },
+  {
+    at: isClientError,
+    says: /invalid_api_key|api key not valid|(incorrect|invalid) api key/i,
+    kind: permanent("permission_denied")
+  },
+  {
+    at: (status) => status === 400 || status === 404,
+    says:
+      /model_not_found|invalid_model|not a valid model|DeploymentNotFound|no endpoints found|model .*(not found|not exist)/is,
+    kind: permanent("unknown_model")
+  },
+  { at: any, says: /unexpected endpoint/i, kind: permanent("bad_address") }
+]
+
+const byStatus = (status: number): Kind => {
+  switch (status) {
+    case 401:
+    case 403:
+      return permanent("permission_denied")
+    case 402:
+      return permanent("quota_exhausted")
+    case 404:
+    case 405:
+      return permanent("bad_address")
+    case 408:
+      return { code: "timeout", transient: true }
+    case 413:
+      return permanent("context_overflow")
+    case 429:
+      return { code: "rate_limited", transient: true }
+    default:
+      return status >= 500
+        ? { code: "server_error", transient: status !== 501 && status !== 505 }
+        : permanent("bad_request")
+  }
+}
+
+/** What to do about each. */
+const hints = (server: Server): ReadonlyMap<string, string> =>
+  new Map([
+    ["quota_exhausted", "Check the account's plan and its billing."],
+    ["context_overflow", "Shorten the conversation or the tools' results, or take a model that reads more."],
+    ["refused", "Ask for something else, or in another way."],
+    ["permission_denied", server.ifDenied],
+    ["unknown_model", server.ifUnknownModel],
+    ["bad_address", `Is the address right? Requests went to ${server.endpoint.shown}.`]
+  ])
+
+/** The model will not answer. */
+export const declined = (server: Server, refusal: string): ModelFailure =>
+  new ModelFailure({
+    ...permanent("refused"),
+    detail: `The model refused: ${JSON.stringify(bounded(server.endpoint.hide(refusal)))}`,
+    hint: "Ask for something else, or in another way."
   })
-}
+
+/** A filter around the model stopped its reply. */
+export const filtered: ModelFailure = new ModelFailure({
+  ...permanent("refused"),
+  detail: "A content filter stopped the reply.",
+  hint: "Ask for something else, or in another way."
+})
 
 /** The reply was cut off before anything was said. */
 export const usedUp: ModelFailure = new ModelFailure({
@@ -226,9 +298,13 @@ export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
     cause
   })
 
-/** The connection broke in the middle of a reply. */
-export const brokenOff = (server: Server, { cause }: HttpClientError): ModelFailure =>
-  isTimeout(systemCode(cause)) ? timedOut(server) : cutOff(server, cause)
+/** The connection broke in the middle of a reply, or there was none in the first place. */
+export const brokenOff = (server: Server, { cause, reason }: HttpClientError): ModelFailure =>
+  reason._tag === "EmptyBodyError"
+    ? malformed(server, "")
+    : isTimeout(systemCode(cause))
+    ? timedOut(server)
+    : cutOff(server, cause)
 
 /** The request asks for what the provider does not have. */
 export const unsupported = (detail: string, hint: string): ModelFailure =>
@@ -240,22 +316,27 @@ export const unsupported = (detail: string, hint: string): ModelFailure =>
 
 /** What is wrong, from an error's body: `{"error":{"message":…}}`, `{"error":…}`, `{"detail":…}`, or any text. */
 export const problemIn = (body: string): Problem => {
-  const parsed = Option.getOrUndefined(Option.liftThrowable((text: string): unknown => JSON.parse(text))(body))
-  const error = Predicate.isObject(parsed) ? parsed["error"] ?? parsed : undefined
-  return error === undefined ? { message: body, code: "" } : problemOf(error)
+  const parsed = Option.getOrUndefined(parse(body))
+  const found = Array.isArray(parsed) ? parsed[0] : parsed
+  return Predicate.isObject(found)
+    ? problemOf(found["error"] ?? found)
+    : { message: body, code: "", status: undefined }
 }
 
 /** The same from the value of an `error` field. */
 export const problemOf = (error: unknown): Problem => {
-  if (!Predicate.isObject(error)) {
-    return { message: typeof error === "string" ? error : JSON.stringify(error), code: "" }
-  }
-  const said = error["message"] ?? error["detail"] ?? error
+  if (!Predicate.isObject(error)) return { message: inOneText(error), code: "", status: undefined }
+  const { code, metadata, status, status_code, type } = error
+  // A gateway's own words, and those of whoever is behind it.
+  const behind = Predicate.isObject(metadata) ? asText(metadata["raw"]) : ""
   return {
-    message: typeof said === "string" ? said : JSON.stringify(said),
-    code: `${asText(error["code"])} ${asText(error["type"])}`
+    message: [inOneText(error["message"] ?? error["detail"] ?? error), behind].filter((text) => text !== "").join(" "),
+    code: [code, type, status].map(asText).join(" "),
+    status: [code, status, status_code].map(Number).find((number) => number >= 400 && number < 600)
   }
 }
+
+const inOneText = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value)
 
 const asText = (value: unknown): string => typeof value === "string" || typeof value === "number" ? String(value) : ""
 

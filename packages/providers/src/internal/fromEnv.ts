@@ -1,5 +1,6 @@
 /** Settings from the environment. No error quotes a value: it may hold a secret. */
 import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Endpoint from "./endpoint.ts"
@@ -7,6 +8,22 @@ import * as Endpoint from "./endpoint.ts"
 /** What the program says wins, and then the variable is not read. */
 export const given = <A>(value: A | undefined, config: Config.Config<A>): Config.Config<A> =>
   value === undefined ? config : Config.succeed(value)
+
+/** The name of a model, which has to be there. */
+export const model = (name: string): Config.Config<string> => {
+  const decode = Schema.decodeUnknownEffect(Schema.Struct({ [name]: Named }))
+  return Config.String(name).pipe(
+    Config.withDefault(""),
+    Config.mapEffect((text) =>
+      Effect.mapBoth(decode({ [name]: text.trim() }), {
+        onSuccess: () => text.trim(),
+        onFailure: (error) => new Config.ConfigError(error)
+      })
+    )
+  )
+}
+
+const Named = Schema.String.check(Schema.makeFilter((text) => text === "" ? `Expected ${Endpoint.aModel}` : undefined))
 
 /** An address; an empty variable counts as none. */
 export const address = (

@@ -1,3 +1,4 @@
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 
@@ -9,3 +10,12 @@ export const isObject = (value: unknown): value is Schema.JsonObject => Predicat
 
 /** What was parsed from JSON, and put together from nothing else, is JSON. */
 export const asJson = (fields: Fields): Schema.JsonObject => fields as Schema.JsonObject
+
+/** A JSON text's value; nothing, when it is none. */
+export const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
+
+/** Is it the text of an object, and of one that can be written again? What is nested too deeply cannot. */
+export const isObjectText = (text: string): boolean =>
+  Option.exists(parse(text), (value) => isObject(value) && Option.isSome(write(value)))
+
+const write = Option.liftThrowable((value: Schema.Json) => JSON.stringify(value))

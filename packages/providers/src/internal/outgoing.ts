@@ -2,11 +2,12 @@
  * What both formats have in common on the way out: tools, and what a model once said, put so that any server takes it
  * whatever the model had made of it.
  */
-import type { ToolCall, Toolkit, Transcript } from "@fallible/core"
+import type { Model, ToolCall, Toolkit, Transcript } from "@fallible/core"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Assembly from "./assembly.ts"
-import { asJson, type Fields, isObject } from "./json.ts"
+import type { Server } from "./failures.ts"
+import { asJson, type Fields, isObject, isObjectText } from "./json.ts"
 
 /** A tool as a model is shown it. */
 export const definition = ({ description, name, parameters }: Toolkit.Definition): Schema.JsonObject => ({
@@ -14,17 +15,21 @@ export const definition = ({ description, name, parameters }: Toolkit.Definition
   function: { name, description, parameters: asJson(parameters) }
 })
 
+/** Must the model call a tool? */
+export const isForced = (choice: Model.Options["toolChoice"]): boolean =>
+  choice !== undefined && choice !== "auto" && choice !== "none"
+
 /**
- * An assistant message in a provider's own form, as it came from there, with its calls put so that any server
- * takes them; built anew when it came from elsewhere.
+ * An assistant message in a server's own form, as it came from there, with its calls put so that any server
+ * takes them; built anew when it came from elsewhere, since servers refuse what others add.
  */
 export const assistant = (
   message: Transcript.MessageOf<"assistant">,
-  provider: string,
+  server: Server,
   encodeArguments: (text: string) => Schema.Json
 ): Schema.JsonObject => {
   const content = message.text === "" && message.calls.length > 0 ? null : message.text
-  const form: Schema.JsonObject = { content, ...nativeOf(message, provider), role: "assistant" }
+  const form: Schema.JsonObject = { content, ...nativeOf(message, server), role: "assistant" }
   const { tool_calls: _, ...native } = form
   const own = Assembly.callsAt(form)
   // No calls are no field: an empty list is refused.
@@ -34,8 +39,11 @@ export const assistant = (
   }
 }
 
-const nativeOf = ({ native }: Transcript.MessageOf<"assistant">, provider: string): Schema.JsonObject | undefined => {
-  const own = Predicate.isObject(native) ? native[provider] : undefined
+const nativeOf = (
+  { native }: Transcript.MessageOf<"assistant">,
+  { endpoint }: Server
+): Schema.JsonObject | undefined => {
+  const own = Predicate.isObject(native) ? native[endpoint.shown] : undefined
   return isObject(own) ? own : undefined
 }
 
@@ -64,12 +72,5 @@ export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").s
 /** A call's arguments as the text of an object. What is none is quoted in one, since servers parse what they are sent. */
 const objectText = (text: string): string => {
   if (text.trim() === "") return "{}"
-  try {
-    const parsed: unknown = JSON.parse(text)
-    // What is nested too deeply to be written again cannot be sent, either.
-    if (Predicate.isObject(parsed) && JSON.stringify(parsed) !== "") return text
-  } catch {
-    // No JSON, or not to be written.
-  }
-  return JSON.stringify({ INVALID_JSON: text })
+  return isObjectText(text) ? text : JSON.stringify({ INVALID_JSON: text })
 }

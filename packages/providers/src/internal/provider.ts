@@ -20,12 +20,11 @@ import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Settings } from "../Settings.ts"
 import * as Assembly from "./assembly.ts"
+import type { Form } from "./body.ts"
 import * as Failures from "./failures.ts"
 
 /** What differs from provider to provider. */
 export interface Format {
-  /** Under this name a message keeps the provider's own form. */
-  readonly name: string
   /** A request's body. */
   readonly encode: (
     request: Model.Request,
@@ -36,8 +35,8 @@ export interface Format {
     body: Stream.Stream<Uint8Array, ModelFailure>,
     server: Failures.Server
   ) => Stream.Stream<string, ModelFailure>
-  /** One piece: a whole body, or a frame of one. */
-  readonly read: (text: string, server: Failures.Server) => Effect.Effect<Assembly.Chunk, ModelFailure>
+  /** One piece, or a whole body. */
+  readonly read: (text: string, form: Form, server: Failures.Server) => Effect.Effect<Assembly.Chunk, ModelFailure>
 }
 
 /** A model in a format, at a server. */
@@ -48,7 +47,9 @@ export const make = (
   { retry = RetryPolicy.transient, timeout = "5 minutes" }: Settings
 ): Model.Model["Service"] => {
   const within = Duration.fromInputUnsafe(timeout)
+  if (!Duration.isPositive(within)) throw new TypeError("Expected a timeout that is longer than no time at all.")
   const timedOut = Failures.timedOut(server, within)
+  const inTime = Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) })
   // What is open when the scope ends is closed with it: an interrupted run leaves no connection.
   const scoped = HttpClient.withScope(client)
 
@@ -58,21 +59,18 @@ export const make = (
   return {
     respond: (request) =>
       open(request, false).pipe(
-        Effect.flatMap((response) => whole(server, response)),
+        Effect.flatMap((response) => textOf(server, response)),
         Effect.flatMap((body) => wholeReply(format, server, body)),
         Effect.scoped,
-        Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
+        inTime,
         Model.retry(retry)
       ),
     stream: (request) =>
       open(request, true).pipe(
-        Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
+        inTime,
         Model.retry(retry),
         Effect.map((response) =>
-          bytesOf(server, response).pipe(
-            Stream.timeoutOrElse({ duration: within, orElse: () => Stream.fail(timedOut) }),
-            (body) => partsOf(format, server, format.frames(body, server))
-          )
+          partsOf(format, server, format.frames(bytesOf(server, response), server), timedOut, within)
         ),
         Stream.unwrap
       )
@@ -132,7 +130,7 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
     }
   )
 
-const whole = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
+const textOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
   Stream.mkString(Stream.decodeText(bytesOf(server, response)))
 
 // An error says what it says in the first few lines, and whoever sends a gigabyte of it is not listened to.
@@ -154,22 +152,20 @@ const beginningOf = (server: Failures.Server, response: HttpClientResponse): Eff
 // -----------------------------------------------------------------------------
 
 const wholeReply = (format: Format, server: Failures.Server, body: string): Effect.Effect<Model.Reply, ModelFailure> =>
-  Effect.flatMap(format.read(body, server), (chunk) =>
+  Effect.flatMap(format.read(body, "whole", server), (chunk) =>
     // A piece may do without a message, a whole may not.
     Object.keys(chunk.message).length === 0
       ? Effect.fail(Failures.malformed(server, body))
-      : replyOf(format, server, chunk))
+      : chunk.done
+      ? replyOf(server, chunk)
+      : Effect.fail(Failures.cutOff(server)))
 
-const replyOf = (
-  { name }: Format,
-  server: Failures.Server,
-  chunk: Assembly.Chunk
-): Effect.Effect<Model.Reply, ModelFailure> => {
+const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<Model.Reply, ModelFailure> => {
   const refusal = chunk.message["refusal"]
   if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declined(server, refusal))
   if (chunk.finish === "failed") return Effect.fail(Failures.cutOff(server))
-  if (chunk.finish === "refused") return Effect.fail(Failures.declined(server, Assembly.textOf(chunk)))
-  const reply = Assembly.toReply(name, chunk)
+  if (chunk.finish === "refused") return Effect.fail(Failures.filtered)
+  const reply = Assembly.toReply(server.endpoint.shown, chunk)
   return reply.truncated === true && reply.text === "" && reply.calls.length === 0
     ? Effect.fail(Failures.usedUp)
     : Effect.succeed(reply)
@@ -183,33 +179,55 @@ type Frame =
 const partsOf = (
   format: Format,
   server: Failures.Server,
-  frames: Stream.Stream<string, ModelFailure>
-): Stream.Stream<Model.Part, ModelFailure> => {
-  type Step = readonly [Assembly.Chunk, ReadonlyArray<Model.Part>]
-  const replied = (chunk: Assembly.Chunk, parts: ReadonlyArray<Model.Part> = []) =>
-    Effect.map(replyOf(format, server, chunk), (reply): Step => [chunk, [...parts, { _tag: "Replied", reply }]])
+  frames: Stream.Stream<string, ModelFailure>,
+  timedOut: ModelFailure,
+  within: Duration.Duration
+): Stream.Stream<Model.Part, ModelFailure> =>
+  Stream.suspend(() => {
+    let wait = within
+    type Step = readonly [Assembly.Chunk, ReadonlyArray<Model.Part>]
+    const replied = (chunk: Assembly.Chunk, parts: ReadonlyArray<Model.Part> = []) =>
+      Effect.map(replyOf(server, chunk), (reply): Step => [chunk, [...parts, { _tag: "Replied", reply }]])
 
-  return frames.pipe(
-    Stream.map((text): Frame => ({ _tag: "Frame", text })),
-    Stream.concat(Stream.succeed<Frame>({ _tag: "End", failure: Failures.cutOff(server) })),
-    Stream.catch((failure) => Stream.succeed<Frame>({ _tag: "End", failure })),
-    Stream.mapAccumEffect(
-      () => Assembly.empty,
-      (sofar, frame): Effect.Effect<Step, ModelFailure> => {
-        // What goes wrong after a reply's end, with its usage, say, is not worth losing it.
-        const ended = (failure: ModelFailure) => sofar.finish === undefined ? Effect.fail(failure) : replied(sofar)
-        if (frame._tag === "End") return ended(frame.failure)
-        return Effect.matchEffect(format.read(frame.text, server), {
-          onFailure: ended,
-          onSuccess: (piece) => {
-            const next = Assembly.add(sofar, piece)
-            const text = Assembly.textOf(piece)
-            const parts = text === "" ? [] : [{ _tag: "TextDelta" as const, text }]
-            return piece.done ? replied(next, parts) : Effect.succeed<Step>([next, parts])
-          }
-        })
-      }
-    ),
-    Stream.takeUntil(({ _tag }) => _tag === "Replied")
+    return paced(frames, () => wait, timedOut).pipe(
+      Stream.map((text): Frame => ({ _tag: "Frame", text })),
+      Stream.concat(Stream.succeed<Frame>({ _tag: "End", failure: Failures.cutOff(server) })),
+      Stream.catch((failure) => Stream.succeed<Frame>({ _tag: "End", failure })),
+      Stream.mapAccumEffect(
+        () => Assembly.empty,
+        (sofar, frame): Effect.Effect<Step, ModelFailure> => {
+          // What goes wrong after a reply's end, with its usage, say, is not worth losing it.
+          const ended = (failure: ModelFailure) => sofar.finish === undefined ? Effect.fail(failure) : replied(sofar)
+          if (frame._tag === "End") return ended(frame.failure)
+          return Effect.matchEffect(format.read(frame.text, "piece", server), {
+            onFailure: ended,
+            onSuccess: (piece) => {
+              const next = Assembly.add(sofar, piece)
+              const text = Assembly.textOf(piece)
+              const parts = text === "" ? [] : [{ _tag: "TextDelta" as const, text }]
+              if (next.finish !== undefined) wait = afterEnd
+              return piece.done ? replied(next, parts) : Effect.succeed<Step>([next, parts])
+            }
+          })
+        }
+      ),
+      Stream.takeUntil(({ _tag }) => _tag === "Replied")
+    )
+  })
+
+/** How long to wait for what may follow a reply's end: what it took, and the mark that this was all. */
+const afterEnd = Duration.seconds(1)
+
+/** Waits for each piece; what keeps a connection alive is none. */
+const paced = (
+  frames: Stream.Stream<string, ModelFailure>,
+  wait: () => Duration.Duration,
+  timedOut: ModelFailure
+): Stream.Stream<string, ModelFailure> =>
+  Stream.transformPull(
+    frames,
+    (pull) =>
+      Effect.succeed(
+        Effect.suspend(() => Effect.timeoutOrElse(pull, { duration: wait(), orElse: () => Effect.fail(timedOut) }))
+      )
   )
-}

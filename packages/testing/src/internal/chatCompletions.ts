@@ -68,8 +68,8 @@ const Request = Schema.Struct({
     Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Name }) })
   ])),
   parallel_tool_calls: Schema.optionalKey(Schema.Boolean),
-  temperature: Schema.optionalKey(Schema.Finite),
-  max_tokens: Schema.optionalKey(Schema.Int),
+  temperature: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
+  max_tokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
   stream: Schema.optionalKey(Schema.Boolean),
   stream_options: Schema.optionalKey(Schema.Struct({ include_usage: Schema.Boolean }))
 })
@@ -79,12 +79,12 @@ const known = new Set(Object.keys(Request.fields))
 
 const decode: Format["decode"] = (body) =>
   Result.match(decodeRequest(body), {
-    onFailure: String,
+    onFailure: ({ message }) => message,
     onSuccess: (request) => {
       const messages = decodeMessages(request.messages)
       const problem = request.tools === undefined && request.tool_choice !== undefined
         ? "'tool_choice' is only allowed when 'tools' are specified."
-        : History.problemIn(messages)
+        : wrongTool(request) ?? History.problemIn(messages)
       return problem ?? {
         messages,
         tools: (request.tools ?? []).map((tool) => tool.function),
@@ -93,6 +93,11 @@ const decode: Format["decode"] = (body) =>
       }
     }
   })
+
+const wrongTool = ({ tool_choice: choice, tools }: typeof Request.Type): string | undefined =>
+  typeof choice === "object" && !tools?.some((tool) => tool.function.name === choice.function.name)
+    ? `Tool choice '${choice.function.name}' not found in 'tools' parameter.`
+    : undefined
 
 const decodeMessages = (messages: ReadonlyArray<typeof Message.Type>): ReadonlyArray<Transcript.Message> => {
   // A result does not say which tool it is of.
@@ -246,6 +251,8 @@ const codes: ReadonlyMap<string, string> = new Map([
   ["permission_denied", "invalid_api_key"]
 ])
 
+const refusal = (text: string): Model.Reply => ({ text: "", calls: [], native: { openai: { refusal: text } } })
+
 export const chatCompletions: Format = {
   name: "openai",
   path: "/v1/chat/completions",
@@ -254,5 +261,6 @@ export const chatCompletions: Format = {
   streamed,
   frame,
   streamType: "text/event-stream",
+  refusal,
   problem
 }

@@ -15,6 +15,8 @@ export interface Format {
   /** One piece of a streamed body. */
   readonly frame: (text: string) => string
   readonly streamType: string
+  /** A reply that says no, where the format has that. */
+  readonly refusal?: (text: string) => Model.Reply
   /** What the server says of a failure. */
   readonly problem: (failure: Pick<ModelFailure, "code" | "detail">) => string
 }

@@ -49,7 +49,7 @@ const known = new Set(Object.keys(Request.fields))
 
 const decode: Format["decode"] = (body) =>
   Result.match(decodeRequest(body), {
-    onFailure: String,
+    onFailure: ({ message }) => message,
     onSuccess: (request) => {
       const messages = request.messages.map(decodeMessage)
       return History.problemIn(messages) ?? {
@@ -152,7 +152,7 @@ const problem: Format["problem"] = ({ code, detail }) =>
 const sayings: ReadonlyMap<string, (detail: string) => string> = new Map([
   ["context_overflow", (detail: string) => `the input length exceeds the context length: ${detail}`],
   ["unknown_model", (detail: string) => `model not found: ${detail}`],
-  ["quota_exhausted", (detail: string) => `you have exceeded your current quota: ${detail}`]
+  ["quota_exhausted", (detail: string) => `insufficient_quota: ${detail}`]
 ])
 
 export const ollamaChat: Format = {
