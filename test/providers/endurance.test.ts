@@ -108,7 +108,7 @@ describe("1,000 runs with faults of every kind", () => {
           atOnce
         )
         const state = yield* server.until(({ connections, open }) => connections === 0 && open === 0)
-        assert.isAbove(state.requests.length, 1_000)
+        assert.isAbove(state.requests.length, 300)
         assert.deepStrictEqual(state.requests.flatMap(({ problem }) => problem ?? []), [])
         assert.strictEqual(fibers.begun - fibers.ended, 0)
         assert.isAbove(fibers.begun, 1_000)

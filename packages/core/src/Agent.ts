@@ -50,8 +50,8 @@ export interface Options<out T extends Tool.Any> {
   /** How the model is to reply. Default: as its provider sees fit. */
   readonly modelOptions?: ModelOptions
   /**
-   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all, unless
-   * the provider has already asked again.
+   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all, those of the
+   * provider included.
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
 }
@@ -193,7 +193,7 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
 // One layer asks again, not two on top of each other: three attempts are not to become nine.
 const unlessAskedAgain = RetryPolicy.transient.pipe(
   Schedule.setInputType<ModelFailure>(),
-  Schedule.while(({ input }) => input.attempts === undefined)
+  Schedule.while(({ input }) => input.attempts === undefined || input.attempts < 3)
 )
 
 type Watch = ((event: AgentEvent) => void) | undefined

@@ -16,7 +16,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codec, Failure } from "./internal/failure.ts"
-import { retrying } from "./internal/retrying.ts"
+import { retryingAfter } from "./internal/retrying.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
 import type { Transcript } from "./Transcript.ts"
@@ -97,7 +97,7 @@ export const Reply = Schema.Struct({
   usage: Schema.optionalKey(Usage),
   /** Was the reply cut off at the most tokens that it may have? Absent: no. */
   truncated: Schema.optionalKey(Schema.Boolean),
-  /** The provider's own form of the message, which goes back to it unchanged. */
+  /** The provider's own form of the message, which goes back to it unchanged but for the ids of calls, which may have become others. */
   native: Schema.optionalKey(Schema.Json)
 })
 
@@ -131,12 +131,12 @@ const ModelFailureFields = Schema.Struct({
  *
  * | code                | it means                                                             | transient    |
  * | ------------------- | -------------------------------------------------------------------- | ------------ |
- * | `connection`        | nobody answered: refused, reset, no such host                        | yes          |
+ * | `connection`        | nobody answered: refused, reset, no such host, no trust              | yes, mostly  |
  * | `timeout`           | no answer in time; a 408 of the server's own                         | the 408      |
  * | `rate_limited`      | asked too often                                                      | yes          |
  * | `server_error`      | the server is at fault                                               | yes, mostly  |
  * | `cut_off`           | the reply broke off                                                  | yes          |
- * | `malformed_reply`   | what came is no reply                                                | yes          |
+ * | `malformed_reply`   | what came is no reply, or is too large for one                       | yes, mostly  |
  * | `empty_reply`       | neither text nor a call, three times in a row                        | yes          |
  * | `max_tokens`        | the most tokens of a reply were used up before anything was said     | no           |
  * | `refused`           | the model, or its filter, will not answer                            | no           |
@@ -265,7 +265,7 @@ export const onRetry = Context.Reference<(failure: ModelFailure, wait: Duration.
  * its `attempts`.
  *
  * When to use: in a provider, around what may be repeated without anybody noticing. An agent asks again by itself, though not
- * after a failure that has `attempts`: whoever is nearest to the fault deals with it, and nobody else.
+ * after a failure that says that it was asked three times already.
  *
  * @param schedule when to ask again; `RetryPolicy.transient` is three attempts in all
  *
@@ -297,32 +297,19 @@ export const retry: {
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
     // Nothing is built before something has failed.
-    Effect.catch(self, (first) => first.transient ? askAgain(first, self, schedule) : Effect.fail(first))
+    Effect.catch(self, (first) =>
+      Effect.suspend(() => {
+        let before = 0
+        const onEach = (failure: ModelFailure, waitMillis: number) => {
+          before += failure.attempts ?? 1
+          return Effect.flatMap(onRetry, (tell) => tell(failure, Duration.millis(waitMillis)))
+        }
+        return Effect.catch(
+          retryingAfter(first, self, { schedule, retryable: isTransient, onRetry: onEach }),
+          (failure) => Effect.fail(before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1)))
+        )
+      }))
 )
-
-const askAgain = <A, R>(
-  first: ModelFailure,
-  self: Effect.Effect<A, ModelFailure, R>,
-  schedule: Schedule.Schedule<unknown, ModelFailure>
-): Effect.Effect<A, ModelFailure, R> =>
-  Effect.suspend(() => {
-    let before = 0
-    let begun = false
-    // The first attempt is over: it failed with `first`.
-    const attempt = Effect.suspend(() => {
-      if (begun) return self
-      begun = true
-      return Effect.fail(first)
-    })
-    const onEach = (failure: ModelFailure, waitMillis: number) => {
-      before += failure.attempts ?? 1
-      return Effect.flatMap(onRetry, (tell) => tell(failure, Duration.millis(waitMillis)))
-    }
-    return Effect.catch(
-      retrying(attempt, { schedule, retryable: isTransient, onRetry: onEach }),
-      (failure) => Effect.fail(before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1)))
-    )
-  })
 
 const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
 

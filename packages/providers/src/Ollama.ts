@@ -28,7 +28,7 @@ import * as FromEnv from "./internal/fromEnv.ts"
 import { isObject } from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import * as Provider from "./internal/provider.ts"
-import { each } from "./internal/source.ts"
+import { asSource, each } from "./internal/source.ts"
 import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
@@ -114,7 +114,7 @@ const serverOf = ({ apiKey, host = thisMachine, model }: Options): Failures.Serv
   model: Endpoint.modelName(model),
   ifUnreachable: `It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull ${model}'.`,
   ifUnknownModel: `Get the model with 'ollama pull ${model}', or take one that 'ollama list' shows.`,
-  ifDenied: "Check the key: OLLAMA_API_KEY."
+  ifDenied: "Check the key (OLLAMA_API_KEY), and what it is allowed to do."
 })
 
 /** Scheme and port may be left out, as Ollama's own programs allow it. */
@@ -168,7 +168,7 @@ const encodeMessage = (server: Failures.Server) => (message: Transcript.Message)
     case "user":
       return { role: "user", content: message.text, ...encodeImages(message) }
     case "assistant":
-      return { ...Outgoing.assistant(message, server, (text) => JSON.parse(text)), content: message.text }
+      return { ...Outgoing.assistant(message, server, asSource), content: message.text }
     case "tool":
       return {
         role: "tool",
@@ -180,7 +180,11 @@ const encodeMessage = (server: Failures.Server) => (message: Transcript.Message)
 }
 
 const encodeImages = ({ images = [] }: Transcript.MessageOf<"user">): Schema.JsonObject =>
-  images.length === 0 ? {} : { images: images.flatMap((image) => "base64" in image ? [image.base64] : []) }
+  images.length === 0 ? {} : { images: images.flatMap((image) => bytesIn(image) ?? []) }
+
+/** The bytes of a picture, in base64; nothing, when they are elsewhere. */
+const bytesIn = (image: Transcript.Image): string | undefined =>
+  "base64" in image ? image.base64 : /^data:[^,]*;base64,(.*)$/s.exec(image.url)?.[1]
 
 // What Ollama does not have is refused: it would ignore it.
 const unsupportedOption = ({ parallelCalls, toolChoice }: Model.Options): ModelFailure | undefined =>
@@ -191,7 +195,9 @@ const unsupportedOption = ({ parallelCalls, toolChoice }: Model.Options): ModelF
     : undefined
 
 const unsupportedImage = (transcript: Transcript.Transcript): ModelFailure | undefined =>
-  Array.from(transcript).some((message) => message.role === "user" && message.images?.some((image) => "url" in image))
+  Array.from(transcript).some((message) =>
+      message.role === "user" && message.images?.some((image) => bytesIn(image) === undefined)
+    )
     ? Failures.unsupported(
       "Ollama takes no picture by its address.",
       "Send its bytes: Transcript.image(bytes, mediaType)."

@@ -111,9 +111,9 @@ const serverOf = ({ apiKey, baseUrl = openAi, model }: Options): Failures.Server
   name: "The model's server",
   endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
   model: Endpoint.modelName(model),
-  ifUnreachable: "The server may not be running, or its address may be wrong: OPENAI_BASE_URL.",
+  ifUnreachable: "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).",
   ifUnknownModel: `Check the model's name: '${model}'. The server lists those that it has under /models.`,
-  ifDenied: "Check the key: OPENAI_API_KEY."
+  ifDenied: "Check the key (OPENAI_API_KEY), and what it is allowed to do."
 })
 
 // -----------------------------------------------------------------------------
@@ -190,24 +190,26 @@ const unsupportedOption = (
 // -----------------------------------------------------------------------------
 
 const Completion = Schema.Struct({
-  choices: Schema.Array(Schema.Struct({
+  choices: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Struct({
     index: Schema.optionalKey(Schema.NullOr(Schema.Number)),
     message: Schema.optionalKey(Schema.NullOr(Assembly.Message)),
     delta: Schema.optionalKey(Schema.NullOr(Assembly.Message)),
     finish_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
-  })),
+  })))),
   usage: Schema.optionalKey(Schema.Unknown)
 })
 
 const read: Provider.Format["read"] = (text, form, server) =>
-  text === "[DONE]" ? Effect.succeed(end) : readCompletion(text, form, server)
+  isEnd(text) ? Effect.succeed(end) : readCompletion(text, form, server)
+
+const isEnd = (text: string): boolean => text.trim() === "[DONE]"
 
 const end: Assembly.Chunk = { message: {}, done: true }
 
 const readCompletion = Body.reader(Completion, ({ choices, usage }, text, form) => {
   // Of several choices, the first is the reply.
-  const at = choices.findIndex(({ index }) => (index ?? 0) === 0)
-  const choice = choices[at]
+  const at = choices?.findIndex(({ index }) => (index ?? 0) === 0) ?? -1
+  const choice = choices?.[at]
   // Some servers send both, and one of them empty, or what there is so far.
   const part = form === "whole" || !choice?.delta ? "message" : "delta"
   const path: Path = ["choices", at, part, "tool_calls", each, "function", "arguments"]
@@ -250,7 +252,7 @@ const frames: Provider.Format["frames"] = (body, server) =>
     const rest = Effect.suspend(() =>
       whole !== undefined
         ? Effect.succeed([whole])
-        : Effect.map(read("\n\n"), (events) => events.filter((text) => text === "[DONE]" || isObjectText(text)))
+        : Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))
     )
     return Stream.decodeText(body).pipe(
       Stream.mapEffect(read),

@@ -496,6 +496,7 @@ class Stage {
 
 const listen = (server: Http.Server, port: number): Effect.Effect<number> =>
   Effect.callback<number>((resume) => {
+    server.once("error", (fault) => resume(Effect.die(fault)))
     server.listen(port, "127.0.0.1", () => {
       const address = server.address()
       resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))

@@ -80,9 +80,7 @@ const withDistinctIds = (reply: Model.Reply): Model.Reply => {
     taken.add(id)
     return id === call.id ? call : { ...call, id }
   })
-  // The provider's own form has the old ids.
-  const { native: _, ...rest } = reply
-  return { ...rest, calls: distinct }
+  return { ...reply, calls: distinct }
 }
 
 // The id itself where it is free, else with the first number that makes it so.

@@ -59,25 +59,39 @@ export const withSources = (message: Fields, body: string, path: Path): Fields =
 // Putting pieces together
 // -----------------------------------------------------------------------------
 
-/** Before the first piece. */
-export const empty: Chunk = { message: {}, done: false }
+/** What there is of a streamed reply. It grows in place: a long reply has thousands of pieces. */
+export class Assembly {
+  readonly #message: Growing = {}
+  #usage: Model.Usage | undefined
+  #finish: Chunk["finish"]
 
-/** What there is, and one piece more. */
-export const add = (sofar: Chunk, piece: Chunk): Chunk => ({
-  message: merged(sofar.message, piece.message),
-  usage: piece.usage ?? sofar.usage,
-  finish: piece.finish ?? sofar.finish,
-  done: piece.done
-})
+  add({ finish, message, usage }: Chunk): void {
+    merge(this.#message, message)
+    this.#usage = usage ?? this.#usage
+    this.#finish = finish ?? this.#finish
+  }
 
-const merged = (message: Fields, piece: Fields): Fields =>
-  Object.entries(piece).reduce<Fields>(
-    (all, [key, value]) => ({
-      ...all,
-      [key]: key === "tool_calls" ? withCalls(all, value) : joined(key, all[key], value)
-    }),
-    message
-  )
+  /** Has the model said why it stopped? */
+  get isFinished(): boolean {
+    return this.#finish !== undefined
+  }
+
+  get chunk(): Chunk {
+    return { message: this.#message, usage: this.#usage, finish: this.#finish, done: true }
+  }
+}
+
+// All of it was parsed for this reply, and nobody else has it.
+type Growing = Record<string, unknown>
+
+const merge = (all: Growing, piece: Fields): void => {
+  for (const [key, value] of Object.entries(piece)) {
+    // Nobody means it, and to set it is to change what the object is.
+    if (key === "__proto__") continue
+    if (key === "tool_calls") all[key] = withCalls(all[key], value)
+    else all[key] = joined(key, all[key], value)
+  }
+}
 
 // Said once, though some servers repeat them in every piece.
 const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
@@ -88,39 +102,52 @@ const joined = (key: string, before: unknown, value: unknown): unknown => {
   if (typeof before === "string" && typeof value === "string") {
     return key === "name" && before === value ? before : before + value
   }
-  if (key === "content" && Array.isArray(before) !== Array.isArray(value)) {
-    return [...partsOf(before), ...partsOf(value)]
+  if (key === "content" && !(Array.isArray(before) && Array.isArray(value))) {
+    return joined(key, partsOf(before), partsOf(value))
   }
-  if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value]
-  return Predicate.isObject(before) && Predicate.isObject(value) ? merged(before, value) : value
+  if (Array.isArray(before) && Array.isArray(value)) {
+    for (const element of value) before.push(element)
+    return before
+  }
+  if (!isGrowing(before) || !Predicate.isObject(value)) return value
+  merge(before, value)
+  return before
 }
+
+const isGrowing = (value: unknown): value is Growing => Predicate.isObject(value)
 
 /** A content in parts, of which a text is one. */
 const partsOf = (content: unknown): ReadonlyArray<unknown> =>
   Array.isArray(content) ? content : [{ type: "text", text: content }]
 
-const withCalls = (message: Fields, pieces: unknown): ReadonlyArray<Fields> => {
-  const before = callsAt(message)
-  return callsAt({ tool_calls: pieces }).reduce((calls, piece) => {
-    const at = belongingTo(before, piece)
-    return at < 0 ? [...calls, piece] : calls.with(at, merged(calls[at]!, piece))
-  }, before)
+const withCalls = (before: unknown, pieces: unknown): unknown => {
+  const calls: Array<Growing> = Array.isArray(before) ? before : []
+  const begun = calls.length
+  for (const piece of callsAt({ tool_calls: pieces })) {
+    const at = belongingTo(calls, piece, begun)
+    const call = calls[at]
+    if (call === undefined) calls.push({ ...piece })
+    else merge(call, piece)
+  }
+  return calls
 }
 
-/** Which call a piece belongs to; -1 when it begins a new one. */
-const belongingTo = (calls: ReadonlyArray<Fields>, piece: Fields): number => {
-  const begins = stringAt(functionOf(piece), "name") !== ""
+/** Which call a piece belongs to; -1 when it begins a new one. Those from `begun` on came together with it. */
+const belongingTo = (calls: ReadonlyArray<Fields>, piece: Fields, begun: number): number => {
+  const { index } = piece
   // Without an index there is only the order.
-  if (typeof piece["index"] !== "number") return begins ? -1 : calls.length - 1
-  const at = calls.findLastIndex((call) => call["index"] === piece["index"])
+  const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
   const call = calls[at]
-  return call !== undefined && begins && isOther(call, piece) ? -1 : at
+  if (call === undefined || stringAt(functionOf(piece), "name") === "") return at
+  return at >= begun || isOther(call, piece) ? -1 : at
 }
 
-/** Some servers number all calls 0: then their ids differ, or the one before has all of its arguments. */
+/** A piece with a name may be of a call that has one: some servers repeat it, and some number all calls 0. */
 const isOther = (call: Fields, piece: Fields): boolean => {
   const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
-  return before === "" && id === "" ? isObjectText(stringAt(functionOf(call), "arguments")) : before !== id && id !== ""
+  if (before !== "" && id !== "" && before !== id) return true
+  const isSame = typeof piece["index"] === "number" && before !== "" && before === id
+  return !isSame && isObjectText(stringAt(functionOf(call), "arguments"))
 }
 
 // -----------------------------------------------------------------------------

@@ -8,6 +8,8 @@ export interface Endpoint {
   readonly url: string
   /** The same for people: nothing in it is secret. */
   readonly shown: string
+  /** The names of the query's parameters, whose values may be secret. */
+  readonly parameters: ReadonlyArray<string>
   /** The `authorization` header. */
   readonly authorization: Redacted.Redacted | undefined
   /** A text from elsewhere without what is secret here. */
@@ -27,7 +29,7 @@ export const make = (options: {
   // `fetch` refuses an address with a name and a password in it; other clients make this header of them.
   const [name, password] = [plain(url.username), plain(url.password)]
   const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
-  const secrets = [key, basic, password, ...url.searchParams.values()]
+  const secrets = [key, basic, password, ...url.searchParams.values(), ...url.search.split(/[?&=]/)]
   url.username = ""
   url.password = ""
   const base = url.pathname.replace(/\/+$/, "")
@@ -35,6 +37,7 @@ export const make = (options: {
   return {
     url: url.href,
     shown: url.origin + url.pathname,
+    parameters: Array.from(url.searchParams.keys()),
     authorization: key !== ""
       ? Redacted.make(`Bearer ${key}`)
       : basic !== ""
@@ -78,6 +81,10 @@ export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(tex
 const leastSecret = 8
 
 const hider = (candidates: ReadonlyArray<string>) => {
-  const secrets = candidates.filter(({ length }) => length >= leastSecret)
+  const secrets = candidates.filter(({ length }) => length >= leastSecret).flatMap(formsOf)
   return (text: string): string => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "<redacted>"), text)
 }
+
+/** As it is, as a part of an address, and as some write it in JSON. */
+const formsOf = (secret: string): ReadonlyArray<string> =>
+  Array.from(new Set([secret, encodeURIComponent(secret), secret.replaceAll("/", "\\/")]))

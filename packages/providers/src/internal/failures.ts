@@ -141,7 +141,7 @@ export const refused = (
 /** A problem that came under a status of success, or in the middle of a stream. */
 export const reported = (server: Server, problem: Problem): ModelFailure =>
   new ModelFailure({
-    ...kindOf(server, problem.status ?? (/invalid_request/.test(problem.code) ? 400 : 500), problem),
+    ...kindOf(server, problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined), problem),
     detail: said(server, `${server.name} failed`, problem)
   })
 
@@ -157,21 +157,24 @@ interface Kind {
 }
 
 /** What it is: by what the server says, where servers agree on nothing but that, and else by the status. */
-const kindOf = (server: Server, status: number, { code, message }: Problem): Kind => {
+const kindOf = (server: Server, status: number | undefined, { code, message }: Problem): Kind => {
   const found = kinds.find(({ at, says }) => at(status) && says.test(`${code} ${message}`))
-  const kind = found?.kind ?? byStatus(status)
+  const kind = found?.kind ?? byStatus(status ?? 500)
   const hint = hints(server).get(kind.code)
   return hint === undefined ? kind : { ...kind, hint }
 }
 
 const permanent = (code: string): Kind => ({ code, transient: false })
 
-const isClientError = (status: number): boolean => status >= 400 && status < 500 && status !== 429
-const any = (): boolean => true
+// Without a status the words are all there is.
+type At = (status: number | undefined) => boolean
+const any: At = () => true
+const ofRequest: At = (status) => status === undefined || [400, 404, 413, 422].includes(status)
+const ofClient: At = (status) => ofRequest(status) || status === 401 || status === 403
 
 /** In the words of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM Studio and Ollama. */
 const kinds: ReadonlyArray<{
-  readonly at: (status: number) => boolean
+  readonly at: At
   readonly says: RegExp
   readonly kind: Kind
 }> = [
@@ -181,7 +184,7 @@ const kinds: ReadonlyArray<{
     kind: permanent("quota_exhausted")
   },
   {
-    at: (status) => status !== 429,
+    at: ofRequest,
     says: new RegExp(
       [
         "context_length_exceeded|exceed_context_size|context overflow|context[ _](length|size|window)",
@@ -193,17 +196,17 @@ const kinds: ReadonlyArray<{
     kind: permanent("context_overflow")
   },
   {
-    at: isClientError,
+    at: ofClient,
     says: /content_filter|content management policy|moderation|flagged/i,
     kind: permanent("refused")
   },
   {
-    at: isClientError,
+    at: ofClient,
     says: /invalid_api_key|api key not valid|(incorrect|invalid) api key/i,
     kind: permanent("permission_denied")
   },
   {
-    at: (status) => status === 400 || status === 404,
+    at: ofRequest,
     says:
       /model_not_found|invalid_model|not a valid model|DeploymentNotFound|no endpoints found|model .*(not found|not exist)/is,
     kind: permanent("unknown_model")

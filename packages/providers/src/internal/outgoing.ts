@@ -28,14 +28,17 @@ export const assistant = (
   server: Server,
   encodeArguments: (text: string) => Schema.Json
 ): Schema.JsonObject => {
+  const own = nativeOf(message, server)
+  // What was changed since, by whoever keeps the conversation, is what counts.
+  const isOwn = own !== undefined && Assembly.textOf({ message: own }) === message.text
   const content = message.text === "" && message.calls.length > 0 ? null : message.text
-  const form: Schema.JsonObject = { content, ...nativeOf(message, server), role: "assistant" }
+  const form: Schema.JsonObject = { content, ...own, ...(isOwn ? {} : { content }), role: "assistant" }
   const { tool_calls: _, ...native } = form
-  const own = Assembly.callsAt(form)
+  const calls = Assembly.callsAt(form)
   // No calls are no field: an empty list is refused.
   return message.calls.length === 0 ? native : {
     ...native,
-    tool_calls: message.calls.map((call, index) => encodeCall(call, own[index], encodeArguments))
+    tool_calls: message.calls.map((call, index) => encodeCall(call, calls[index], encodeArguments))
   }
 }
 

@@ -7,7 +7,7 @@
  * A whole reply is one piece, and a streamed one is many; each is read by the same function. What fails before a
  * reply has begun is asked again here, on a schedule; a stream that has begun is not, since its text is out.
  */
-import { Model, type ModelFailure, RetryPolicy } from "@fallible/core"
+import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,6 +15,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as UrlParams from "effect/http/UrlParams"
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -22,6 +23,7 @@ import type { Settings } from "../Settings.ts"
 import * as Assembly from "./assembly.ts"
 import type { Form } from "./body.ts"
 import * as Failures from "./failures.ts"
+import { withSources } from "./source.ts"
 
 /** What differs from provider to provider. */
 export interface Format {
@@ -66,14 +68,22 @@ export const make = (
         Model.retry(retry)
       ),
     stream: (request) =>
-      open(request, true).pipe(
-        inTime,
-        Model.retry(retry),
-        Effect.map((response) =>
-          partsOf(format, server, format.frames(bytesOf(server, response), server), timedOut, within)
-        ),
-        Stream.unwrap
-      )
+      Stream.suspend(() => {
+        let attempts = 0
+        const opened = Effect.suspend(() => {
+          attempts++
+          return inTime(open(request, true))
+        })
+        return Model.retry(opened, retry).pipe(
+          Effect.map((response) =>
+            Stream.mapError(
+              partsOf(format, server, format.frames(bytesOf(server, response), server), timedOut, within),
+              (failure) => attempts === 1 ? failure : new ModelFailure({ ...failure, cause: failure.cause, attempts })
+            )
+          ),
+          Stream.unwrap
+        )
+      })
   }
 }
 
@@ -82,12 +92,20 @@ export const make = (
 // -----------------------------------------------------------------------------
 
 const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: Schema.Json) =>
-  Effect.flatMap(
-    Effect.mapError(client.execute(requestOf(server, body)), (error) => Failures.unreachable(server, error)),
-    (response) =>
+  client.execute(requestOf(server, body)).pipe(
+    // What is secret in an address is so in spans, too.
+    Effect.updateService(UrlParams.CurrentRedactedNames, (names) => [...names, ...server.endpoint.parameters]),
+    Effect.catch((error) =>
+      // Some clients take a status for an error.
+      error.reason._tag === "StatusCodeError"
+        ? Effect.succeed(error.reason.response)
+        : Effect.fail(Failures.unreachable(server, error))
+    ),
+    Effect.flatMap((response) =>
       response.status >= 200 && response.status < 300
         ? Effect.succeed(response)
         : Effect.flatMap(failureOf(server, response), Effect.fail)
+    )
   )
 
 const requestOf = ({ endpoint }: Failures.Server, body: Schema.Json): HttpClientRequest.HttpClientRequest => {
@@ -100,9 +118,11 @@ const requestOf = ({ endpoint }: Failures.Server, body: Schema.Json): HttpClient
 // Half a surrogate pair becomes an escape that many a server will not read.
 const encoded = (body: Schema.Json): string => {
   const text = JSON.stringify(body)
-  return /\\ud[89a-f]/.test(text)
-    ? JSON.stringify(body, (_, value: unknown) => typeof value === "string" ? value.toWellFormed() : value)
-    : text
+  return withSources(
+    /\\ud[89a-f]/.test(text)
+      ? JSON.stringify(body, (_, value: unknown) => typeof value === "string" ? value.toWellFormed() : value)
+      : text
+  )
 }
 
 const failureOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<ModelFailure> =>
@@ -133,9 +153,10 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
 const textOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
   Stream.mkString(Stream.decodeText(bytesOf(server, response)))
 
-// An error says what it says in the first few lines, and whoever sends a gigabyte of it is not listened to.
+// An error says what it says in the first few lines: whoever sends a gigabyte of it, or none of it, is not listened to.
 const beginningOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string> =>
   bytesOf(server, response).pipe(
+    Stream.timeout("2 seconds"),
     Stream.decodeText,
     Stream.mapAccum(
       () => 0,
@@ -171,10 +192,6 @@ const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<
     : Effect.succeed(reply)
 }
 
-type Frame =
-  | { readonly _tag: "Frame"; readonly text: string }
-  | { readonly _tag: "End"; readonly failure: ModelFailure }
-
 /** The parts of a streamed reply. It is complete when it says so; a connection that ends before is cut off. */
 const partsOf = (
   format: Format,
@@ -184,39 +201,46 @@ const partsOf = (
   within: Duration.Duration
 ): Stream.Stream<Model.Part, ModelFailure> =>
   Stream.suspend(() => {
+    const sofar = new Assembly.Assembly()
     let wait = within
-    type Step = readonly [Assembly.Chunk, ReadonlyArray<Model.Part>]
-    const replied = (chunk: Assembly.Chunk, parts: ReadonlyArray<Model.Part> = []) =>
-      Effect.map(replyOf(server, chunk), (reply): Step => [chunk, [...parts, { _tag: "Replied", reply }]])
+    let over = false
+
+    const replied = Effect.suspend(() =>
+      Effect.map(replyOf(server, sofar.chunk), (reply): ReadonlyArray<Model.Part> => {
+        over = true
+        wait = afterMark
+        return [{ _tag: "Replied", reply }]
+      })
+    )
+    // What goes wrong after a reply's end, with its usage, say, is not worth losing it.
+    const ended = (failure: ModelFailure): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> =>
+      over ? Effect.succeed([]) : sofar.isFinished ? replied : Effect.fail(failure)
+    const heard = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
+      sofar.add(piece)
+      if (sofar.isFinished) wait = afterEnd
+      const text = Assembly.textOf(piece)
+      const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
+      return piece.done ? Effect.map(replied, (last) => [...parts, ...last]) : Effect.succeed(parts)
+    }
+    const read = (text: string) =>
+      over ? Effect.succeed([]) : Effect.matchEffect(format.read(text, "piece", server), {
+        onFailure: ended,
+        onSuccess: heard
+      })
 
     return paced(frames, () => wait, timedOut).pipe(
-      Stream.map((text): Frame => ({ _tag: "Frame", text })),
-      Stream.concat(Stream.succeed<Frame>({ _tag: "End", failure: Failures.cutOff(server) })),
-      Stream.catch((failure) => Stream.succeed<Frame>({ _tag: "End", failure })),
-      Stream.mapAccumEffect(
-        () => Assembly.empty,
-        (sofar, frame): Effect.Effect<Step, ModelFailure> => {
-          // What goes wrong after a reply's end, with its usage, say, is not worth losing it.
-          const ended = (failure: ModelFailure) => sofar.finish === undefined ? Effect.fail(failure) : replied(sofar)
-          if (frame._tag === "End") return ended(frame.failure)
-          return Effect.matchEffect(format.read(frame.text, "piece", server), {
-            onFailure: ended,
-            onSuccess: (piece) => {
-              const next = Assembly.add(sofar, piece)
-              const text = Assembly.textOf(piece)
-              const parts = text === "" ? [] : [{ _tag: "TextDelta" as const, text }]
-              if (next.finish !== undefined) wait = afterEnd
-              return piece.done ? replied(next, parts) : Effect.succeed<Step>([next, parts])
-            }
-          })
-        }
-      ),
-      Stream.takeUntil(({ _tag }) => _tag === "Replied")
+      Stream.mapEffect(read),
+      Stream.concat(Stream.fromEffect(Effect.suspend(() => ended(Failures.cutOff(server))))),
+      Stream.catch((failure) => Stream.fromEffect(ended(failure))),
+      Stream.flattenIterable
     )
   })
 
 /** How long to wait for what may follow a reply's end: what it took, and the mark that this was all. */
 const afterEnd = Duration.seconds(1)
+
+/** How long to wait for the end of the body after that: then its connection can be used again. */
+const afterMark = Duration.millis(100)
 
 /** Waits for each piece; what keeps a connection alive is none. */
 const paced = (

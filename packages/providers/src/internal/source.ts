@@ -1,3 +1,5 @@
+import type * as Schema from "effect/Schema"
+
 /** Any index, in a path. */
 export const each = Symbol("each")
 
@@ -16,6 +18,19 @@ export const sourcesAt = (text: string, path: Path): ReadonlyMap<number, string>
   walk(text, afterSpace(text, 0), path, 0, (index, source) => found.set(index, source))
   return found
 }
+
+/** A value that is to be written as it stands: the text of an object. */
+export const asSource = (text: string): Schema.JsonObject => ({ [mark]: text })
+
+/** A JSON text, with such values as they stand. */
+export const withSources = (text: string): string =>
+  text.includes(marked)
+    ? text.replace(/\{"\\u0000source":("(?:[^"\\]|\\.)*")\}/g, (_, source: string) => asString(source))
+    : text
+
+// No key of anybody's. In a string it would stand behind backslashes.
+const mark = "\u0000source"
+const marked = JSON.stringify(mark)
 
 type OnFound = (index: number, source: string) => void
 
