@@ -160,6 +160,7 @@ Command.run(demo, { version: "0.1.0" }).pipe(
     CliOutput.layerPresenter(presenter),
     CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
   ]),
+  Effect.tapDefect((defect) => Console.error(String(defect))),
   // A run without an answer has already been reported; what remains is the exit code.
   NodeRuntime.runMain({ disableErrorReporting: true })
 )

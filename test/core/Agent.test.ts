@@ -164,8 +164,9 @@ describe("Agent.run", () => {
       const answer = yield* pinging.run("Ping!")
       const ids = Array.from(answer.transcript, (message) => message.role === "tool" ? [message.callId] : []).flat()
       assert.deepStrictEqual(ids, ["a", "a_2", "call_1", "a_1"])
+      assert.deepInclude(answer.transcript.at(2), { native: { thinking: "…" } })
     }).pipe(Effect.provide(ScriptedModel.layer([
-      { text: "", calls: ["a", "a", "", "a_1"].map((id) => ({ id, name: "ping" })) },
+      { text: "", calls: ["a", "a", "", "a_1"].map((id) => ({ id, name: "ping" })), native: { thinking: "…" } },
       ScriptedModel.text("done")
     ]))))
 

@@ -182,6 +182,14 @@ describe("the demo with a model over HTTP", () => {
       }).pipe(Effect.scoped))
   }
 
+  it.live("goes to OPENAI_BASE_URL when OLLAMA_HOST is set as well: many have that set for Ollama itself", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make(planner)
+      const env = { OLLAMA_HOST: "127.0.0.1:9", OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_MODEL: "qwen3" }
+      const { stdout } = yield* runNodeIn(env, main, "--quiet", "Convert 50 GBP to JPY.")
+      assert.strictEqual(stdout, "50 GBP is 9,898.73 JPY.\n")
+    }).pipe(Effect.scoped))
+
   it.live("takes the model's name from --model", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
@@ -209,7 +217,7 @@ describe("the demo with a model over HTTP", () => {
         "an address that is none",
         { OLLAMA_HOST: "ftp://gpu" },
         [],
-        "Expected an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1 at [\"OLLAMA_HOST\"]"
+        "Expected a host, with or without http:// or https:// before it and a port behind it, such as 127.0.0.1:11434 at [\"OLLAMA_HOST\"]"
       ]
     ] as const
   ) {

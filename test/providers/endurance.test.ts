@@ -6,7 +6,9 @@ import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Cause, Effect, Fiber, Logger, Metric, Random, Schedule, Schema, Stream, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Http from "node:http"
 import { inspect } from "node:util"
+import { listening } from "../support/http.ts"
 import { atOnce, ollama, openAi } from "../support/models.ts"
 
 const ping = Tool.make(
@@ -57,6 +59,27 @@ describe("a conversation", () => {
         assert.isAtMost(connected, 2)
       }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
   }
+})
+
+describe("a body whose end comes late", () => {
+  it.live("is waited for, so that its connection can be used again", () =>
+    Effect.gen(function*() {
+      let connected = 0
+      const server = Http.createServer((request, response) => {
+        request.resume().on("end", () => {
+          response.write(
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+          )
+          setImmediate(() => setImmediate(() => response.end()))
+        })
+      }).on("connection", () => connected++)
+      const url = yield* listening(server)
+      const agent = Agent.make({ toolkit: Toolkit.empty })
+      yield* Effect.repeat(Stream.runDrain(agent.stream("Hello?")), { times: 19 }).pipe(
+        Effect.provide(openAi(url, {}))
+      )
+      assert.isAtMost(connected, 2)
+    }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
 })
 
 describe("1,000 runs with faults of every kind", () => {

@@ -4,11 +4,13 @@ import { Agent, Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream, Tracer } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
+import type { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Http from "node:http"
 import * as Net from "node:net"
+import { listening } from "../support/http.ts"
 import { atOnce, ollama, openAi, serving } from "../support/models.ts"
 
 const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
@@ -18,6 +20,7 @@ const agent = Agent.make({ toolkit: Toolkit.empty })
 
 const providers = [["Chat Completions", openAi], ["Ollama", ollama]] as const
 const hello = ScriptedModel.text("Hello.")
+const brokenOff = new ModelFailure({ code: "cut_off", detail: "", transient: true })
 const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true, status: 503 })
 
 /** A server that sends comments for as long as somebody listens. */
@@ -33,14 +36,16 @@ const commenting = Effect.gen(function*() {
     comment()
     Deferred.doneUnsafe(said, Effect.void)
   })
-  yield* Effect.addFinalizer(() => Effect.sync(() => server.close().closeAllConnections()))
-  const url = yield* Effect.callback<string>((resume) => {
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resume(Effect.succeed(`http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`))
-    })
-  })
+  const url = yield* listening(server)
   return { said, url }
+})
+
+/** A server that begins to say what is wrong, and stops. */
+const stalling = Effect.gen(function*() {
+  const server = Http.createServer((_, response) => {
+    response.writeHead(503).write("{\"error\":\"Busy, and")
+  })
+  return yield* listening(server)
 })
 
 /** A port at which nobody listens. */
@@ -176,6 +181,15 @@ for (const [name, provider] of providers) {
         assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout", transient: false })
       }).pipe(Effect.provide(served([FakeModelServer.stall(hello, 20)], { settings: { timeout: "2 seconds" } }))))
 
+    it.effect("adds up with the agent's: three attempts in all, and a stream that broke off is one", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(atOnce(Stream.runDrain(agent.stream("Hello?"))))
+        assert.isTrue(failure._tag === "ModelFailed" && failure.failure.attempts === 3)
+        assert.strictEqual((yield* state).requests.length, 3)
+        yield* Effect.flip(atOnce(Stream.runDrain(agent.stream("Hello?"))))
+        assert.strictEqual((yield* state).requests.length, 6)
+      }).pipe(Effect.provide(served([busy, busy, brokenOff, brokenOff, brokenOff, brokenOff, hello]))))
+
     it.effect("does not ask again once a stream has begun: its text is out, and the agent decides", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(atOnce(parts))
@@ -187,7 +201,7 @@ for (const [name, provider] of providers) {
     for (
       const [asked, after] of [
         [{ retryAfter: Duration.seconds(3) }, 3000],
-        [{ headers: { "retry-after": "Thu, 01 Jan 1970 00:00:07 GMT" } }, 7000]
+        [{ headers: { "retry-after": "Thu, 01 Jan 1970 01:00:07 GMT" } }, 7000]
       ] as const
     ) {
       const how = "headers" in asked ? "as a date" : "in seconds"
@@ -196,6 +210,8 @@ for (const [name, provider] of providers) {
         : new ModelFailure({ ...busy, ...asked })
       it.effect(`waits as long as the server asks for, ${how}`, () =>
         Effect.gen(function*() {
+          // An hour into the epoch.
+          yield* TestClock.setTime(3_600_000)
           const waits: Array<number> = []
           const fiber = yield* atOnce(respond).pipe(
             Effect.provideService(Model.onRetry, (_, wait) => Effect.sync(() => waits.push(Duration.toMillis(wait)))),
@@ -211,7 +227,7 @@ for (const [name, provider] of providers) {
           assert.strictEqual(waits.length, 1)
           assert.isAtMost(waits[0]!, after)
           assert.isAbove(waits[0]!, after - 3000)
-          assert.isAtLeast(yield* Clock.currentTimeMillis, after)
+          assert.isAtLeast(yield* Clock.currentTimeMillis, 3_600_000 + after)
         }).pipe(Effect.provide(served([move, hello]))))
     }
 
@@ -261,6 +277,100 @@ describe("what a server says of an error", () => {
       assert.isBelow(long.length, 600)
       assert.match(long, /^Ollama answered 400: "IGNORE \[31mALL IGNORE.*… \(\d+ more characters\)"$/)
     }))
+})
+
+describe("the original error", () => {
+  it.effect("comes through: a lost connection has the system's own, a broken reply has the client's", () =>
+    Effect.gen(function*() {
+      const lost = yield* Effect.flip(respond)
+      assert.match(String(lost.cause), /fetch failed/)
+      const broken = yield* Effect.flip(respond)
+      assert.match(String(broken.cause), /terminated/)
+    }).pipe(Effect.provide(
+      serving(ollama)(
+        [new ModelFailure({ code: "connection", detail: "", transient: true }), FakeModelServer.drop(hello, 20)],
+        { settings: { retry: Schedule.recurs(0) } }
+      )
+    )))
+
+  /** A client that fails as clients do. */
+  const failing = (reason: (request: HttpClientRequest.HttpClientRequest) => HttpClientError.HttpClientErrorReason) =>
+    HttpClient.make((request) => Effect.fail(new HttpClientError.HttpClientError({ reason: reason(request) })))
+  const asked = (client: HttpClient.HttpClient) =>
+    Effect.flip(respond).pipe(
+      Effect.provide(ollama("http://10.0.0.7", { retry: Schedule.recurs(2), apiKey: "sk-0123456789" })),
+      Effect.provideService(HttpClient.HttpClient, client)
+    )
+  const transport = (cause: unknown) =>
+    asked(failing((request) => new HttpClientError.TransportError({ request, cause })))
+
+  it.effect("that is a time-out of the client's own is not asked again", () =>
+    Effect.gen(function*() {
+      const failure = yield* transport(new TypeError("fetch failed", { cause: { code: "UND_ERR_HEADERS_TIMEOUT" } }))
+      assert.deepInclude({ ...failure }, { code: "timeout", transient: false })
+      assert.isUndefined(failure.attempts)
+    }))
+
+  it.effect("may be a few causes down, and is hidden where it is secret", () =>
+    Effect.gen(function*() {
+      const deep = yield* transport({ cause: { errors: [{ cause: { code: "ENETUNREACH" } }] } })
+      assert.match(deep.detail, /there is no way to its network \(ENETUNREACH\)/)
+      const telling = yield* transport(
+        new Error("bad header", { cause: new Error("Bearer sk-0123456789 is no header") })
+      )
+      assert.match(telling.detail, /the connection failed \(Bearer <redacted> is no header\)/)
+      assert.strictEqual(telling.attempts, 3)
+      const untrusted = yield* transport({ code: "SELF_SIGNED_CERT_IN_CHAIN" })
+      assert.deepInclude({ ...untrusted }, { code: "connection", transient: false })
+    }))
+
+  it.effect("that is no connection's is not asked again", () =>
+    Effect.gen(function*() {
+      const failure = yield* asked(failing((request) => new HttpClientError.EncodeError({ request })))
+      assert.deepInclude({ ...failure }, { code: "bad_request", transient: false })
+    }))
+
+  it.effect("that is a status, for a client which takes one for an error, is a status", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([busy, busy, hello])
+      const strict = Effect.map(HttpClient.HttpClient, HttpClient.filterStatusOk)
+      const reply = yield* Effect.flatMap(strict, (client) =>
+        atOnce(respond).pipe(
+          Effect.provide(ollama(server.url, {})),
+          Effect.provideService(HttpClient.HttpClient, client)
+        ))
+      assert.strictEqual(reply.text, "Hello.")
+      assert.strictEqual((yield* server.state).requests.length, 3)
+    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
+})
+
+describe("an error", () => {
+  it.effect("whose body does not come is heard as far as it came", () =>
+    Effect.gen(function*() {
+      const url = yield* stalling
+      const fiber = yield* Effect.flip(respond).pipe(
+        Effect.provide(ollama(url, { retry: Schedule.recurs(0) })),
+        Effect.provide(FetchHttpClient.layer),
+        Effect.forkChild
+      )
+      while (fiber.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("100 millis")
+        yield* macrotask
+      }
+      const failure = yield* Fiber.join(fiber)
+      assert.deepInclude({ ...failure }, { status: 503, code: "server_error", transient: true })
+      assert.include(failure.detail, "Busy, and")
+    }).pipe(Effect.scoped))
+
+  it.effect("whose body does not end is not listened to for long", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(respond)
+      assert.match(failure.detail, /… \(\d{5,6} more characters\)"$/)
+    }).pipe(Effect.provide(
+      serving(ollama)(
+        [FakeModelServer.raw("x".repeat(9_000_000), { status: 400 })]
+      )
+    )))
 })
 
 describe("what a failure is", () => {
@@ -473,4 +583,75 @@ describe("a key", () => {
         assert.notMatch(JSON.stringify(failure), /ann|cret-word|blue/)
       }))
     }).pipe(Effect.scoped))
+
+  for (
+    const [address, header] of [
+      ["http://:token-alone@10.0.0.7", `Basic ${btoa(":token-alone")}`],
+      ["http://ann:50%off@10.0.0.7", `Basic ${btoa("ann:50%off")}`],
+      ["http://ann:p%E2%82%AC@10.0.0.7", "Basic YW5uOnDigqw="]
+    ] as const
+  ) {
+    it.effect(`may be a password such as that of ${address}`, () =>
+      Effect.gen(function*() {
+        let sent: string | undefined
+        const client = HttpClient.make((request) => {
+          sent = request.headers["authorization"]
+          return Effect.fail(
+            new HttpClientError.HttpClientError({ reason: new HttpClientError.EncodeError({ request }) })
+          )
+        })
+        yield* Effect.flip(respond).pipe(
+          Effect.provide(ollama(address, {})),
+          Effect.provideService(HttpClient.HttpClient, client)
+        )
+        assert.strictEqual(sent, header)
+      }))
+  }
+
+  it.effect("and a password, and what stands in a query, are hidden in whatever a server says, in any form", () =>
+    Effect.gen(function*() {
+      const key = "sk/proj+0123=456789"
+      const secrets = [key, "pass/word+1", "query/value+2", btoa("ann:pass/word+1")]
+      const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), secret.replaceAll("/", "\\/")])
+      const server = yield* FakeModelServer.make(() =>
+        FakeModelServer.raw(`<p>${forms.join("</p><p>")}</p>`, { status: 400 })
+      )
+      const query = `?api-key=${encodeURIComponent("query/value+2")}`
+      const spans: Array<Tracer.NativeSpan> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          const span = new Tracer.NativeSpan(options)
+          spans.push(span)
+          return span
+        }
+      })
+      for (const apiKey of [{}, { apiKey: Redacted.make(key) }]) {
+        const address = server.url.replace("//", `//ann:${encodeURIComponent("pass/word+1")}@`)
+        const layer = OpenAi.layer({ model: "any", baseUrl: `${address}/v1${query}`, ...apiKey })
+        const failure = yield* Effect.flip(respond).pipe(
+          Effect.provide(layer),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.provideService(Tracer.Tracer, tracer)
+        )
+        const known = forms.filter((form) => "apiKey" in apiKey || !form.startsWith("sk"))
+        assert.deepStrictEqual(known.filter((form) => failure.detail.includes(form)), [])
+        assert.include(failure.detail, "<redacted>")
+      }
+      assert.strictEqual(spans.length, 2)
+      for (const { attributes } of spans) {
+        const shown = JSON.stringify(Array.from(attributes))
+        assert.deepStrictEqual(forms.filter((form) => shown.includes(form)), [])
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("that is short is no secret: it stands in many a text by chance", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(respond)
+      assert.include(failure.detail, "get it with ollama pull")
+    }).pipe(Effect.provide(
+      serving(ollama)(
+        [FakeModelServer.raw("get it with ollama pull", { status: 400 })],
+        { settings: { apiKey: "ollama" } }
+      )
+    )))
 })

@@ -384,6 +384,38 @@ describe("a streamed reply", () => {
       }))
   }
 
+  it.effect("is not lost by what comes after its end", () =>
+    Effect.gen(function*() {
+      const usage = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
+      const reply = { text: "Hi.", calls: [], usage: { inputTokens: 1, outputTokens: 2 } }
+      const after = (...chunks: ReadonlyArray<object | string>) =>
+        chat.streamed(events(delta({ content: "Hi." }, "stop"), ...chunks))
+      assert.deepStrictEqual(yield* after(usage, "[DONE] "), reply)
+      assert.deepStrictEqual(yield* after({ choices: null, ...usage }, "[DONE]"), reply)
+      assert.deepStrictEqual(yield* after(usage, { error: { message: "Too late." } }), reply)
+    }))
+
+  it.effect("may have events of other kinds in it", () =>
+    Effect.gen(function*() {
+      const body = `event: ping\ndata: {"type":"ping"}\n\n${events(delta({ content: "Hi." }, "stop"), "[DONE]")}`
+      assert.strictEqual((yield* chat.streamed(body)).text, "Hi.")
+    }))
+
+  it.effect("has calls that repeat their names and ids, with or without a number, said once", () =>
+    Effect.gen(function*() {
+      for (const index of [{ index: 0 }, {}]) {
+        const piece = (text: string) => calling({ ...index, id: "a", function: { name: "f", arguments: text } })
+        assert.deepStrictEqual(yield* calls(piece("{\"x\""), piece(":1"), piece("}")), [args("f", "{\"x\":1}", "a")])
+      }
+      assert.deepStrictEqual(
+        yield* calls(calling(
+          { index: 0, id: "a", function: { name: "f", arguments: "{" } },
+          { index: 0, function: { arguments: "}" } }
+        )),
+        [args("f", "{}", "a")]
+      )
+    }))
+
   it.effect("that ends without saying so is cut off", () =>
     Effect.gen(function*() {
       const failures = [
@@ -463,6 +495,16 @@ describe("a hostile reply", () => {
         )
       ))
   }
+
+  it.effect("of thousands of keys and pieces takes its time, and no more", () =>
+    Effect.gen(function*() {
+      const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, key) => [`key_${key}`, "x"]))
+      const both = `${JSON.stringify({ message: { nested: keys }, done: false })}\n`.repeat(2) +
+        line({ content: "Hi." })
+      assert.strictEqual((yield* own.streamed(both)).text, "Hi.")
+      const piece = `${JSON.stringify({ message: { content: [{ type: "text", text: "x" }] }, done: false })}\n`
+      assert.strictEqual((yield* own.streamed(piece.repeat(50_000) + line({ content: "." }))).text.length, 50_001)
+    }))
 
   it.effect("of one endless line is given up, and not kept", () =>
     Effect.gen(function*() {

@@ -118,7 +118,10 @@ describe("the environment", () => {
     Effect.gen(function*() {
       const said = (layer: Layer.Layer<Model.Model, unknown, HttpClient.HttpClient>) =>
         Effect.map(Effect.flip(sentBy(layer)), String)
-      assert.match(yield* said(OpenAi.layerConfig({ baseUrl: "http://10.0.0.7" })), /OPENAI_MODEL/)
+      assert.match(
+        yield* said(OpenAi.layerConfig({ baseUrl: "http://10.0.0.7" })),
+        /Expected the name of a model[\s\S]*OPENAI_MODEL/
+      )
       assert.match(yield* said(Ollama.layerConfig({ apiKey: Redacted.make("key") })), /OLLAMA_MODEL/)
       const address = yield* said(OpenAi.layerConfig(quick))
       assert.match(address, /Expected an address that begins with http:\/\/ or https:\/\/[\s\S]*OPENAI_BASE_URL/)
@@ -127,6 +130,13 @@ describe("the environment", () => {
       assert.match(key, /Expected a key of letters[\s\S]*OLLAMA_API_KEY/)
       assert.notMatch(key, /sk-/)
     }).pipe(withEnv({ OPENAI_BASE_URL: "ann:s3cret@host", OLLAMA_API_KEY: "sk-0123\u00e9456" })))
+
+  it.effect("has its white space cut off, and an address that is complete left as it is", () =>
+    Effect.gen(function*() {
+      const sent = yield* sentBy(OpenAi.layerConfig({ retry: quick.retry }))
+      assert.strictEqual(sent.url, "http://10.0.0.7/v1/chat/completions")
+      assert.strictEqual(bodyOf(sent)["model"], "qwen3")
+    }).pipe(withEnv({ OPENAI_BASE_URL: "http://10.0.0.7/v1/chat/completions/", OPENAI_MODEL: " qwen3 " })))
 
   it("given by the program has to be right, too", () => {
     const died = (effect: Effect.Effect<unknown, unknown>) => {
@@ -137,6 +147,11 @@ describe("the environment", () => {
       "TypeError: Expected an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1."
     assert.strictEqual(died(sentBy(OpenAi.layer({ model: "any", baseUrl: "localhost:8000" }))), wrong)
     assert.strictEqual(died(sentBy(Ollama.layer({ model: "any", host: "ftp://gpu" }))), wrong)
+    assert.match(died(sentBy(Ollama.layer({ model: " " }))), /^TypeError: Expected the name of a model/)
+    assert.match(died(sentBy(OpenAi.layer({ model: "" }))), /^TypeError: Expected the name of a model/)
+    for (const timeout of [0, -5]) {
+      assert.match(died(sentBy(OpenAi.layer({ ...quick, timeout }))), /^TypeError: Expected a timeout/)
+    }
   })
 })
 
@@ -170,6 +185,16 @@ describe("model options", () => {
       }
       const other = yield* bodyFor(OpenAi.layer({ ...quick, baseUrl: "https://notopenai.com/v1" }), options)
       assert.strictEqual(other["max_tokens"], 50)
+    }))
+
+  it.effect("of the program's own are not said twice, and a call cannot be asked for without a tool", () =>
+    Effect.gen(function*() {
+      const body = yield* bodyFor(OpenAi.layer(quick), { maxTokens: 5, provider: { max_tokens: 7 } })
+      assert.deepStrictEqual([body["max_tokens"], body["max_completion_tokens"]], [7, undefined])
+      const failure = yield* Effect.flip(
+        sentBy(OpenAi.layer(quick), { ...request, options: { toolChoice: "required" } })
+      )
+      assert.deepInclude({ ...failure }, { code: "unsupported" })
     }))
 
   it.effect("are left out where nothing is said, and tool choice where there are no tools", () =>
@@ -263,6 +288,98 @@ describe("what a provider adds to a message", () => {
         })
       }))
   }
+})
+
+describe("what was said before", () => {
+  const at = { openAi: "http://10.0.0.7/v1/chat/completions", ollama: "http://10.0.0.7:11434/api/chat" }
+  const layers = [
+    OpenAi.layer({ ...quick, baseUrl: "http://10.0.0.7/v1" }),
+    Ollama.layer({ ...quick, host: "10.0.0.7" })
+  ]
+  const sentMessages = (message: Transcript.Message) =>
+    Effect.forEach(
+      layers,
+      (layer) =>
+        Effect.map(sentBy(layer, { transcript: Transcript.make([message]), tools: [] }), ({ body }) => {
+          const text = body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
+          return text.slice(text.indexOf("[") + 1, text.lastIndexOf("]"))
+        })
+    )
+
+  it.effect("goes back with the arguments as they were written, digits, doubles and all", () =>
+    Effect.gen(function*() {
+      const text = "{ \"n\": 12345678901234567890, \"n\": 1e400, \"s\": \"a \\\"quote\\\" \\u00e9 {\" }"
+      const [chat, own] = yield* sentMessages({
+        role: "assistant",
+        text: "{\"\u0000source\":\"x\"}",
+        calls: [{ id: "1", name: "pay", arguments: text }]
+      })
+      assert.include(chat, `"arguments":${JSON.stringify(text)}`)
+      assert.include(own, `"arguments":${text}`)
+      assert.include(own, "\"content\":\"{\\\"\\u0000source\\\":\\\"x\\\"}\"")
+    }))
+
+  it.effect("goes back with what the server added to a call, and without the index of its stream", () =>
+    Effect.gen(function*() {
+      const own = {
+        role: "assistant",
+        content: null,
+        tool_calls: [{
+          index: 0,
+          id: "old",
+          extra: { signature: "s" },
+          function: { name: "ping", arguments: "", strict: true }
+        }]
+      }
+      const [chat] = yield* sentMessages({
+        role: "assistant",
+        text: "",
+        calls: [{ id: "call_1", name: "ping" }],
+        native: { [at.openAi]: own }
+      })
+      assert.deepStrictEqual(JSON.parse(chat!), {
+        role: "assistant",
+        content: null,
+        tool_calls: [{
+          type: "function",
+          id: "call_1",
+          extra: { signature: "s" },
+          function: { name: "ping", arguments: "{}", strict: true }
+        }]
+      })
+    }))
+
+  it.effect("to another server goes there without what this one added", () =>
+    Effect.gen(function*() {
+      const [chat, own] = yield* sentMessages({
+        role: "assistant",
+        text: "",
+        calls: [{ id: "call_1", name: "ping" }],
+        native: { "https://elsewhere.example/v1/chat/completions": { content: "theirs", reasoning_content: "Hm." } }
+      })
+      const call = (args: unknown) => ({
+        tool_calls: [{ type: "function", id: "call_1", function: { name: "ping", arguments: args } }]
+      })
+      assert.deepStrictEqual(JSON.parse(chat!), { role: "assistant", content: null, ...call("{}") })
+      assert.deepStrictEqual(JSON.parse(own!), { role: "assistant", content: "", ...call({}) })
+    }))
+
+  it.effect("and was changed since goes back as it was changed", () =>
+    Effect.gen(function*() {
+      const native = Object.fromEntries(
+        Object.values(at).map((url) => [url, { content: "My card is 1234.", mood: "calm" }])
+      )
+      for (const message of yield* sentMessages({ role: "assistant", text: "My card is …", calls: [], native })) {
+        assert.deepStrictEqual(JSON.parse(message), { role: "assistant", content: "My card is …", mood: "calm" })
+      }
+    }))
+
+  it.effect("may have been a picture in its own address", () =>
+    Effect.gen(function*() {
+      const url = "data:image/gif;base64,R0lG"
+      const [, own] = yield* sentMessages({ role: "user", text: "?", images: [{ url }] })
+      assert.deepInclude(JSON.parse(own!), { images: ["R0lG"] })
+    }))
 })
 
 describe("a text with half of a character in it", () => {

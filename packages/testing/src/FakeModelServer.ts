@@ -279,12 +279,14 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
     const asked = check(exchange, format, body)
     const received = { url, format: format.name, headers, body, stream: "stream" in asked && asked.stream }
     const index = exchange.stage.state.requests.filter(({ asked }) => asked !== undefined).length
-    exchange.stage.received({ ...received, ...("messages" in asked ? { asked } : { problem: asked.detail }) })
-    if (!("messages" in asked)) return send(exchange, asked.status, format.problem(asked))
-
-    const { stream, ...recorded } = asked
+    if (!("messages" in asked)) {
+      exchange.stage.received({ ...received, problem: asked.detail })
+      return send(exchange, asked.status, format.problem(asked))
+    }
+    const { stream, usage, ...recorded } = asked
+    exchange.stage.received({ ...received, asked: recorded })
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
-    return yield* perform(exchange, format, stream, move)
+    return yield* perform(exchange, format, { stream, usage }, move)
   })
 
 // A script is somebody's code: what it throws is said, and not waited for.
@@ -337,16 +339,18 @@ const exhausted = (moves: number) =>
 // Playing
 // -----------------------------------------------------------------------------
 
-const perform = (exchange: Exchange, format: Format, stream: boolean, move: Move): Effect.Effect<void> => {
+type Streaming = Pick<Asked, "stream" | "usage">
+
+const perform = (exchange: Exchange, format: Format, asked: Streaming, move: Move): Effect.Effect<void> => {
   if (Effect.isEffect(move)) {
     return Effect.match(move, {
-      onFailure: (failure) => misbehave(exchange, format, stream, failure),
-      onSuccess: (reply) => say(exchange, format, stream, reply)
+      onFailure: (failure) => misbehave(exchange, format, asked, failure),
+      onSuccess: (reply) => say(exchange, format, asked, reply)
     })
   }
   return Effect.sync(() => {
-    if ("calls" in move) say(exchange, format, stream, move)
-    else if (move._tag === "Beginning") sayBeginning(exchange, format, stream, move)
+    if ("calls" in move) say(exchange, format, asked, move)
+    else if (move._tag === "Beginning") sayBeginning(exchange, format, asked, move)
     else {
       exchange.stage.replied(move.status < 400)
       send(exchange, move.status, move.body, move.headers)
@@ -354,39 +358,39 @@ const perform = (exchange: Exchange, format: Format, stream: boolean, move: Move
   })
 }
 
-const say = (exchange: Exchange, format: Format, stream: boolean, reply: Model.Reply): void => {
+const say = (exchange: Exchange, format: Format, asked: Streaming, reply: Model.Reply): void => {
   const { response, stage } = exchange
   stage.replied()
-  begin(exchange, format, stream)
-  for (const piece of piecesOf(exchange, format, stream, reply)) response.write(piece)
+  begin(exchange, format, asked)
+  for (const piece of piecesOf(exchange, format, asked, reply)) response.write(piece)
   response.end()
 }
 
 const sayBeginning = (
   exchange: Exchange,
   format: Format,
-  stream: boolean,
+  asked: Streaming,
   { bytes, ending, reply }: Omit<Beginning, "_tag">
 ): void => {
   exchange.stage.replied()
-  begin(exchange, format, stream)
-  const body = Buffer.concat(piecesOf(exchange, format, stream, reply))
+  begin(exchange, format, asked)
+  const body = Buffer.concat(piecesOf(exchange, format, asked, reply))
   exchange.response.write(body.subarray(0, bytes), () => {
     if (ending === "drop") hangUp(exchange)
   })
 }
 
-const begin = ({ response }: Exchange, format: Format, stream: boolean): void => {
+const begin = ({ response }: Exchange, format: Format, { stream }: Streaming): void => {
   response.writeHead(200, { "content-type": stream ? format.streamType : "application/json" })
 }
 
 const piecesOf = (
   { options }: Exchange,
   format: Format,
-  stream: boolean,
+  asked: Streaming,
   reply: Model.Reply
 ): ReadonlyArray<Buffer> => {
-  const pieces = stream ? format.streamed(reply) : [format.whole(reply)]
+  const pieces = asked.stream ? format.streamed(reply, asked) : [format.whole(reply)]
   return pieces.map((piece) => Buffer.from(piece)).flatMap((bytes) => splitBy(bytes, options.split ?? bytes.length))
 }
 
@@ -396,7 +400,7 @@ const splitBy = (bytes: Buffer, length: number): ReadonlyArray<Buffer> =>
     (_, index) => bytes.subarray(index * length, (index + 1) * length)
   )
 
-const misbehave = (exchange: Exchange, format: Format, stream: boolean, failure: ModelFailure): void => {
+const misbehave = (exchange: Exchange, format: Format, asked: Streaming, failure: ModelFailure): void => {
   switch (failure.code) {
     case "connection":
       return hangUp(exchange)
@@ -405,7 +409,7 @@ const misbehave = (exchange: Exchange, format: Format, stream: boolean, failure:
       if (failure.status === undefined) return
       break
     case "cut_off":
-      return sayBeginning(exchange, format, stream, {
+      return sayBeginning(exchange, format, asked, {
         reply: halfSaid,
         bytes: format.whole(halfSaid).length / 2,
         ending: "drop"
@@ -413,13 +417,13 @@ const misbehave = (exchange: Exchange, format: Format, stream: boolean, failure:
     case "malformed_reply": {
       exchange.stage.replied()
       const body = `<html>${failure.detail}</html>`
-      return send(exchange, 200, stream ? format.frame(body) : body, { "content-type": "text/html" })
+      return send(exchange, 200, asked.stream ? format.frame(body) : body, { "content-type": "text/html" })
     }
     case "max_tokens":
-      return say(exchange, format, stream, { text: "", calls: [], truncated: true })
+      return say(exchange, format, asked, { text: "", calls: [], truncated: true })
     case "refused":
       if (format.refusal === undefined) break
-      return say(exchange, format, stream, format.refusal(failure.detail))
+      return say(exchange, format, asked, format.refusal(failure.detail))
   }
   const status = failure.status ?? statuses.get(failure.code) ?? (failure.transient ? 503 : 501)
   send(exchange, status, format.problem(failure), retryAfter(failure))

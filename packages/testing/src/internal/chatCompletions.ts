@@ -89,7 +89,8 @@ const decode: Format["decode"] = (body) =>
         messages,
         tools: (request.tools ?? []).map((tool) => tool.function),
         options: optionsOf(request, body),
-        stream: request.stream ?? false
+        stream: request.stream ?? false,
+        usage: request.stream_options?.include_usage ?? false
       }
     }
   })
@@ -209,7 +210,7 @@ export const nativeOf = ({ native }: Model.Reply, provider: string): object => {
   return Predicate.isObject(own) ? own : {}
 }
 
-const streamed: Format["streamed"] = (reply) =>
+const streamed: Format["streamed"] = (reply, { usage }) =>
   [
     chunk({ role: "assistant", content: "", ...nativeOf(reply, "openai") }),
     ...pieces(reply.text).map((content) => chunk({ content })),
@@ -222,7 +223,9 @@ const streamed: Format["streamed"] = (reply) =>
       pieces(call.arguments ?? "").map((text) => chunk({ tool_calls: [{ index, function: { arguments: text } }] }))
     )),
     chunk({}, finishOf(reply)),
-    JSON.stringify(completion("chat.completion.chunk", { choices: [], usage: usageOf(reply) ?? null })),
+    ...(usage
+      ? [JSON.stringify(completion("chat.completion.chunk", { choices: [], usage: usageOf(reply) ?? null }))]
+      : []),
     "[DONE]"
   ].map(frame)
 

@@ -11,7 +11,7 @@ export interface Format {
   /** A whole reply. */
   readonly whole: (reply: Model.Reply) => string
   /** A streamed reply, in the pieces in which a model makes it. */
-  readonly streamed: (reply: Model.Reply) => ReadonlyArray<string>
+  readonly streamed: (reply: Model.Reply, asked: Pick<Asked, "usage">) => ReadonlyArray<string>
   /** One piece of a streamed body. */
   readonly frame: (text: string) => string
   readonly streamType: string
@@ -24,6 +24,8 @@ export interface Format {
 /** A request that is right. */
 export interface Asked extends Recorded {
   readonly stream: boolean
+  /** Is a stream to say what it took? */
+  readonly usage: boolean
 }
 
 /** A text in pieces, none of which ends inside a character. */

@@ -56,7 +56,8 @@ const decode: Format["decode"] = (body) =>
         messages,
         tools: (request.tools ?? []).map((tool) => tool.function),
         options: optionsOf(request, body),
-        stream: request.stream ?? true
+        stream: request.stream ?? true,
+        usage: true
       }
     }
   })
