@@ -29,7 +29,8 @@ export const make = (options: {
   // `fetch` refuses an address with a name and a password in it; other clients make this header of them.
   const [name, password] = [plain(url.username), plain(url.password)]
   const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
-  const secrets = [key, basic, password, ...url.searchParams.values(), ...url.search.split(/[?&=]/)]
+  const queried = url.search.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1))
+  const secrets = [key, basic, password, ...url.searchParams.values(), ...queried]
   url.username = ""
   url.password = ""
   const base = url.pathname.replace(/\/+$/, "")
