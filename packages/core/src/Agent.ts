@@ -50,8 +50,8 @@ export interface Options<out T extends Tool.Any> {
   /** How the model is to reply. Default: as its provider sees fit. */
   readonly modelOptions?: ModelOptions
   /**
-   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all, those of the
-   * provider included.
+   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all, unless
+   * the provider has already made as many.
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
 }

@@ -53,7 +53,8 @@ export interface Options extends Settings {
 /**
  * A model in Ollama.
  *
- * Fails as {@link Model.ModelFailure} lists. A host that is none, and a key that fits no header, die with a `TypeError`.
+ * Fails as {@link Model.ModelFailure} lists. A host that is none, a key that fits no header, an empty name, and a time-out
+ * of nothing die with a `TypeError`.
  *
  * @category constructors
  * @since 0.1.0

@@ -52,7 +52,8 @@ export interface Options extends Settings {
 /**
  * A model behind Chat Completions.
  *
- * Fails as {@link Model.ModelFailure} lists. A base URL that is none, and a key that fits no header, die with a `TypeError`.
+ * Fails as {@link Model.ModelFailure} lists. A base URL that is none, a key that fits no header, an empty name, and a time-out
+ * of nothing die with a `TypeError`.
  *
  * @category constructors
  * @since 0.1.0
@@ -112,7 +113,7 @@ const serverOf = ({ apiKey, baseUrl = openAi, model }: Options): Failures.Server
   endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
   model: Endpoint.modelName(model),
   ifUnreachable: "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).",
-  ifUnknownModel: `Check the model's name: '${model}'. The server lists those that it has under /models.`,
+  ifUnknownModel: `Check the model's name: '${model.trim()}'. The server lists those that it has under /models.`,
   ifDenied: "Check the key (OPENAI_API_KEY), and what it is allowed to do."
 })
 
@@ -142,7 +143,7 @@ const encodeMostTokens = (
 ): Schema.JsonObject =>
   maxTokens === undefined || "max_tokens" in provider || "max_completion_tokens" in provider
     ? {}
-    : /^https:\/\/([\w-]+\.)*openai(\.azure)?\.com\//.test(endpoint.shown)
+    : /^https:\/\/([\w-]+\.)*(openai\.com|(openai|cognitiveservices|services\.ai)\.azure\.com)\//.test(endpoint.shown)
     ? { max_completion_tokens: maxTokens }
     : { max_tokens: maxTokens }
 

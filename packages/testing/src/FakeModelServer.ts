@@ -19,6 +19,7 @@
  * @since 0.1.0
  */
 import { type Model, ModelFailure } from "@fallible/core"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -221,7 +222,7 @@ export const make = (
       const exchange: Exchange = { request, response, stage, options, dropped: false }
       stage.change(({ open }) => ({ open: open + 1 }))
       const fiber = fork(
-        Effect.catchDefect(answer(exchange, script), (defect) => Effect.sync(() => fail(exchange, defect)))
+        Effect.catchCause(answer(exchange, script), (cause) => Effect.sync(() => fail(exchange, Cause.squash(cause))))
       )
       response.once("close", () => {
         const abandoned = response.writableFinished || exchange.dropped ? 0 : 1
@@ -291,7 +292,9 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
 
 // A script is somebody's code: what it throws is said, and not waited for.
 const fail = (exchange: Exchange, defect: unknown): void =>
-  send(exchange, 501, JSON.stringify({ error: { message: `The script failed: ${String(defect)}` } }))
+  exchange.response.headersSent
+    ? hangUp(exchange)
+    : send(exchange, 501, JSON.stringify({ error: { message: `The script failed: ${String(defect)}` } }))
 
 const bodyOf = (request: Http.IncomingMessage): Effect.Effect<string> =>
   Effect.callback<string>((resume) => {
@@ -360,9 +363,10 @@ const perform = (exchange: Exchange, format: Format, asked: Streaming, move: Mov
 
 const say = (exchange: Exchange, format: Format, asked: Streaming, reply: Model.Reply): void => {
   const { response, stage } = exchange
+  const pieces = piecesOf(exchange, format, asked, reply)
   stage.replied()
   begin(exchange, format, asked)
-  for (const piece of piecesOf(exchange, format, asked, reply)) response.write(piece)
+  for (const piece of pieces) response.write(piece)
   response.end()
 }
 
@@ -372,9 +376,9 @@ const sayBeginning = (
   asked: Streaming,
   { bytes, ending, reply }: Omit<Beginning, "_tag">
 ): void => {
+  const body = Buffer.concat(piecesOf(exchange, format, asked, reply))
   exchange.stage.replied()
   begin(exchange, format, asked)
-  const body = Buffer.concat(piecesOf(exchange, format, asked, reply))
   exchange.response.write(body.subarray(0, bytes), () => {
     if (ending === "drop") hangUp(exchange)
   })
@@ -500,8 +504,10 @@ class Stage {
 
 const listen = (server: Http.Server, port: number): Effect.Effect<number> =>
   Effect.callback<number>((resume) => {
-    server.once("error", (fault) => resume(Effect.die(fault)))
+    const onError = (fault: Error) => resume(Effect.die(fault))
+    server.once("error", onError)
     server.listen(port, "127.0.0.1", () => {
+      server.off("error", onError)
       const address = server.address()
       resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
     })

@@ -75,22 +75,24 @@ const withDistinctIds = (reply: Model.Reply): Model.Reply => {
   const ids = new Set(calls.map(({ id }) => id))
   if (ids.size === calls.length && !ids.has("")) return reply
   const taken = new Set<string>()
+  const next = new Map<string, number>()
+  // The id itself where it is free, else with the first number that makes it so.
+  const free = (id: string): string => {
+    if (id !== "" && !taken.has(id)) return id
+    let n = next.get(id) ?? 1
+    while (ids.has(numbered(id, n)) || taken.has(numbered(id, n))) n++
+    next.set(id, n + 1)
+    return numbered(id, n)
+  }
   const distinct = calls.map((call) => {
-    const id = freeId(call.id, ids, taken)
+    const id = free(call.id)
     taken.add(id)
     return id === call.id ? call : { ...call, id }
   })
   return { ...reply, calls: distinct }
 }
 
-// The id itself where it is free, else with the first number that makes it so.
-const freeId = (id: string, given: ReadonlySet<string>, taken: ReadonlySet<string>): string => {
-  if (id !== "" && !taken.has(id)) return id
-  const numbered = (n: number): string => `${id || "call"}_${n}`
-  let n = 1
-  while (given.has(numbered(n)) || taken.has(numbered(n))) n++
-  return numbered(n)
-}
+const numbered = (id: string, n: number): string => `${id || "call"}_${n}`
 
 const faulty = (cause: unknown) =>
   new Model.ModelFailure({

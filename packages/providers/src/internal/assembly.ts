@@ -6,9 +6,10 @@
  * with it, since it has to go back unchanged.
  */
 import type { Model, ToolCall } from "@fallible/core"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { asJson, type Fields, isObjectText } from "./json.ts"
+import { asJson, type Fields, isObjectText, write } from "./json.ts"
 import { type Path, sourcesAt } from "./source.ts"
 
 /** A message, or a piece of one, as lenient as servers are careless. */
@@ -84,40 +85,43 @@ export class Assembly {
 // All of it was parsed for this reply, and nobody else has it.
 type Growing = Record<string, unknown>
 
-const merge = (all: Growing, piece: Fields): void => {
+const merge = (all: Growing, piece: Fields, depth = 0): void => {
   for (const [key, value] of Object.entries(piece)) {
     // Nobody means it, and to set it is to change what the object is.
     if (key === "__proto__") continue
     if (key === "tool_calls") all[key] = withCalls(all[key], value)
-    else all[key] = joined(key, all[key], value)
+    else all[key] = joined(key, all[key], value, depth)
   }
 }
 
 // Said once, though some servers repeat them in every piece.
 const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
 
-const joined = (key: string, before: unknown, value: unknown): unknown => {
+// No server means more.
+const deepest = 64
+
+const joined = (key: string, before: unknown, value: unknown, depth: number): unknown => {
   if (before === undefined || before === null || before === "") return value
-  if (value === null || labels.has(key)) return before
+  if (value === null || value === "" || labels.has(key)) return before
   if (typeof before === "string" && typeof value === "string") {
     return key === "name" && before === value ? before : before + value
   }
   if (key === "content" && !(Array.isArray(before) && Array.isArray(value))) {
-    return joined(key, partsOf(before), partsOf(value))
+    return joined(key, contentParts(before), contentParts(value), depth)
   }
   if (Array.isArray(before) && Array.isArray(value)) {
     for (const element of value) before.push(element)
     return before
   }
-  if (!isGrowing(before) || !Predicate.isObject(value)) return value
-  merge(before, value)
+  if (!isGrowing(before) || !Predicate.isObject(value) || depth > deepest) return value
+  merge(before, value, depth + 1)
   return before
 }
 
 const isGrowing = (value: unknown): value is Growing => Predicate.isObject(value)
 
 /** A content in parts, of which a text is one. */
-const partsOf = (content: unknown): ReadonlyArray<unknown> =>
+const contentParts = (content: unknown): ReadonlyArray<unknown> =>
   Array.isArray(content) ? content : [{ type: "text", text: content }]
 
 const withCalls = (before: unknown, pieces: unknown): unknown => {
@@ -147,7 +151,8 @@ const isOther = (call: Fields, piece: Fields): boolean => {
   const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
   if (before !== "" && id !== "" && before !== id) return true
   const isSame = typeof piece["index"] === "number" && before !== "" && before === id
-  return !isSame && isObjectText(stringAt(functionOf(call), "arguments"))
+  const text = stringAt(functionOf(call), "arguments")
+  return !isSame && text.trimEnd().endsWith("}") && isObjectText(text)
 }
 
 // -----------------------------------------------------------------------------
@@ -160,8 +165,12 @@ export const toReply = (provider: string, { finish, message, usage }: Chunk): Mo
   calls: callsAt(message).map(toCall),
   ...(usage === undefined ? {} : { usage }),
   ...(finish === "length" ? { truncated: true } : {}),
-  native: { [provider]: asJson(message) }
+  ...nativeOf(provider, message)
 })
+
+// What is nested too deeply to be written cannot go back.
+const nativeOf = (provider: string, message: Fields): Pick<Model.Reply, "native"> =>
+  Option.isNone(write(message)) ? {} : { native: { [provider]: asJson(message) } }
 
 const toCall = (call: Fields): ToolCall.ToolCall => {
   const text = argumentsOf(call)

@@ -1,6 +1,7 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { escape } from "effect/RegExp"
 
 /** Where a provider is, and how it knows its caller. */
 export interface Endpoint {
@@ -30,7 +31,8 @@ export const make = (options: {
   const [name, password] = [plain(url.username), plain(url.password)]
   const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
   const queried = url.search.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1))
-  const secrets = [key, basic, password, ...url.searchParams.values(), ...queried]
+  // Alone, a name is a token.
+  const secrets = [key, basic, password === "" ? name : password, ...url.searchParams.values(), ...queried]
   url.username = ""
   url.password = ""
   const base = url.pathname.replace(/\/+$/, "")
@@ -82,10 +84,15 @@ export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(tex
 const leastSecret = 8
 
 const hider = (candidates: ReadonlyArray<string>) => {
-  const secrets = candidates.filter(({ length }) => length >= leastSecret).flatMap(formsOf)
-  return (text: string): string => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "<redacted>"), text)
+  const forms = candidates.filter(({ length }) => length >= leastSecret).flatMap(formsOf)
+  // The longest first: a shorter one may be a part of it.
+  const longestFirst = Array.from(new Set(forms)).toSorted((a, b) => b.length - a.length).map((form) => escape(form))
+  const secrets = new RegExp(longestFirst.join("|"), "gi")
+  return (text: string): string => longestFirst.length === 0 ? text : text.replace(secrets, "<redacted>")
 }
 
 /** As it is, as a part of an address, and as some write it in JSON. */
-const formsOf = (secret: string): ReadonlyArray<string> =>
-  Array.from(new Set([secret, encodeURIComponent(secret), secret.replaceAll("/", "\\/")]))
+const formsOf = (secret: string): ReadonlyArray<string> => {
+  const quoted = JSON.stringify(secret).slice(1, -1)
+  return [secret, encodeURIComponent(secret), quoted, quoted.replaceAll("/", "\\/")]
+}

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Endpoint } from "./endpoint.ts"
-import { parse } from "./json.ts"
+import { parse, write } from "./json.ts"
 
 /** Who is asked. */
 export interface Server {
@@ -35,7 +35,7 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
   const { cause } = error
   const code = systemCode(cause)
   if (error.reason._tag !== "TransportError") return unsendable(server, cause)
-  if (isTimeout(code)) return timedOut(server)
+  if (isTimeout(code)) return gaveUp(server)
   const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY|EPROTO/.test(code)
   const hint = untrusted
     ? "Check whether the address should begin with http:// or https://, and the server's certificate."
@@ -64,13 +64,19 @@ const unsendable = (server: Server, cause: unknown) =>
 const isTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
 
 /** The server took too long. Not transient: it may still be at work, and would be asked to do the same once more. */
-export const timedOut = (server: Server, timeout?: Duration.Duration): ModelFailure =>
+export const timedOut = (server: Server, timeout: Duration.Duration): ModelFailure =>
   new ModelFailure({
     code: "timeout",
-    detail: `${server.name} did not answer at ${server.endpoint.shown}${
-      timeout === undefined ? " in time" : ` within ${Duration.format(timeout)}`
-    }.`,
+    detail: `${server.name} did not answer at ${server.endpoint.shown} within ${Duration.format(timeout)}.`,
     hint: "A large model may take long to load: ask again, or allow more time with `timeout`.",
+    transient: false
+  })
+
+const gaveUp = (server: Server): ModelFailure =>
+  new ModelFailure({
+    code: "timeout",
+    detail: `The HTTP client gave up on ${server.name}, at ${server.endpoint.shown}.`,
+    hint: "A large model may take long to load: ask again, or allow more time in the client's own settings.",
     transient: false
   })
 
@@ -156,62 +162,75 @@ interface Kind {
   readonly hint?: string
 }
 
-/** What it is: by what the server says, where servers agree on nothing but that, and else by the status. */
-const kindOf = (server: Server, status: number | undefined, { code, message }: Problem): Kind => {
-  const found = kinds.find(({ at, says }) => at(status) && says.test(`${code} ${message}`))
-  const kind = found?.kind ?? byStatus(status ?? 500)
+/** What it is: by what the server says, where that means one thing, and else by the status. */
+const kindOf = (server: Server, status: number | undefined, problem: Problem): Kind => {
+  const kind = kinds.find((kind) => means(kind, status, problem))?.kind ?? byStatus(status ?? 500)
   const hint = hints(server).get(kind.code)
   return hint === undefined ? kind : { ...kind, hint }
 }
 
 const permanent = (code: string): Kind => ({ code, transient: false })
 
-// Without a status the words are all there is.
-type At = (status: number | undefined) => boolean
-const any: At = () => true
-const ofRequest: At = (status) => status === undefined || [400, 404, 413, 422].includes(status)
-const ofClient: At = (status) => ofRequest(status) || status === 401 || status === 403
+interface Meaning {
+  readonly kind: Kind
+  /** Codes and types that say so, under any status but one of the server's own faults. */
+  readonly codes?: RegExp
+  /** Messages that say so, under these statuses. Elsewhere they may be quoted from anywhere. */
+  readonly says?: RegExp
+  readonly under?: ReadonlyArray<number>
+}
+
+const means = (
+  { codes, says, under = [] }: Meaning,
+  status: number | undefined,
+  { code, message }: Problem
+): boolean =>
+  (status === undefined || status < 500) &&
+  (codes?.test(code) === true || (under.includes(status ?? 200) && says?.test(message) === true))
 
 /** In the words of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM Studio and Ollama. */
-const kinds: ReadonlyArray<{
-  readonly at: At
-  readonly says: RegExp
-  readonly kind: Kind
-}> = [
+const kinds: ReadonlyArray<Meaning> = [
   {
-    at: any,
-    says: /insufficient_quota|billing_hard_limit|credit balance|insufficient (credit|balance|fund)/i,
-    kind: permanent("quota_exhausted")
+    kind: permanent("quota_exhausted"),
+    codes: /insufficient_quota|billing_hard_limit/,
+    says: /insufficient_quota|credit balance|insufficient (credit|balance|fund)/i,
+    under: [400, 402, 403, 429]
   },
   {
-    at: ofRequest,
+    kind: permanent("context_overflow"),
+    codes: /context_length_exceeded|exceed_context_size/,
     says: new RegExp(
       [
-        "context_length_exceeded|exceed_context_size|context overflow|context[ _](length|size|window)",
-        "prompt is too long|too many tokens|request too large|reduce the length|maximum model length",
+        "(exceed|too long|longer|maximum|larger)[^.]{0,80}context",
+        "context[^.]{0,80}(exceed|overflow|too long)",
+        "prompt is too long|too many tokens|reduce the length|maximum model length",
         "exceeds the maximum number of tokens|max_new_tokens"
       ].join("|"),
       "i"
     ),
-    kind: permanent("context_overflow")
+    under: [400, 413, 422]
+  },
+  // No wait makes it smaller.
+  { kind: permanent("context_overflow"), says: /request too large/i, under: [413, 429] },
+  {
+    kind: permanent("refused"),
+    codes: /content_filter/,
+    says: /content management policy|requires moderation|input was flagged/i,
+    under: [400, 403, 422]
   },
   {
-    at: ofClient,
-    says: /content_filter|content management policy|moderation|flagged/i,
-    kind: permanent("refused")
+    kind: permanent("permission_denied"),
+    codes: /invalid_api_key/,
+    says: /api key not valid|(incorrect|invalid) api key/i,
+    under: [400]
   },
   {
-    at: ofClient,
-    says: /invalid_api_key|api key not valid|(incorrect|invalid) api key/i,
-    kind: permanent("permission_denied")
+    kind: permanent("unknown_model"),
+    codes: /model_not_found|invalid_model|DeploymentNotFound/,
+    says: /not a valid model|no endpoints found for|model( ["'`][^"'`]*["'`])? (not found|does not exist)/i,
+    under: [400, 404]
   },
-  {
-    at: ofRequest,
-    says:
-      /model_not_found|invalid_model|not a valid model|DeploymentNotFound|no endpoints found|model .*(not found|not exist)/is,
-    kind: permanent("unknown_model")
-  },
-  { at: any, says: /unexpected endpoint/i, kind: permanent("bad_address") }
+  { kind: permanent("bad_address"), says: /^unexpected endpoint/i, under: [200, 404] }
 ]
 
 const byStatus = (status: number): Kind => {
@@ -306,7 +325,7 @@ export const brokenOff = (server: Server, { cause, reason }: HttpClientError): M
   reason._tag === "EmptyBodyError"
     ? malformed(server, "")
     : isTimeout(systemCode(cause))
-    ? timedOut(server)
+    ? gaveUp(server)
     : cutOff(server, cause)
 
 /** The request asks for what the provider does not have. */
@@ -339,7 +358,8 @@ export const problemOf = (error: unknown): Problem => {
   }
 }
 
-const inOneText = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value)
+const inOneText = (value: unknown): string =>
+  typeof value === "string" ? value : Option.getOrElse(write(value), () => "")
 
 const asText = (value: unknown): string => typeof value === "string" || typeof value === "number" ? String(value) : ""
 

@@ -18,4 +18,5 @@ export const parse: (text: string) => Option.Option<unknown> = Option.liftThrowa
 export const isObjectText = (text: string): boolean =>
   Option.exists(parse(text), (value) => isObject(value) && Option.isSome(write(value)))
 
-const write = Option.liftThrowable((value: Schema.Json) => JSON.stringify(value))
+/** The text of a JSON value; nothing, when it is nested too deeply to be written. */
+export const write: (value: unknown) => Option.Option<string> = Option.liftThrowable((value) => JSON.stringify(value))

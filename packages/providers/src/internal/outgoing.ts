@@ -38,7 +38,7 @@ export const assistant = (
   // No calls are no field: an empty list is refused.
   return message.calls.length === 0 ? native : {
     ...native,
-    tool_calls: message.calls.map((call, index) => encodeCall(call, calls[index], encodeArguments))
+    tool_calls: message.calls.map((call, index) => encodeCall(call, ownOf(call, calls[index]), encodeArguments))
   }
 }
 
@@ -50,9 +50,13 @@ const nativeOf = (
   return isObject(own) ? own : undefined
 }
 
+/** What the server added to a call, if it is still that one. */
+const ownOf = ({ name }: ToolCall.ToolCall, own: Fields = {}): Fields =>
+  (Assembly.functionOf(own)["name"] ?? "") === name ? own : {}
+
 const encodeCall = (
   call: ToolCall.ToolCall,
-  own: Fields = {},
+  own: Fields,
   encodeArguments: (text: string) => Schema.Json
 ): Schema.JsonObject => {
   // The index is of the stream in which the call came.

@@ -23,7 +23,7 @@ import type { Settings } from "../Settings.ts"
 import * as Assembly from "./assembly.ts"
 import type { Form } from "./body.ts"
 import * as Failures from "./failures.ts"
-import { withSources } from "./source.ts"
+import { write } from "./source.ts"
 
 /** What differs from provider to provider. */
 export interface Format {
@@ -109,20 +109,10 @@ const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<Htt
   )
 
 const requestOf = ({ endpoint }: Failures.Server, body: Schema.Json): HttpClientRequest.HttpClientRequest => {
-  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), encoded(body), "application/json")
+  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), write(body), "application/json")
   return endpoint.authorization === undefined
     ? request
     : HttpClientRequest.setHeader(request, "authorization", Redacted.value(endpoint.authorization))
-}
-
-// Half a surrogate pair becomes an escape that many a server will not read.
-const encoded = (body: Schema.Json): string => {
-  const text = JSON.stringify(body)
-  return withSources(
-    /\\ud[89a-f]/.test(text)
-      ? JSON.stringify(body, (_, value: unknown) => typeof value === "string" ? value.toWellFormed() : value)
-      : text
-  )
 }
 
 const failureOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<ModelFailure> =>
@@ -153,20 +143,16 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
 const textOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
   Stream.mkString(Stream.decodeText(bytesOf(server, response)))
 
-// An error says what it says in the first few lines: whoever sends a gigabyte of it, or none of it, is not listened to.
+// An error says what it says at once, and in the first few lines: what comes after that is not listened to.
 const beginningOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string> =>
-  bytesOf(server, response).pipe(
-    Stream.timeout("2 seconds"),
-    Stream.decodeText,
-    Stream.mapAccum(
-      () => 0,
-      (length, text) => [length + text.length, [{ length: length + text.length, text }]] as const
-    ),
-    Stream.takeUntil(({ length }) => length > 65_536),
-    Stream.map(({ text }) => text),
-    Stream.catch(() => Stream.empty),
-    Stream.mkString
-  )
+  Effect.suspend(() => {
+    let heard = ""
+    const listen = Stream.runForEachWhile(Stream.decodeText(bytesOf(server, response)), (text) => {
+      heard += text
+      return Effect.succeed(heard.length < 65_536)
+    })
+    return listen.pipe(Effect.timeoutOption("2 seconds"), Effect.ignore, Effect.map(() => heard))
+  })
 
 // -----------------------------------------------------------------------------
 // Replies
@@ -202,13 +188,15 @@ const partsOf = (
 ): Stream.Stream<Model.Part, ModelFailure> =>
   Stream.suspend(() => {
     const sofar = new Assembly.Assembly()
-    let wait = within
     let over = false
+    // When it was first asked for: what keeps coming does not put it off.
+    const untilEnd = deadline(afterEnd)
+    const untilOver = deadline(afterMark)
+    const wait = (now: number) => over ? untilOver(now) : sofar.isFinished ? untilEnd(now) : within
 
     const replied = Effect.suspend(() =>
       Effect.map(replyOf(server, sofar.chunk), (reply): ReadonlyArray<Model.Part> => {
         over = true
-        wait = afterMark
         return [{ _tag: "Replied", reply }]
       })
     )
@@ -217,7 +205,6 @@ const partsOf = (
       over ? Effect.succeed([]) : sofar.isFinished ? replied : Effect.fail(failure)
     const heard = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
       sofar.add(piece)
-      if (sofar.isFinished) wait = afterEnd
       const text = Assembly.textOf(piece)
       const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
       return piece.done ? Effect.map(replied, (last) => [...parts, ...last]) : Effect.succeed(parts)
@@ -228,7 +215,7 @@ const partsOf = (
         onSuccess: heard
       })
 
-    return paced(frames, () => wait, timedOut).pipe(
+    return paced(frames, wait, timedOut).pipe(
       Stream.mapEffect(read),
       Stream.concat(Stream.fromEffect(Effect.suspend(() => ended(Failures.cutOff(server))))),
       Stream.catch((failure) => Stream.fromEffect(ended(failure))),
@@ -242,16 +229,25 @@ const afterEnd = Duration.seconds(1)
 /** How long to wait for the end of the body after that: then its connection can be used again. */
 const afterMark = Duration.millis(100)
 
+/** What is left until then, from the first time that it is asked for. */
+const deadline = (after: Duration.Duration) => {
+  let at: number | undefined
+  return (now: number): Duration.Duration => {
+    at ??= now + Duration.toMillis(after)
+    return Duration.millis(Math.max(at - now, 0))
+  }
+}
+
 /** Waits for each piece; what keeps a connection alive is none. */
 const paced = (
   frames: Stream.Stream<string, ModelFailure>,
-  wait: () => Duration.Duration,
+  wait: (now: number) => Duration.Duration,
   timedOut: ModelFailure
 ): Stream.Stream<string, ModelFailure> =>
-  Stream.transformPull(
-    frames,
-    (pull) =>
-      Effect.succeed(
-        Effect.suspend(() => Effect.timeoutOrElse(pull, { duration: wait(), orElse: () => Effect.fail(timedOut) }))
+  Stream.transformPull(frames, (pull) =>
+    Effect.succeed(
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => Effect.timeoutOrElse(pull, { duration: wait(now), orElse: () => Effect.fail(timedOut) })
       )
-  )
+    ))

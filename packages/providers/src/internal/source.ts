@@ -19,18 +19,38 @@ export const sourcesAt = (text: string, path: Path): ReadonlyMap<number, string>
   return found
 }
 
-/** A value that is to be written as it stands: the text of an object. */
-export const asSource = (text: string): Schema.JsonObject => ({ [mark]: text })
+class Source {
+  readonly text: string
 
-/** A JSON text, with such values as they stand. */
-export const withSources = (text: string): string =>
-  text.includes(marked)
-    ? text.replace(/\{"\\u0000source":("(?:[^"\\]|\\.)*")\}/g, (_, source: string) => asString(source))
-    : text
+  constructor(text: string) {
+    this.text = text
+  }
 
-// No key of anybody's. In a string it would stand behind backslashes.
-const mark = "\u0000source"
-const marked = JSON.stringify(mark)
+  toJSON(): unknown {
+    return JSON.parse(this.text)
+  }
+}
+
+/** A value that {@link write} writes as it stands. Nothing but the text of an object may be one. */
+export const asSource = (text: string): Schema.JsonObject => asJson(new Source(text))
+
+// To whoever does not know better, it is the value itself.
+const asJson = (source: Source): Schema.JsonObject => source as unknown as Schema.JsonObject
+
+/** The text of a body, in which half of a surrogate pair is replaced: as an escape, many a server will not read it. */
+export const write = (body: Schema.Json): string => {
+  const text = JSON.stringify(body)
+  const isHalved = /\\ud[89a-f]/.test(text)
+  // A mark that stands nowhere in the text, whoever wrote it.
+  const mark = "-".repeat(1 + Math.max(0, ...Array.from(text.matchAll(/-+/g), ([run]) => run.length)))
+  const sources: Array<string> = []
+  const marked = JSON.stringify(body, function(this: Readonly<Record<string, unknown>>, key, value: unknown) {
+    const own = this[key]
+    if (own instanceof Source) return `${mark}${sources.push(own.text) - 1}`
+    return isHalved && typeof value === "string" ? value.toWellFormed() : value
+  })
+  return marked.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, index: string) => sources[Number(index)]!)
+}
 
 type OnFound = (index: number, source: string) => void
 
