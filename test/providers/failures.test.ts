@@ -5,7 +5,7 @@ import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream, Tracer } from "effect"
-import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import type { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Http from "node:http"
@@ -324,6 +324,28 @@ describe("the original error", () => {
       assert.deepInclude({ ...untrusted }, { code: "connection", transient: false })
     }))
 
+  it.effect("in the middle of a body is a time-out, too, when it is the client's", () =>
+    Effect.gen(function*() {
+      const response = (request: HttpClientRequest.HttpClientRequest, error: unknown) =>
+        HttpClientResponse.fromWeb(
+          request,
+          new Response(new ReadableStream({ pull: (controller) => controller.error(error) }), { status: 200 })
+        )
+      const failure = (code: string) =>
+        asked(HttpClient.make((request) =>
+          Effect.succeed(response(request, new TypeError("terminated", { cause: { code } })))
+        ))
+      assert.deepInclude({ ...yield* failure("UND_ERR_BODY_TIMEOUT") }, { code: "timeout", transient: false })
+      const lost = yield* failure("UND_ERR_SOCKET")
+      assert.deepInclude({ ...lost }, { code: "cut_off", attempts: 3 })
+    }))
+
+  it.effect("that is a lost connection comes with no advice to start a server that was there", () =>
+    Effect.gen(function*() {
+      assert.isUndefined((yield* transport({ code: "ECONNRESET" })).hint)
+      assert.match((yield* transport({ code: "ENOTFOUND" })).hint!, /ollama serve/)
+    }))
+
   it.effect("that is no connection's is not asked again", () =>
     Effect.gen(function*() {
       const failure = yield* asked(failing((request) => new HttpClientError.EncodeError({ request })))
@@ -359,6 +381,7 @@ describe("an error", () => {
       }
       const failure = yield* Fiber.join(fiber)
       assert.deepInclude({ ...failure }, { status: 503, code: "server_error", transient: true })
+      assert.isAtMost(yield* Clock.currentTimeMillis, 10_000)
       assert.include(failure.detail, "Busy, and")
     }).pipe(Effect.scoped))
 
@@ -447,6 +470,42 @@ describe("what a failure is", () => {
     ],
     [404, "404 page not found", "bad_address", false],
     [405, "{\"detail\":\"Method Not Allowed\"}", "bad_address", false],
+    [
+      500,
+      "{\"error\":\"error parsing tool call: raw='{\\\"reason\\\":\\\"insufficient funds\\\"}'\"}",
+      "server_error",
+      true
+    ],
+    [503, "upstream said: unexpected endpoint state, context window exceeded", "server_error", true],
+    [
+      500,
+      "{\"error\":{\"message\":\"The model 'm' does not exist, your input was flagged\",\"code\":\"model_not_found\"}}",
+      "server_error",
+      true
+    ],
+    [429, "{\"error\":{\"message\":\"context length exceeded, model not found\"}}", "rate_limited", true],
+    [
+      429,
+      "{\"error\":{\"message\":\"Request too large … Limit 30000, Requested 40000\",\"code\":\"rate_limit_exceeded\"}}",
+      "context_overflow",
+      false
+    ],
+    [
+      400,
+      "{\"error\":{\"message\":\"Invalid schema for 'f': unknown context_window, api_key\"}}",
+      "bad_request",
+      false
+    ],
+    [400, "{\"error\":{\"message\":\"tool 'x' of this model was not found\"}}", "bad_request", false],
+    [404, "{\"error\":{\"message\":\"No endpoints found that support tool use.\"}}", "bad_address", false],
+    [403, "{\"error\":{\"message\":\"Your account has been flagged\"}}", "permission_denied", false],
+    [
+      200,
+      "{\"error\":\"error parsing tool call: raw='{\\\"state\\\":\\\"flagged, prompt is too long\\\"}'\"}",
+      "server_error",
+      true
+    ],
+    [200, "[{\"error\":{\"message\":\"Busy.\"}}]", "server_error", true],
     [529, "{\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}", "server_error", true],
     [200, "{\"error\":\"Unexpected endpoint or method. (POST /chat/completions)\"}", "bad_address", false],
     [
@@ -473,6 +532,28 @@ describe("what a failure is", () => {
         )
       )))
   }
+
+  it.effect("is nothing that nesting can hide", () =>
+    Effect.gen(function*() {
+      const deep = `{"error":${"[".repeat(50_000)}${"]".repeat(50_000)}}`
+      const failure = (status: number) =>
+        Effect.flip(respond).pipe(
+          Effect.provide(
+            serving(openAi)([FakeModelServer.raw(deep, { status })], { settings: { retry: Schedule.recurs(0) } })
+          )
+        )
+      for (const status of [200, 503]) {
+        assert.deepInclude({ ...yield* failure(status) }, { code: "server_error", transient: true })
+      }
+    }))
+
+  it.effect("is said in the server's words, unwrapped", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip(respond)
+      assert.strictEqual(failure.detail, "The model's server answered 400: \"No.\"")
+    }).pipe(
+      Effect.provide(serving(openAi)([FakeModelServer.raw("[{\"error\":{\"message\":\"No.\"}}]", { status: 400 })]))
+    ))
 
   it.effect("comes with advice", () =>
     Effect.gen(function*() {
@@ -524,19 +605,46 @@ describe("asked for a stream", () => {
       assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout" })
     }).pipe(Effect.scoped))
 
-  it.effect("a reply that is complete does not wait for a server that does not hang up", () =>
-    Effect.gen(function*() {
-      const server = yield* FakeModelServer.FakeModelServer
-      const fiber = yield* Effect.forkChild(parts)
-      yield* server.until(({ replies }) => replies === 1)
-      while (fiber.pollUnsafe() === undefined) {
-        yield* TestClock.adjust("100 millis")
-        yield* macrotask
-      }
-      assert.strictEqual((yield* Fiber.join(fiber)).at(-1)?._tag, "Replied")
-      // Long before the five minutes in which it would have been given up.
-      assert.isBelow(yield* Clock.currentTimeMillis, 60_000)
-    }).pipe(Effect.provide(serving(openAi)([FakeModelServer.stall(hello, -"data: [DONE]\n\n".length)]))))
+  for (
+    const [what, endless, within] of [
+      ["does not hang up", "", 1_000],
+      ["goes on with comments", ": still here\n\n", 1_000],
+      ["goes on with events", "data: {\"type\":\"ping\"}\n\n", 1_000],
+      ["says that it is done, and goes on all the same", "data: [DONE]\n\n", 100]
+    ] as const
+  ) {
+    it.effect(`a reply that is complete does not wait for a server that ${what}`, () =>
+      Effect.gen(function*() {
+        const said = yield* Deferred.make<void>()
+        const url = yield* listening(Http.createServer((_, response) => {
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write("data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":\"stop\"}]}\n\n")
+          Deferred.doneUnsafe(said, Effect.void)
+          const goOn = () => {
+            if (endless === "" || response.destroyed) return
+            response.write(endless)
+            setImmediate(goOn)
+          }
+          goOn()
+        }))
+        const fiber = yield* parts.pipe(
+          Effect.provide(openAi(url, {})),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.forkChild
+        )
+        yield* Deferred.await(said)
+        // Until it has been heard, no time passes.
+        for (let turn = 0; turn < 50; turn++) yield* macrotask
+        const before = yield* Clock.currentTimeMillis
+        while (fiber.pollUnsafe() === undefined) {
+          yield* TestClock.adjust("20 millis")
+          yield* macrotask
+        }
+        const ends = (yield* Fiber.join(fiber)).filter(({ _tag }) => _tag === "Replied")
+        assert.strictEqual(ends.length, 1)
+        assert.isAtMost((yield* Clock.currentTimeMillis) - before, within + 500)
+      }).pipe(Effect.scoped))
+  }
 })
 
 describe("a key", () => {
@@ -610,13 +718,19 @@ describe("a key", () => {
 
   it.effect("and a password, and what stands in a query, are hidden in whatever a server says, in any form", () =>
     Effect.gen(function*() {
-      const key = "sk/proj+0123=456789"
-      const secrets = [key, "pass/word+1", "query/value+2", btoa("ann:pass/word+1")]
-      const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret), secret.replaceAll("/", "\\/")])
+      const key = "sk/proj+01\"23=456789"
+      // The query's value begins with the password: the shorter one must not lay the longer one bare.
+      const secrets = [key, "pass/word+1", "pass/word+1-and-more", btoa("ann:pass/word+1")]
+      const forms = secrets.flatMap((secret) => [
+        secret,
+        encodeURIComponent(secret),
+        encodeURIComponent(secret).toLowerCase(),
+        secret.replaceAll("/", "\\/").replaceAll("\"", "\\\"")
+      ])
       const server = yield* FakeModelServer.make(() =>
         FakeModelServer.raw(`<p>${forms.join("</p><p>")}</p>`, { status: 400 })
       )
-      const query = `?api-key=${encodeURIComponent("query/value+2")}`
+      const query = `?api-key=${encodeURIComponent("pass/word+1-and-more")}&api-version=1`
       const spans: Array<Tracer.NativeSpan> = []
       const tracer = Tracer.make({
         span: (options) => {
@@ -636,12 +750,25 @@ describe("a key", () => {
         const known = forms.filter((form) => "apiKey" in apiKey || !form.startsWith("sk"))
         assert.deepStrictEqual(known.filter((form) => failure.detail.includes(form)), [])
         assert.include(failure.detail, "<redacted>")
+        assert.notInclude(failure.detail, "-and-more")
       }
       assert.strictEqual(spans.length, 2)
       for (const { attributes } of spans) {
         const shown = JSON.stringify(Array.from(attributes))
         assert.deepStrictEqual(forms.filter((form) => shown.includes(form)), [])
       }
+    }).pipe(Effect.scoped))
+
+  it.effect("may stand in an address alone, as a name", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([
+        FakeModelServer.raw("Unknown user sk-live-0123456789", { status: 403 })
+      ])
+      const failure = yield* Effect.flip(respond).pipe(
+        Effect.provide(ollama(server.url.replace("//", "//sk-live-0123456789@"), {})),
+        Effect.provide(FetchHttpClient.layer)
+      )
+      assert.include(failure.detail, "Unknown user <redacted>")
     }).pipe(Effect.scoped))
 
   it.effect("that is short is no secret: it stands in many a text by chance", () =>

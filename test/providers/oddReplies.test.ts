@@ -308,6 +308,73 @@ describe("a streamed reply", () => {
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop"), "{garbage"))).text, "Hi.")
     }))
 
+  it.effect("that was cut off at its most tokens may have calls, and says so", () =>
+    Effect.gen(function*() {
+      const body = events(
+        calling({ index: 0, id: "a", function: { name: "f", arguments: "{" } }),
+        delta({}, "length"),
+        "[DONE]"
+      )
+      assert.deepStrictEqual(yield* chat.streamed(body), { text: "", calls: [args("f", "{", "a")], truncated: true })
+    }))
+
+  it.effect("has its labels said once, and tells calls apart that have no arguments yet, or numbers used again", () =>
+    Effect.gen(function*() {
+      const piece = (id: string, name: string, text: string) =>
+        calling({ index: 0, id, type: "function", function: { name, arguments: text } })
+      assert.deepStrictEqual(yield* calls(piece("a", "f", ""), piece("b", "f", "{}")), [
+        args("f", "", "a"),
+        args("f", "{}", "b")
+      ])
+      assert.deepStrictEqual(
+        yield* calls(
+          piece("a", "f", "{}"),
+          piece("b", "g", "{"),
+          calling({ index: 0, function: { arguments: "}" } })
+        ),
+        [args("f", "{}", "a"), args("g", "{}", "b")]
+      )
+      const same = (text: string) => calling({ id: "a", function: { name: "f", arguments: text } })
+      assert.deepStrictEqual(yield* calls(same("{}"), same("{}")), [args("f", "{}", "a"), args("f", "{}", "a")])
+      const { stream } = yield* Model.Model
+      const last = yield* Stream.runLast(stream(request))
+      const native = last._tag === "Some" && last.value._tag === "Replied" ? last.value.reply.native : undefined
+      assert.deepInclude(Object.values(native as object)[0], {
+        tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "{}" } }]
+      })
+    }).pipe(Effect.provide(
+      serving(openAi)([
+        FakeModelServer.raw(events(
+          calling({ index: 0, id: "a", type: "function", function: { name: "f", arguments: "{" } }),
+          calling({ index: 0, id: "a", type: "function", function: { name: "f", arguments: "}" } }),
+          delta({}, "stop"),
+          "[DONE]"
+        ))
+      ])
+    )))
+
+  it.effect("is over once, however often the server says so", () =>
+    Effect.gen(function*() {
+      for (const provider of [openAi, ollama]) {
+        const body = provider === openAi
+          ? events(delta({ content: "Hi." }, "stop"), "[DONE]", delta({ content: "More." }), "[DONE]")
+          : line({ content: "Hi." }).repeat(2)
+        const all = yield* Effect.flatMap(Model.Model, ({ stream }) => Stream.runCollect(stream(request))).pipe(
+          Effect.provide(serving(provider)([FakeModelServer.raw(body)]))
+        )
+        assert.deepStrictEqual(all.map(({ _tag }) => _tag), ["TextDelta", "Replied"])
+      }
+    }))
+
+  it.effect("that is a page, an error, or cut off in its last event is told apart from one that ends too early", () =>
+    Effect.gen(function*() {
+      const code = (body: string) => Effect.map(Effect.flip(chat.streamed(body)), ({ code }) => code)
+      assert.strictEqual(yield* code("<!doctype html><p>Sign in"), "malformed_reply")
+      assert.strictEqual(yield* code("[{\"error\":{\"code\":429,\"message\":\"Slowly.\"}}]"), "rate_limited")
+      assert.strictEqual(yield* code(`${events(delta({ content: "Hi" }))}data: {"choices":[{"del`), "cut_off")
+      assert.strictEqual((yield* chat.streamed(`${events(delta({ content: "Hi." }))}data: [DONE]`)).text, "Hi.")
+    }))
+
   it.effect("may leave out the empty line behind its last event", () =>
     Effect.gen(function*() {
       const body = events(delta({ content: "Hi." }), delta({}, "stop")).trimEnd()
@@ -504,6 +571,36 @@ describe("a hostile reply", () => {
       assert.strictEqual((yield* own.streamed(both)).text, "Hi.")
       const piece = `${JSON.stringify({ message: { content: [{ type: "text", text: "x" }] }, done: false })}\n`
       assert.strictEqual((yield* own.streamed(piece.repeat(50_000) + line({ content: "." }))).text.length, 50_001)
+    }))
+
+  it.effect("of fields nested 50,000 deep is read, and what cannot be written does not go back", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make({ toolkit: Toolkit.empty })
+      const field = `"deep":${"{\"a\":".repeat(50_000)}1${"}".repeat(50_000)}`
+      const calls = "\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"dig\"}}]"
+      const whole = FakeModelServer.raw(`{"message":{${calls},${field}},"done":true}`)
+      const pieces = FakeModelServer.raw(
+        `{"message":{${field}},"done":false}\n{"message":{${calls},${field}},"done":true}\n`
+      )
+      const play = (move: FakeModelServer.Move) =>
+        Effect.provide(serving(ollama)([move, ScriptedModel.text("Enough.")]))
+      assert.strictEqual((yield* agent.run("Dig.").pipe(play(whole))).text, "Enough.")
+      const events = yield* Stream.runCollect(agent.stream("Dig.")).pipe(play(pieces))
+      assert.strictEqual(events.at(-1)?._tag, "RunEnded")
+    }))
+
+  it.effect("of thousands of calls without ids is answered, too", () =>
+    Effect.gen(function*() {
+      const calls = Array.from({ length: 10_000 }, () => "{\"function\":{\"name\":\"go\"}}").join()
+      const answer = yield* Agent.make({ toolkit: Toolkit.empty }).run("Go.").pipe(
+        Effect.provide(
+          serving(ollama)(
+            [FakeModelServer.raw(`{"message":{"tool_calls":[${calls}]},"done":true}`), ScriptedModel.text("Enough.")],
+            { maxBytes: 100_000_000 }
+          )
+        )
+      )
+      assert.strictEqual(answer.ledger.calls, 10_000)
     }))
 
   it.effect("of one endless line is given up, and not kept", () =>

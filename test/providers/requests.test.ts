@@ -178,7 +178,12 @@ describe("model options", () => {
         stream: false
       })
       for (
-        const baseUrl of ["https://api.openai.com/v1", "https://us.api.openai.com/v1", "https://x.openai.azure.com/v1"]
+        const baseUrl of [
+          "https://api.openai.com/v1",
+          "https://us.api.openai.com/v1",
+          "https://x.openai.azure.com/v1",
+          "https://x.cognitiveservices.azure.com/v1"
+        ]
       ) {
         const body = yield* bodyFor(OpenAi.layer({ ...quick, baseUrl }), options)
         assert.deepStrictEqual([body["max_tokens"], body["max_completion_tokens"]], [undefined, 50])
@@ -191,6 +196,11 @@ describe("model options", () => {
     Effect.gen(function*() {
       const body = yield* bodyFor(OpenAi.layer(quick), { maxTokens: 5, provider: { max_tokens: 7 } })
       assert.deepStrictEqual([body["max_tokens"], body["max_completion_tokens"]], [7, undefined])
+      const newer = yield* bodyFor(OpenAi.layer({ ...quick, baseUrl: "http://10.0.0.7/v1" }), {
+        maxTokens: 5,
+        provider: { max_completion_tokens: 7 }
+      })
+      assert.deepStrictEqual([newer["max_tokens"], newer["max_completion_tokens"]], [undefined, 7])
       const failure = yield* Effect.flip(
         sentBy(OpenAi.layer(quick), { ...request, options: { toolChoice: "required" } })
       )
@@ -317,6 +327,52 @@ describe("what was said before", () => {
       assert.include(chat, `"arguments":${JSON.stringify(text)}`)
       assert.include(own, `"arguments":${text}`)
       assert.include(own, "\"content\":\"{\\\"\\u0000source\\\":\\\"x\\\"}\"")
+    }))
+
+  it.effect("goes back as it is, and nobody can put anything else into a request", () =>
+    Effect.gen(function*() {
+      const trick = { "\u0000source": "1,\"model\":\"evil\"", source: "--0", "-": "\"---0\"" }
+      const transcript = Transcript.make([
+        { role: "user", text: "---0 \"----0\"" },
+        {
+          role: "assistant",
+          text: "",
+          calls: [{ id: "1", name: "pay", arguments: "{\"n\": 1.0, \"s\": \"-----0\"}" }],
+          native: {
+            [at.ollama]: { content: "", trick }
+          }
+        },
+        { role: "tool", callId: "1", name: "pay", text: "--------0" }
+      ])
+      const sent = yield* sentBy(layers[1]!, {
+        transcript,
+        tools: [{ name: "pay", description: "-0", parameters: { default: trick } }],
+        options: { provider: { trick } }
+      })
+      const body = bodyOf(sent)
+      assert.strictEqual(body["model"], "any")
+      assert.deepStrictEqual(body["trick"], trick)
+      assert.deepInclude(JSON.parse(JSON.stringify(body["messages"]))[1], { trick })
+      assert.deepStrictEqual(body["tools"], [
+        { type: "function", function: { name: "pay", description: "-0", parameters: { default: trick } } }
+      ])
+      const text = sent.body._tag === "Uint8Array" ? new TextDecoder().decode(sent.body.body) : ""
+      assert.include(text, "\"arguments\":{\"n\": 1.0, \"s\": \"-----0\"}")
+    }))
+
+  it.effect("goes back without what was added to a call that is not there any more", () =>
+    Effect.gen(function*() {
+      const own = {
+        content: "",
+        tool_calls: ["first", "second"].map((name) => ({ id: name, extra: name, function: { name, arguments: "{}" } }))
+      }
+      const [chat] = yield* sentMessages({
+        role: "assistant",
+        text: "",
+        calls: [{ id: "2", name: "second" }],
+        native: { [at.openAi]: own }
+      })
+      assert.notInclude(chat, "extra")
     }))
 
   it.effect("goes back with what the server added to a call, and without the index of its stream", () =>

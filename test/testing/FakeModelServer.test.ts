@@ -125,6 +125,12 @@ describe("FakeModelServer", () => {
         const [what, script, says] of [
           ["throws", () => assert.fail("Oh no."), /The script failed: .*Oh no\./],
           ["dies", [Effect.die("Oh no.")], /The script failed: Oh no\./],
+          ["interrupts itself", [Effect.interrupt], /The script failed/],
+          [
+            "says what cannot be written",
+            [{ ...hello, native: { openai: { n: 1n }, ollama: { n: 1n } } } as never],
+            /BigInt/
+          ],
           ["is used up", [], /The script has 0 moves, and the model was asked once more/]
         ] as const
       ) {
