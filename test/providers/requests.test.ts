@@ -331,22 +331,22 @@ describe("what was said before", () => {
 
   it.effect("goes back as it is, and nobody can put anything else into a request", () =>
     Effect.gen(function*() {
-      const trick = { "\u0000source": "1,\"model\":\"evil\"", source: "--0", "-": "\"---0\"" }
+      const trick = { "\u0000source": "1,\"model\":\"evil\"", "source-0": "source-0", source: ["source-source-0"] }
       const transcript = Transcript.make([
-        { role: "user", text: "---0 \"----0\"" },
+        { role: "user", text: "source-0" },
         {
           role: "assistant",
           text: "",
-          calls: [{ id: "1", name: "pay", arguments: "{\"n\": 1.0, \"s\": \"-----0\"}" }],
+          calls: [{ id: "1", name: "pay", arguments: "{\"n\": 1.0, \"s\": \"source-0\"}" }],
           native: {
             [at.ollama]: { content: "", trick }
           }
         },
-        { role: "tool", callId: "1", name: "pay", text: "--------0" }
+        { role: "tool", callId: "1", name: "pay", text: "source-source-source-source-0" }
       ])
       const sent = yield* sentBy(layers[1]!, {
         transcript,
-        tools: [{ name: "pay", description: "-0", parameters: { default: trick } }],
+        tools: [{ name: "pay", description: "source-1", parameters: { default: trick } }],
         options: { provider: { trick } }
       })
       const body = bodyOf(sent)
@@ -354,10 +354,10 @@ describe("what was said before", () => {
       assert.deepStrictEqual(body["trick"], trick)
       assert.deepInclude(JSON.parse(JSON.stringify(body["messages"]))[1], { trick })
       assert.deepStrictEqual(body["tools"], [
-        { type: "function", function: { name: "pay", description: "-0", parameters: { default: trick } } }
+        { type: "function", function: { name: "pay", description: "source-1", parameters: { default: trick } } }
       ])
       const text = sent.body._tag === "Uint8Array" ? new TextDecoder().decode(sent.body.body) : ""
-      assert.include(text, "\"arguments\":{\"n\": 1.0, \"s\": \"-----0\"}")
+      assert.include(text, "\"arguments\":{\"n\": 1.0, \"s\": \"source-0\"}")
     }))
 
   it.effect("goes back without what was added to a call that is not there any more", () =>
@@ -441,13 +441,12 @@ describe("what was said before", () => {
 describe("a text with half of a character in it", () => {
   it.effect("is sent whole, the half replaced", () =>
     Effect.gen(function*() {
-      const text = "half \ud83d and \\ud83d whole \ud83c\udf27"
-      const sent = yield* sentBy(OpenAi.layer(quick), {
-        transcript: Transcript.make([{ role: "user", text }]),
-        tools: []
-      })
-      assert.deepStrictEqual(bodyOf(sent)["messages"], [
-        { role: "user", content: "half \ufffd and \\ud83d whole \ud83c\udf27" }
-      ])
+      const text = "half \ud83d and \udf27\\ and \\ud83d whole \ud83c\udf27 \\\ud83d"
+      for (const layer of [OpenAi.layer(quick), Ollama.layer(quick)]) {
+        const sent = yield* sentBy(layer, { transcript: Transcript.make([{ role: "user", text }]), tools: [] })
+        assert.deepStrictEqual(bodyOf(sent)["messages"], [
+          { role: "user", content: "half \ufffd and \ufffd\\ and \\ud83d whole \ud83c\udf27 \\\ufffd" }
+        ])
+      }
     }))
 })

@@ -28,7 +28,7 @@ import * as FromEnv from "./internal/fromEnv.ts"
 import { isObject } from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import * as Provider from "./internal/provider.ts"
-import { asSource, each } from "./internal/source.ts"
+import { asSource, each, writeWithSources } from "./internal/source.ts"
 import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
@@ -233,4 +233,4 @@ const frames: Provider.Format["frames"] = (body) =>
     Stream.filter((line) => line.trim() !== "")
   )
 
-const format: Provider.Format = { encode, read, frames }
+const format: Provider.Format = { encode, write: writeWithSources, read, frames }

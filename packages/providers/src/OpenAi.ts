@@ -27,7 +27,7 @@ import * as FromEnv from "./internal/fromEnv.ts"
 import { isObjectText } from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import * as Provider from "./internal/provider.ts"
-import { each, type Path } from "./internal/source.ts"
+import { each, type Path, write } from "./internal/source.ts"
 import type { Settings } from "./Settings.ts"
 
 // -----------------------------------------------------------------------------
@@ -262,4 +262,4 @@ const frames: Provider.Format["frames"] = (body, server) =>
     )
   })
 
-const format: Provider.Format = { encode, read, frames }
+const format: Provider.Format = { encode, write, read, frames }

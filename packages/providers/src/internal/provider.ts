@@ -23,7 +23,6 @@ import type { Settings } from "../Settings.ts"
 import * as Assembly from "./assembly.ts"
 import type { Form } from "./body.ts"
 import * as Failures from "./failures.ts"
-import { write } from "./source.ts"
 
 /** What differs from provider to provider. */
 export interface Format {
@@ -32,6 +31,8 @@ export interface Format {
     request: Model.Request,
     to: { readonly server: Failures.Server; readonly stream: boolean }
   ) => Effect.Effect<Schema.JsonObject, ModelFailure>
+  /** The text of that body. */
+  readonly write: (body: Schema.JsonObject) => string
   /** Where one piece of a streamed body ends and the next one begins. */
   readonly frames: (
     body: Stream.Stream<Uint8Array, ModelFailure>,
@@ -56,7 +57,7 @@ export const make = (
   const scoped = HttpClient.withScope(client)
 
   const open = (request: Model.Request, stream: boolean) =>
-    Effect.flatMap(format.encode(request, { server, stream }), (body) => send(server, scoped, body))
+    Effect.flatMap(format.encode(request, { server, stream }), (body) => send(server, scoped, format.write(body)))
 
   return {
     respond: (request) =>
@@ -91,7 +92,7 @@ export const make = (
 // Sending
 // -----------------------------------------------------------------------------
 
-const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: Schema.Json) =>
+const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: string) =>
   client.execute(requestOf(server, body)).pipe(
     // What is secret in an address is so in spans, too.
     Effect.updateService(UrlParams.CurrentRedactedNames, (names) => [...names, ...server.endpoint.parameters]),
@@ -108,8 +109,8 @@ const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<Htt
     )
   )
 
-const requestOf = ({ endpoint }: Failures.Server, body: Schema.Json): HttpClientRequest.HttpClientRequest => {
-  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), write(body), "application/json")
+const requestOf = ({ endpoint }: Failures.Server, body: string): HttpClientRequest.HttpClientRequest => {
+  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), body, "application/json")
   return endpoint.authorization === undefined
     ? request
     : HttpClientRequest.setHeader(request, "authorization", Redacted.value(endpoint.authorization))

@@ -25,32 +25,37 @@ class Source {
   constructor(text: string) {
     this.text = text
   }
+}
 
-  toJSON(): unknown {
-    return JSON.parse(this.text)
+/** The text of an object, which {@link writeWithSources} writes as it stands. */
+export const asSource = (text: string): Schema.JsonObject => asJson(new Source(text))
+
+// It stands for what it becomes.
+const asJson = (source: Source): Schema.JsonObject => source as unknown as Schema.JsonObject
+
+/** The text of a body. Half of a surrogate pair is replaced: as an escape, many a server will not read it. */
+export const write = (body: Schema.Json): string => mended(JSON.stringify(body))
+
+/** The same of a body that has sources in it. */
+export const writeWithSources = (body: Schema.Json): string => {
+  // Until nothing else in the body looks like it, whoever wrote that.
+  for (let mark = "source-";; mark += mark) {
+    const sources: Array<string> = []
+    const text = mended(
+      JSON.stringify(
+        body,
+        (_, value: unknown) => value instanceof Source ? `${mark}${sources.push(value.text) - 1}` : value
+      )
+    )
+    const marks = new RegExp(`"${mark}(\\d+)"`, "g")
+    if ((text.match(marks)?.length ?? 0) === sources.length) {
+      return text.replace(marks, (_, index: string) => sources[Number(index)]!)
+    }
   }
 }
 
-/** A value that {@link write} writes as it stands. Nothing but the text of an object may be one. */
-export const asSource = (text: string): Schema.JsonObject => asJson(new Source(text))
-
-// To whoever does not know better, it is the value itself.
-const asJson = (source: Source): Schema.JsonObject => source as unknown as Schema.JsonObject
-
-/** The text of a body, in which half of a surrogate pair is replaced: as an escape, many a server will not read it. */
-export const write = (body: Schema.Json): string => {
-  const text = JSON.stringify(body)
-  const isHalved = /\\ud[89a-f]/.test(text)
-  // A mark that stands nowhere in the text, whoever wrote it.
-  const mark = "-".repeat(1 + Math.max(0, ...Array.from(text.matchAll(/-+/g), ([run]) => run.length)))
-  const sources: Array<string> = []
-  const marked = JSON.stringify(body, function(this: Readonly<Record<string, unknown>>, key, value: unknown) {
-    const own = this[key]
-    if (own instanceof Source) return `${mark}${sources.push(own.text) - 1}`
-    return isHalved && typeof value === "string" ? value.toWellFormed() : value
-  })
-  return marked.replace(new RegExp(`"${mark}(\\d+)"`, "g"), (_, index: string) => sources[Number(index)]!)
-}
+// `JSON.stringify` writes a whole pair as it is; what it escapes is a half.
+const mended = (text: string): string => text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd")
 
 type OnFound = (index: number, source: string) => void
 
