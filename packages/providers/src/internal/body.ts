@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type { Chunk } from "./assembly.ts"
 import * as Failures from "./failures.ts"
 import { parse } from "./json.ts"
+import { problemOf } from "./problem.ts"
 
 /** Is it all of a reply, or a piece of a streamed one? */
 export type Form = "whole" | "piece"
@@ -20,7 +21,7 @@ export const reader = <A>(schema: Schema.Schema<A>, toChunk: (body: A, text: str
   return (text: string, form: Form, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
     const body = Option.getOrUndefined(parse(text))
     const error = errorIn(body)
-    if (error !== undefined) return Effect.fail(Failures.reported(server, Failures.problemOf(error)))
+    if (error !== undefined) return Effect.fail(Failures.reported(server, problemOf(error)))
     return isBody(body) ? Effect.succeed(toChunk(body, text, form)) : Effect.fail(Failures.malformed(server, text))
   }
 }

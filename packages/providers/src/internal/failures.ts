@@ -6,11 +6,10 @@ import { ModelFailure } from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Headers from "effect/http/Headers"
 import type { HttpClientError } from "effect/http/HttpClientError"
-import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { Endpoint } from "./endpoint.ts"
-import { parse, write } from "./json.ts"
+import { asText, kindOf, type Problem } from "./problem.ts"
 
 /** Who is asked. */
 export interface Server {
@@ -117,15 +116,6 @@ const below = ({ cause, errors }: { readonly [key: PropertyKey]: unknown }): unk
 // An answer that is no reply
 // -----------------------------------------------------------------------------
 
-/** What a server said was wrong. */
-export interface Problem {
-  readonly message: string
-  /** Codes and types, for telling one 400 from another. */
-  readonly code: string
-  /** The status that it gave itself, where there was no other. */
-  readonly status: number | undefined
-}
-
 /** An answer with a status that is not of success. */
 export const refused = (
   server: Server,
@@ -133,8 +123,9 @@ export const refused = (
   problem: Problem,
   retryAfter: Duration.Duration | undefined
 ): ModelFailure => {
-  const kind = kindOf(server, status, problem)
-  const hint = kind.hint ?? (retryAfter === undefined ? undefined : `Ask again in ${Duration.format(retryAfter)}.`)
+  const kind = kindOf(status, problem)
+  const hint = hints(server).get(kind.code) ??
+    (retryAfter === undefined ? undefined : `Ask again in ${Duration.format(retryAfter)}.`)
   return new ModelFailure({
     ...kind,
     detail: said(server, `${server.name} answered ${status}`, problem),
@@ -145,115 +136,19 @@ export const refused = (
 }
 
 /** A problem that came under a status of success, or in the middle of a stream. */
-export const reported = (server: Server, problem: Problem): ModelFailure =>
-  new ModelFailure({
-    ...kindOf(server, problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined), problem),
-    detail: said(server, `${server.name} failed`, problem)
+export const reported = (server: Server, problem: Problem): ModelFailure => {
+  const kind = kindOf(problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined), problem)
+  const hint = hints(server).get(kind.code)
+  return new ModelFailure({
+    ...kind,
+    detail: said(server, `${server.name} failed`, problem),
+    ...(hint === undefined ? {} : { hint })
   })
+}
 
 const said = (server: Server, happened: string, { message }: Problem): string => {
   const text = bounded(server.endpoint.hide(message))
   return text === "" ? `${happened}.` : `${happened}: ${JSON.stringify(text)}`
-}
-
-interface Kind {
-  readonly code: string
-  readonly transient: boolean
-  readonly hint?: string
-}
-
-/** What it is: by what the server says, where that means one thing, and else by the status. */
-const kindOf = (server: Server, status: number | undefined, problem: Problem): Kind => {
-  const kind = kinds.find((kind) => means(kind, status, problem))?.kind ?? byStatus(status ?? 500)
-  const hint = hints(server).get(kind.code)
-  return hint === undefined ? kind : { ...kind, hint }
-}
-
-const permanent = (code: string): Kind => ({ code, transient: false })
-
-interface Meaning {
-  readonly kind: Kind
-  /** Codes and types that say so, under any status but one of the server's own faults. */
-  readonly codes?: RegExp
-  /** Messages that say so, under these statuses. Elsewhere they may be quoted from anywhere. */
-  readonly says?: RegExp
-  readonly under?: ReadonlyArray<number>
-}
-
-const means = (
-  { codes, says, under = [] }: Meaning,
-  status: number | undefined,
-  { code, message }: Problem
-): boolean =>
-  (status === undefined || status < 500) &&
-  (codes?.test(code) === true || (under.includes(status ?? 200) && says?.test(message) === true))
-
-/** In the words of OpenAI, Azure, OpenRouter, Groq, Mistral, Gemini, Anthropic, vLLM, llama.cpp, LM Studio and Ollama. */
-const kinds: ReadonlyArray<Meaning> = [
-  {
-    kind: permanent("quota_exhausted"),
-    codes: /insufficient_quota|billing_hard_limit/,
-    says: /insufficient_quota|credit balance|insufficient (credit|balance|fund)/i,
-    under: [400, 402, 403, 429]
-  },
-  {
-    kind: permanent("context_overflow"),
-    codes: /context_length_exceeded|exceed_context_size/,
-    says: new RegExp(
-      [
-        "(exceed|too long|longer|maximum|larger)[^.]{0,80}context",
-        "context[^.]{0,80}(exceed|overflow|too long)",
-        "prompt is too long|too many tokens|reduce the length|maximum model length",
-        "exceeds the maximum number of tokens|max_new_tokens"
-      ].join("|"),
-      "i"
-    ),
-    under: [400, 413, 422]
-  },
-  // No wait makes it smaller.
-  { kind: permanent("context_overflow"), says: /request too large/i, under: [413, 429] },
-  {
-    kind: permanent("refused"),
-    codes: /content_filter/,
-    says: /content management policy|requires moderation|input was flagged/i,
-    under: [400, 403, 422]
-  },
-  {
-    kind: permanent("permission_denied"),
-    codes: /invalid_api_key/,
-    says: /api key not valid|(incorrect|invalid) api key/i,
-    under: [400]
-  },
-  {
-    kind: permanent("unknown_model"),
-    codes: /model_not_found|invalid_model|DeploymentNotFound/,
-    says: /not a valid model|no endpoints found for|model( ["'`][^"'`]*["'`])? (not found|does not exist)/i,
-    under: [400, 404]
-  },
-  { kind: permanent("bad_address"), says: /^unexpected endpoint/i, under: [200, 404] }
-]
-
-const byStatus = (status: number): Kind => {
-  switch (status) {
-    case 401:
-    case 403:
-      return permanent("permission_denied")
-    case 402:
-      return permanent("quota_exhausted")
-    case 404:
-    case 405:
-      return permanent("bad_address")
-    case 408:
-      return { code: "timeout", transient: true }
-    case 413:
-      return permanent("context_overflow")
-    case 429:
-      return { code: "rate_limited", transient: true }
-    default:
-      return status >= 500
-        ? { code: "server_error", transient: status !== 501 && status !== 505 }
-        : permanent("bad_request")
-  }
 }
 
 /** What to do about each. */
@@ -270,14 +165,16 @@ const hints = (server: Server): ReadonlyMap<string, string> =>
 /** The model will not answer. */
 export const declined = (server: Server, refusal: string): ModelFailure =>
   new ModelFailure({
-    ...permanent("refused"),
+    code: "refused",
+    transient: false,
     detail: `The model refused: ${JSON.stringify(bounded(server.endpoint.hide(refusal)))}`,
     hint: "Ask for something else, or in another way."
   })
 
 /** A filter around the model stopped its reply. */
 export const filtered: ModelFailure = new ModelFailure({
-  ...permanent("refused"),
+  code: "refused",
+  transient: false,
   detail: "A content filter stopped the reply.",
   hint: "Ask for something else, or in another way."
 })
@@ -333,35 +230,8 @@ export const unsupported = (detail: string, hint: string): ModelFailure =>
   new ModelFailure({ code: "unsupported", detail, hint, transient: false })
 
 // -----------------------------------------------------------------------------
-// What servers say
+// What they are made of
 // -----------------------------------------------------------------------------
-
-/** What is wrong, from an error's body: `{"error":{"message":…}}`, `{"error":…}`, `{"detail":…}`, or any text. */
-export const problemIn = (body: string): Problem => {
-  const parsed = Option.getOrUndefined(parse(body))
-  const found = Array.isArray(parsed) ? parsed[0] : parsed
-  return Predicate.isObject(found)
-    ? problemOf(found["error"] ?? found)
-    : { message: body, code: "", status: undefined }
-}
-
-/** The same from the value of an `error` field. */
-export const problemOf = (error: unknown): Problem => {
-  if (!Predicate.isObject(error)) return { message: inOneText(error), code: "", status: undefined }
-  const { code, metadata, status, status_code, type } = error
-  // A gateway's own words, and those of whoever is behind it.
-  const behind = Predicate.isObject(metadata) ? asText(metadata["raw"]) : ""
-  return {
-    message: [inOneText(error["message"] ?? error["detail"] ?? error), behind].filter((text) => text !== "").join(" "),
-    code: [code, type, status].map(asText).join(" "),
-    status: [code, status, status_code].map(Number).find((number) => number >= 400 && number < 600)
-  }
-}
-
-const inOneText = (value: unknown): string =>
-  typeof value === "string" ? value : Option.getOrElse(write(value), () => "")
-
-const asText = (value: unknown): string => typeof value === "string" || typeof value === "number" ? String(value) : ""
 
 /** How long a server asks to be left alone: a number of seconds, or a date. */
 export const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Duration | undefined => {

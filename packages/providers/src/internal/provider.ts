@@ -23,6 +23,7 @@ import type { Settings } from "../Settings.ts"
 import * as Assembly from "./assembly.ts"
 import type { Form } from "./body.ts"
 import * as Failures from "./failures.ts"
+import { problemIn } from "./problem.ts"
 
 /** What differs from provider to provider. */
 export interface Format {
@@ -120,7 +121,7 @@ const failureOf = (server: Failures.Server, response: HttpClientResponse): Effec
   Effect.gen(function*() {
     const body = yield* beginningOf(server, response)
     const retryAfter = Failures.retryAfterIn(response.headers, yield* Clock.currentTimeMillis)
-    return Failures.refused(server, response.status, Failures.problemIn(body), retryAfter)
+    return Failures.refused(server, response.status, problemIn(body), retryAfter)
   })
 
 // -----------------------------------------------------------------------------
