@@ -110,9 +110,7 @@ const showReadable = ({ events, notice, question }: Run) =>
         yield* printLines(Trace.readable(event))
       }))
     yield* Console.log(`\n${Trace.totals(ledger)}`)
-  }).pipe(Effect.tapError((failure) =>
-    "ledger" in failure ? Console.error(`\n${Trace.totals(failure.ledger)}\n\n${Trace.why(failure)}`) : Effect.void
-  ))
+  }).pipe(Effect.tapError((failure) => Console.error(`\n${Trace.totals(failure.ledger)}\n\n${Trace.why(failure)}`)))
 
 const showJson = ({ events, notice, question }: Run) =>
   Effect.gen(function*() {

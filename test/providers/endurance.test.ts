@@ -10,6 +10,7 @@ import * as Http from "node:http"
 import { inspect } from "node:util"
 import { listening } from "../support/http.ts"
 import { atOnce, ollama, openAi } from "../support/models.ts"
+import { recordingTracer } from "../support/spans.ts"
 
 const ping = Tool.make(
   "ping",
@@ -158,14 +159,7 @@ describe("a key", () => {
   it.live("appears in no error, log, span, event, transcript or journal, whatever fails", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
-      const spans: Array<Tracer.NativeSpan> = []
-      const tracer = Tracer.make({
-        span: (options) => {
-          const span = new Tracer.NativeSpan(options)
-          spans.push(span)
-          return span
-        }
-      })
+      const { spans, tracer } = recordingTracer()
       const journal: Journal.Journal = {
         step: (step, effect) => Effect.onExit(effect, (exit) => Effect.sync(() => seen.push(step.name, exit)))
       }

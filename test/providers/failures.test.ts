@@ -12,6 +12,8 @@ import * as Http from "node:http"
 import * as Net from "node:net"
 import { listening } from "../support/http.ts"
 import { atOnce, ollama, openAi, serving } from "../support/models.ts"
+import { recordingTracer } from "../support/spans.ts"
+import { macrotask, passingBy } from "../support/virtualTime.ts"
 
 const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
 const respond = Effect.flatMap(Model.Model, ({ respond }) => respond(request))
@@ -174,11 +176,7 @@ for (const [name, provider] of providers) {
         const server = yield* FakeModelServer.FakeModelServer
         const fiber = yield* Effect.forkChild(Effect.flip(parts))
         yield* server.until(({ replies }) => replies === 1)
-        while (fiber.pollUnsafe() === undefined) {
-          yield* TestClock.adjust("1 second")
-          yield* macrotask
-        }
-        assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout", transient: false })
+        assert.deepInclude({ ...yield* passingBy("1 second", fiber) }, { code: "timeout", transient: false })
       }).pipe(Effect.provide(served([FakeModelServer.stall(hello, 20)], { settings: { timeout: "2 seconds" } }))))
 
     it.effect("adds up with the agent's: three attempts in all, and a stream that broke off is one", () =>
@@ -218,11 +216,7 @@ for (const [name, provider] of providers) {
             Effect.forkChild
           )
           const server = yield* FakeModelServer.FakeModelServer
-          while (fiber.pollUnsafe() === undefined) {
-            yield* TestClock.adjust("1 second")
-            yield* macrotask
-          }
-          assert.strictEqual((yield* Fiber.join(fiber)).text, "Hello.")
+          assert.strictEqual((yield* passingBy("1 second", fiber)).text, "Hello.")
           assert.strictEqual((yield* server.state).requests.length, 2)
           assert.strictEqual(waits.length, 1)
           assert.isAtMost(waits[0]!, after)
@@ -241,11 +235,6 @@ for (const [name, provider] of providers) {
       }).pipe(Effect.provide(served([new ModelFailure({ ...busy, retryAfter: Duration.seconds(31) }), hello]))))
   })
 }
-
-// Not time, but a turn of the event loop, in which what has come over the wire is seen.
-const macrotask = Effect.callback<void>((resume) => {
-  setImmediate(() => resume(Effect.void))
-})
 
 describe("what a server says of an error", () => {
   const detail = (body: string | Uint8Array, status = 400) =>
@@ -375,11 +364,7 @@ describe("an error", () => {
         Effect.provide(FetchHttpClient.layer),
         Effect.forkChild
       )
-      while (fiber.pollUnsafe() === undefined) {
-        yield* TestClock.adjust("100 millis")
-        yield* macrotask
-      }
-      const failure = yield* Fiber.join(fiber)
+      const failure = yield* passingBy("100 millis", fiber)
       assert.deepInclude({ ...failure }, { status: 503, code: "server_error", transient: true })
       assert.isAtMost(yield* Clock.currentTimeMillis, 10_000)
       assert.include(failure.detail, "Busy, and")
@@ -598,11 +583,7 @@ describe("asked for a stream", () => {
         Effect.forkChild
       )
       yield* Deferred.await(said)
-      while (fiber.pollUnsafe() === undefined) {
-        yield* TestClock.adjust("1 second")
-        yield* macrotask
-      }
-      assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout" })
+      assert.deepInclude({ ...yield* passingBy("1 second", fiber) }, { code: "timeout" })
     }).pipe(Effect.scoped))
 
   for (
@@ -636,11 +617,7 @@ describe("asked for a stream", () => {
         // Until it has been heard, no time passes.
         for (let turn = 0; turn < 50; turn++) yield* macrotask
         const before = yield* Clock.currentTimeMillis
-        while (fiber.pollUnsafe() === undefined) {
-          yield* TestClock.adjust("20 millis")
-          yield* macrotask
-        }
-        const ends = (yield* Fiber.join(fiber)).filter(({ _tag }) => _tag === "Replied")
+        const ends = (yield* passingBy("20 millis", fiber)).filter(({ _tag }) => _tag === "Replied")
         assert.strictEqual(ends.length, 1)
         assert.isAtMost((yield* Clock.currentTimeMillis) - before, within + 500)
       }).pipe(Effect.scoped))
@@ -731,14 +708,7 @@ describe("a key", () => {
         FakeModelServer.raw(`<p>${forms.join("</p><p>")}</p>`, { status: 400 })
       )
       const query = `?api-key=${encodeURIComponent("pass/word+1-and-more")}&api-version=1`
-      const spans: Array<Tracer.NativeSpan> = []
-      const tracer = Tracer.make({
-        span: (options) => {
-          const span = new Tracer.NativeSpan(options)
-          spans.push(span)
-          return span
-        }
-      })
+      const { spans, tracer } = recordingTracer()
       for (const apiKey of [{}, { apiKey: Redacted.make(key) }]) {
         const address = server.url.replace("//", `//ann:${encodeURIComponent("pass/word+1")}@`)
         const layer = OpenAi.layer({ model: "any", baseUrl: `${address}/v1${query}`, ...apiKey })

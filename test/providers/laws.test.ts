@@ -4,7 +4,7 @@ import { Agent, Model, ModelFailure, Tool, Toolkit, Transcript } from "@fallible
 import { ScriptedModel } from "@fallible/testing"
 import { Deferred, Duration, Effect, Fiber, Layer, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { atOnce, players } from "../support/models.ts"
+import { atOnce, players, withoutNative } from "../support/models.ts"
 
 const question = Transcript.make([{ role: "user", text: "How warm is it in Zürich?" }])
 const request: Model.Request = { transcript: question, tools: [] }
@@ -14,12 +14,6 @@ const parts = Effect.flatMap(Model.Model, ({ stream }) => Stream.runCollect(stre
 const asked = Effect.flatMap(ScriptedModel.ScriptedModel, ({ requests }) => requests)
 
 const once = { retry: Schedule.recurs(0) }
-
-/** What a provider adds of its own is its own matter. */
-const withoutNative = (reply: Model.Reply) => {
-  const { native: _, ...rest } = reply
-  return rest
-}
 
 const replies: ReadonlyArray<readonly [what: string, reply: Model.Reply]> = [
   ["a text", { text: "It is 21 °C in Zürich. ☀️🌡️ \"Warm\",\n they say.", calls: [] }],

@@ -4,7 +4,7 @@ import { Agent, Model, type ModelFailure, Toolkit, Transcript } from "@fallible/
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect, Schedule, Stream } from "effect"
-import { ollama, openAi, serving } from "../support/models.ts"
+import { ollama, openAi, serving, withoutNative } from "../support/models.ts"
 
 const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
 const settings = { retry: Schedule.recurs(0) }
@@ -28,11 +28,6 @@ const asking = (provider: typeof openAi) => {
       Effect.provide(model(body))
     )
   return { whole, streamed }
-}
-
-const withoutNative = (reply: Model.Reply) => {
-  const { native: _, ...rest } = reply
-  return rest
 }
 
 const chat = asking(openAi)

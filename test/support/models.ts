@@ -71,3 +71,9 @@ export const players: ReadonlyArray<Player> = [
 
 /** Waits that are drawn are over at once. */
 export const atOnce = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0, nextIntUnsafe: () => 0 })
+
+/** A reply but for what a provider adds of its own, which is its own matter. */
+export const withoutNative = (reply: Model.Reply): Omit<Model.Reply, "native"> => {
+  const { native: _, ...rest } = reply
+  return rest
+}

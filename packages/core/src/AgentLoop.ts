@@ -24,7 +24,7 @@ import * as DispatchFailure from "./DispatchFailure.ts"
 import { Account } from "./internal/account.ts"
 import { ask } from "./internal/ask.ts"
 import * as Journal from "./Journal.ts"
-import { type Model, ModelFailure, type Options, type Reply } from "./Model.ts"
+import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
@@ -153,9 +153,9 @@ const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcom
 
 // A model that must call a tool can never answer: once it has called one, it need not.
 const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
-  const { toolChoice, ...others } = modelOptions
-  const forced = toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none"
-  return forced && account.calls > 0 ? others : modelOptions
+  if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
+  const { toolChoice: _, ...others } = modelOptions
+  return others
 }
 
 // -----------------------------------------------------------------------------

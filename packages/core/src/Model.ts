@@ -62,6 +62,23 @@ export interface Options {
 }
 
 /**
+ * Must the model call a tool?
+ *
+ * @example
+ * ```ts
+ * import { Model } from "@fallible/core"
+ *
+ * Model.mustCall({ toolChoice: { tool: "get_weather" } }) // => true
+ * Model.mustCall({ toolChoice: "auto" }) // => false
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const mustCall = ({ toolChoice }: Options): boolean =>
+  toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none"
+
+/**
  * The tokens that a reply took, as the provider counts them.
  *
  * @category models

@@ -7,7 +7,9 @@
  * A conversation that is longer than the model's window is cut by Ollama, and not refused: make room with
  * `modelOptions: { provider: { options: { num_ctx: 16_384 } } }`.
  *
- * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`. The model's argument texts reach the tools as it wrote them; what Ollama adds to a
+ * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`.
+ *
+ * The model's argument texts reach the tools as it wrote them; what Ollama adds to a
  * message, its model's thinking, say, goes back to it unchanged.
  *
  * @since 0.1.0
@@ -109,14 +111,18 @@ export const layerConfig = (
 
 const thisMachine = "127.0.0.1:11434"
 
-const serverOf = ({ apiKey, host = thisMachine, model }: Options): Failures.Server => ({
-  name: "Ollama",
-  endpoint: Endpoint.make({ baseUrl: urlOf(host), path: "/api/chat", apiKey }),
-  model: Endpoint.modelName(model),
-  ifUnreachable: `It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull ${model}'.`,
-  ifUnknownModel: `Get the model with 'ollama pull ${model}', or take one that 'ollama list' shows.`,
-  ifDenied: "Check the key (OLLAMA_API_KEY), and what it is allowed to do."
-})
+const serverOf = ({ apiKey, host = thisMachine, model: given }: Options): Failures.Server => {
+  const model = Endpoint.modelName(given)
+  return {
+    name: "Ollama",
+    endpoint: Endpoint.make({ baseUrl: urlOf(host), path: "/api/chat", apiKey }),
+    model,
+    ifUnreachable:
+      `It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull ${model}'.`,
+    ifUnknownModel: `Get the model with 'ollama pull ${model}', or take one that 'ollama list' shows.`,
+    ifDenied: "Check the key (OLLAMA_API_KEY), and what it is allowed to do."
+  }
+}
 
 /** Scheme and port may be left out, as Ollama's own programs allow it. */
 const urlOf = (host: string): string => {
@@ -188,10 +194,10 @@ const bytesIn = (image: Transcript.Image): string | undefined =>
   "base64" in image ? image.base64 : /^data:[^,]*;base64,(.*)$/s.exec(image.url)?.[1]
 
 // What Ollama does not have is refused: it would ignore it.
-const unsupportedOption = ({ parallelCalls, toolChoice }: Model.Options): ModelFailure | undefined =>
-  Outgoing.isForced(toolChoice)
+const unsupportedOption = (options: Model.Options): ModelFailure | undefined =>
+  Model.mustCall(options)
     ? Failures.unsupported("Ollama cannot be told to call a tool.", elsewhere)
-    : parallelCalls === false
+    : options.parallelCalls === false
     ? Failures.unsupported("Ollama cannot be told to make one call at a time.", elsewhere)
     : undefined
 

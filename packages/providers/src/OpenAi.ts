@@ -5,7 +5,9 @@
  *     const model = OpenAi.layer({ model: "gpt-5-mini", apiKey })             // or: OpenAi.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`. The model's argument texts reach the tools as it wrote them; what a server adds to a
+ * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`.
+ *
+ * The model's argument texts reach the tools as it wrote them; what a server adds to a
  * message, its model's reasoning, say, goes back to it unchanged.
  *
  * @since 0.1.0
@@ -108,14 +110,17 @@ export const layerConfig = (
 
 const openAi = "https://api.openai.com/v1"
 
-const serverOf = ({ apiKey, baseUrl = openAi, model }: Options): Failures.Server => ({
-  name: "The model's server",
-  endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
-  model: Endpoint.modelName(model),
-  ifUnreachable: "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).",
-  ifUnknownModel: `Check the model's name: '${model.trim()}'. The server lists those that it has under /models.`,
-  ifDenied: "Check the key (OPENAI_API_KEY), and what it is allowed to do."
-})
+const serverOf = ({ apiKey, baseUrl = openAi, model: given }: Options): Failures.Server => {
+  const model = Endpoint.modelName(given)
+  return {
+    name: "The model's server",
+    endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
+    model,
+    ifUnreachable: "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).",
+    ifUnknownModel: `Check the model's name: '${model}'. The server lists those that it has under /models.`,
+    ifDenied: "Check the key (OPENAI_API_KEY), and what it is allowed to do."
+  }
+}
 
 // -----------------------------------------------------------------------------
 // Requests
@@ -179,10 +184,10 @@ const encodeChoice = ({ parallelCalls, toolChoice }: Model.Options): Schema.Json
 })
 
 const unsupportedOption = (
-  { toolChoice }: Model.Options,
+  options: Model.Options,
   tools: ReadonlyArray<Toolkit.Definition>
 ): ModelFailure | undefined =>
-  tools.length === 0 && Outgoing.isForced(toolChoice)
+  tools.length === 0 && Model.mustCall(options)
     ? Failures.unsupported("A call is asked for, and there is no tool.", "Leave `toolChoice` out, or offer a tool.")
     : undefined
 

@@ -25,10 +25,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Http from "node:http"
 import { chatCompletions } from "./internal/chatCompletions.ts"
 import type { Asked, Format } from "./internal/format.ts"
+import { parse } from "./internal/json.ts"
 import { ollamaChat } from "./internal/ollamaChat.ts"
 import type * as ScriptedModel from "./ScriptedModel.ts"
 
@@ -318,16 +320,8 @@ const check = ({ options, request: { headers } }: Exchange, format: Format, body
   if (Buffer.byteLength(body) > maxBytes) {
     return { status: 413, code: "bad_request", detail: `The request is larger than ${maxBytes} bytes.` }
   }
-  const asked = format.decode(parsed(body))
+  const asked = format.decode(Option.getOrUndefined(parse(body)))
   return typeof asked === "string" ? { status: 400, code: "bad_request", detail: asked } : asked
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const exhausted = (moves: number) =>
@@ -355,7 +349,7 @@ const perform = (exchange: Exchange, format: Format, asked: Streaming, move: Mov
     if ("calls" in move) say(exchange, format, asked, move)
     else if (move._tag === "Beginning") sayBeginning(exchange, format, asked, move)
     else {
-      exchange.stage.replied(move.status < 400)
+      if (move.status < 400) exchange.stage.replied()
       send(exchange, move.status, move.body, move.headers)
     }
   })
@@ -479,8 +473,8 @@ class Stage {
     this.change(({ requests }) => ({ requests: [...requests, request] }))
   }
 
-  replied(is = true): void {
-    if (is) this.change(({ replies }) => ({ replies: replies + 1 }))
+  replied(): void {
+    this.change(({ replies }) => ({ replies: replies + 1 }))
   }
 
   until(predicate: (state: State) => boolean): Effect.Effect<State> {

@@ -122,33 +122,31 @@ export const refused = (
   status: number,
   problem: Problem,
   retryAfter: Duration.Duration | undefined
-): ModelFailure => {
-  const kind = kindOf(status, problem)
-  const hint = hints(server).get(kind.code) ??
-    (retryAfter === undefined ? undefined : `Ask again in ${Duration.format(retryAfter)}.`)
-  return new ModelFailure({
-    ...kind,
-    detail: said(server, `${server.name} answered ${status}`, problem),
-    status,
-    ...(hint === undefined ? {} : { hint }),
-    ...(retryAfter === undefined ? {} : { retryAfter })
+): ModelFailure =>
+  new ModelFailure({
+    ...(retryAfter === undefined ? {} : { retryAfter, hint: `Ask again in ${Duration.format(retryAfter)}.` }),
+    ...described(server, status, problem, `${server.name} answered ${status}`),
+    status
   })
-}
 
 /** A problem that came under a status of success, or in the middle of a stream. */
-export const reported = (server: Server, problem: Problem): ModelFailure => {
-  const kind = kindOf(problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined), problem)
-  const hint = hints(server).get(kind.code)
-  return new ModelFailure({
-    ...kind,
-    detail: said(server, `${server.name} failed`, problem),
-    ...(hint === undefined ? {} : { hint })
-  })
-}
+export const reported = (server: Server, problem: Problem): ModelFailure =>
+  new ModelFailure(described(
+    server,
+    problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined),
+    problem,
+    `${server.name} failed`
+  ))
 
-const said = (server: Server, happened: string, { message }: Problem): string => {
-  const text = bounded(server.endpoint.hide(message))
-  return text === "" ? `${happened}.` : `${happened}: ${JSON.stringify(text)}`
+const described = (server: Server, status: number | undefined, problem: Problem, happened: string) => {
+  const kind = kindOf(status, problem)
+  const hint = hints(server).get(kind.code)
+  const said = bounded(server.endpoint.hide(problem.message))
+  return {
+    ...kind,
+    detail: said === "" ? `${happened}.` : `${happened}: ${JSON.stringify(said)}`,
+    ...(hint === undefined ? {} : { hint })
+  }
 }
 
 /** What to do about each. */
@@ -156,28 +154,22 @@ const hints = (server: Server): ReadonlyMap<string, string> =>
   new Map([
     ["quota_exhausted", "Check the account's plan and its billing."],
     ["context_overflow", "Shorten the conversation or the tools' results, or take a model that reads more."],
-    ["refused", "Ask for something else, or in another way."],
+    ["refused", otherwise],
     ["permission_denied", server.ifDenied],
     ["unknown_model", server.ifUnknownModel],
     ["bad_address", `Is the address right? Requests went to ${server.endpoint.shown}.`]
   ])
 
+const otherwise = "Ask for something else, or in another way."
+
+const refusal = (detail: string) => new ModelFailure({ code: "refused", detail, hint: otherwise, transient: false })
+
 /** The model will not answer. */
-export const declined = (server: Server, refusal: string): ModelFailure =>
-  new ModelFailure({
-    code: "refused",
-    transient: false,
-    detail: `The model refused: ${JSON.stringify(bounded(server.endpoint.hide(refusal)))}`,
-    hint: "Ask for something else, or in another way."
-  })
+export const declined = (server: Server, text: string): ModelFailure =>
+  refusal(`The model refused: ${JSON.stringify(bounded(server.endpoint.hide(text)))}`)
 
 /** A filter around the model stopped its reply. */
-export const filtered: ModelFailure = new ModelFailure({
-  code: "refused",
-  transient: false,
-  detail: "A content filter stopped the reply.",
-  hint: "Ask for something else, or in another way."
-})
+export const filtered: ModelFailure = refusal("A content filter stopped the reply.")
 
 /** The reply was cut off before anything was said. */
 export const usedUp: ModelFailure = new ModelFailure({

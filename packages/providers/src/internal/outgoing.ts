@@ -2,7 +2,7 @@
  * What both formats have in common on the way out: tools, and what a model once said, put so that any server takes it
  * whatever the model had made of it.
  */
-import type { Model, ToolCall, Toolkit, Transcript } from "@fallible/core"
+import type { ToolCall, Toolkit, Transcript } from "@fallible/core"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Assembly from "./assembly.ts"
@@ -14,10 +14,6 @@ export const definition = ({ description, name, parameters }: Toolkit.Definition
   type: "function",
   function: { name, description, parameters: asJson(parameters) }
 })
-
-/** Must the model call a tool? */
-export const isForced = (choice: Model.Options["toolChoice"]): boolean =>
-  choice !== undefined && choice !== "auto" && choice !== "none"
 
 /**
  * An assistant message in a server's own form, as it came from there, with its calls put so that any server

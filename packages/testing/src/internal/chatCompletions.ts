@@ -1,10 +1,12 @@
 /** OpenAI's Chat Completions, seen from the server. */
 import type { Model, Transcript } from "@fallible/core"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type Format, pieces } from "./format.ts"
 import * as History from "./history.ts"
+import { parse } from "./json.ts"
 
 // -----------------------------------------------------------------------------
 // Requests
@@ -27,13 +29,7 @@ const ArgumentText = Schema.String.check(
   Schema.makeFilter((text) => isObjectText(text) ? undefined : "the text of a JSON object")
 )
 
-const isObjectText = (text: string): boolean => {
-  try {
-    return Predicate.isObject(JSON.parse(text))
-  } catch {
-    return false
-  }
-}
+const isObjectText = (text: string): boolean => Option.exists(parse(text), Predicate.isObject)
 
 const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("system"), content: Schema.String }),
@@ -239,8 +235,7 @@ const inTurns = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
   Array.from(
     { length: Math.max(0, ...lists.map(({ length }) => length)) },
     (_, at) => lists.flatMap((list) => list.slice(at, at + 1))
-  )
-    .flat()
+  ).flat()
 
 const problem: Format["problem"] = ({ code, detail }) =>
   JSON.stringify({

@@ -1,10 +1,12 @@
 /** Ollama's own chat, seen from the server. */
 import type { Model, Transcript } from "@fallible/core"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Name, nativeOf, othersIn, Tools } from "./chatCompletions.ts"
 import { type Format, pieces } from "./format.ts"
 import * as History from "./history.ts"
+import { parse } from "./json.ts"
 
 // -----------------------------------------------------------------------------
 // Requests
@@ -117,14 +119,7 @@ const callOf = ({ arguments: text, id, name }: Model.Reply["calls"][number]): st
     text === undefined ? "" : `,"arguments":${asValue(text)}`
   }}}`
 
-const asValue = (text: string): string => {
-  try {
-    JSON.parse(text)
-    return text
-  } catch {
-    return JSON.stringify(text)
-  }
-}
+const asValue = (text: string): string => Option.isSome(parse(text)) ? text : JSON.stringify(text)
 
 const ended = ({ truncated, usage }: Model.Reply) => ({
   done_reason: truncated === true ? "length" : "stop",
