@@ -598,6 +598,15 @@ describe("a hostile reply", () => {
       assert.strictEqual(answer.ledger.calls, 10_000)
     }))
 
+  it.effect("of more than any reply has is given up, and not asked for again", () =>
+    Effect.gen(function*() {
+      const large = new Uint8Array(65 * 1024 * 1024).fill(32)
+      const failure = yield* Effect.flip(Effect.flatMap(Model.Model, ({ respond }) => respond(request)))
+        .pipe(Effect.provide(serving(openAi)([FakeModelServer.raw(large)])))
+      assert.deepInclude({ ...failure }, { code: "malformed_reply", transient: false })
+      assert.include(failure.detail, "more than 64 MiB")
+    }))
+
   it.effect("of one endless line is given up, and not kept", () =>
     Effect.gen(function*() {
       const endless = "x".repeat(11 * 1024 * 1024)
