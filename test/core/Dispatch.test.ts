@@ -6,6 +6,7 @@ import {
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
+  SideEffect,
   Tool,
   ToolCall,
   Toolkit,
@@ -20,7 +21,7 @@ import { passing } from "../support/virtualTime.ts"
 
 const Echo = Schema.Struct({ n: Schema.Int })
 
-const echo = (name: string, handler: Effect.Effect<void>, sideEffect: Tool.SideEffect = "none") =>
+const echo = (name: string, handler: Effect.Effect<void>, sideEffect: SideEffect.SideEffect = "none") =>
   Tool.make(
     name,
     { description: name, parameters: Echo, success: Schema.Int, sideEffect },
@@ -289,7 +290,7 @@ describe("Dispatch", () => {
   it.effect("never calls the outcome of a tool that only reads unknown", () =>
     Effect.gen(function*() {
       const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: false, outcome: "unknown" })
-      const outcomeOf = (sideEffect: Tool.SideEffect) => {
+      const outcomeOf = (sideEffect: SideEffect.SideEffect) => {
         const tool = Tool.make("t", { description: "", success: Schema.Void, sideEffect }, () => Effect.fail(lost))
         return Effect.map(Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }), (outcome) =>
           outcome._tag === "Failed" && outcome.failure._tag === "ToolUnavailable" && outcome.failure.outcome)
@@ -302,7 +303,7 @@ describe("Dispatch", () => {
   it.effect("never tells a model to try again later what may have acted and is not idempotent", () =>
     Effect.gen(function*() {
       const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
-      const isTransient = (sideEffect: Tool.SideEffect) => {
+      const isTransient = (sideEffect: SideEffect.SideEffect) => {
         const tool = Tool.make("t", { description: "", success: Schema.Void, sideEffect }, () => Effect.fail(lost))
         return Effect.map(
           Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }),
@@ -316,7 +317,7 @@ describe("Dispatch", () => {
 
   it.effect("says of a tool that acts and dies that its outcome is unknown", () =>
     Effect.gen(function*() {
-      const outcomeOf = (sideEffect: Tool.SideEffect, text: string) => {
+      const outcomeOf = (sideEffect: SideEffect.SideEffect, text: string) => {
         const tool = Tool.make(
           "t",
           { description: "", parameters: Echo, success: Schema.Void, sideEffect },
@@ -611,7 +612,7 @@ const makeGauge = Effect.sync(() => {
   return {
     log: () => log,
     most: () => most,
-    tool: (name: string, sideEffect: Tool.SideEffect) =>
+    tool: (name: string, sideEffect: SideEffect.SideEffect) =>
       Tool.make(name, { description: "", success: Schema.Void, sideEffect }, () =>
         Effect.gen(function*() {
           log.push(name)

@@ -1,5 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { PartialData, Policy, SchemaMismatch, SemanticGarbage, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import {
+  PartialData,
+  Policy,
+  SchemaMismatch,
+  SemanticGarbage,
+  SideEffect,
+  Tool,
+  ToolCall,
+  ToolUnavailable
+} from "@fallible/core"
 import { Cause, Clock, Context, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -27,7 +36,7 @@ class Sequence {
   /** A tool whose nth attempt does the nth of the steps, and every later one the last. */
   readonly tool = <E extends Failure>(
     steps: readonly [Effect.Effect<string, E>, ...ReadonlyArray<Effect.Effect<string, E>>],
-    sideEffect: Policy.SideEffect = "none"
+    sideEffect: SideEffect.SideEffect = "none"
   ) => {
     let attempt = 0
     return Tool.make(
@@ -66,7 +75,7 @@ const sunny = Effect.succeed("sunny")
 /** A tool that does one thing. */
 const doing = <E extends Failure, R = never>(
   effect: Effect.Effect<string, E, R>,
-  sideEffect: Policy.SideEffect = "none"
+  sideEffect: SideEffect.SideEffect = "none"
 ) =>
   Tool.make("get_weather", { description: "The weather", parameters, success: Schema.String, sideEffect }, () => effect)
 
@@ -210,7 +219,7 @@ describe("Tool", () => {
 
     it.effect("repeats a tool that acts only when it certainly did not", () =>
       Effect.gen(function*() {
-        const attempts = Effect.fnUntraced(function*(sideEffect: Policy.SideEffect, failure: ToolUnavailable) {
+        const attempts = Effect.fnUntraced(function*(sideEffect: SideEffect.SideEffect, failure: ToolUnavailable) {
           const { play, tool } = new Sequence()
           const events = yield* play(
             tool([Effect.fail(failure), sunny], sideEffect).pipe(Tool.retry(Schedule.recurs(1)))
@@ -337,7 +346,7 @@ describe("Tool", () => {
 
     it.effect("of a tool that may have acted says so, and what to do", () =>
       Effect.gen(function*() {
-        const end = Effect.fnUntraced(function*(sideEffect: Policy.SideEffect) {
+        const end = Effect.fnUntraced(function*(sideEffect: SideEffect.SideEffect) {
           const hangs = doing(Effect.never, sideEffect).pipe(Tool.timeout("1 second"))
           const [, exit] = yield* around(Effect.flip(hangs.run(paris)), 1_000)
           const { code, hint, outcome, transient } = yield* exit ?? assert.fail("no end")
@@ -513,7 +522,7 @@ describe("Tool", () => {
       assert.deepStrictEqual(tool.policies.map(({ description }) => description), [
         "timeout of 5s",
         "retry of transient failures",
-        "fallback of ToolUnavailable",
+        "fallback",
         "catch of SemanticGarbage, SchemaMismatch"
       ])
     })
@@ -549,9 +558,11 @@ describe("Tool", () => {
       Effect.gen(function*() {
         const run = Policy.retry(Schedule.recurs(1)).wrap(() => Effect.fail(refused), {
           name: "t",
-          sideEffect: "none"
+          sideEffect: "none",
+          parameters,
+          success: Schema.String
         })
-        const exit = yield* Effect.exit(Effect.provide(run({}), Context.empty() as Context.Context<unknown>))
+        const exit = yield* Effect.exit(run({}))
         assert.deepStrictEqual(exit, Exit.fail(refused))
       }))
   })

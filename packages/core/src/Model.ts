@@ -16,7 +16,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codec, Failure } from "./internal/failure.ts"
-import { retryingAfter } from "./internal/retrying.ts"
+import { retrying } from "./internal/retrying.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
 import type { Transcript } from "./Transcript.ts"
@@ -313,19 +313,17 @@ export const retry: {
     self: Effect.Effect<A, ModelFailure, R>,
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
-    // Nothing is built before something has failed.
-    Effect.catch(self, (first) =>
-      Effect.suspend(() => {
-        let before = 0
-        const onEach = (failure: ModelFailure, waitMillis: number) => {
-          before += failure.attempts ?? 1
-          return Effect.flatMap(onRetry, (tell) => tell(failure, Duration.millis(waitMillis)))
-        }
-        return Effect.catch(
-          retryingAfter(first, self, { schedule, retryable: isTransient, onRetry: onEach }),
-          (failure) => Effect.fail(before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1)))
-        )
-      }))
+    Effect.suspend(() => {
+      let before = 0
+      const onEach = (failure: ModelFailure, wait: Duration.Duration) => {
+        before += failure.attempts ?? 1
+        return Effect.flatMap(onRetry, (tell) => tell(failure, wait))
+      }
+      return Effect.mapError(
+        retrying(self, { schedule, retryable: isTransient, onRetry: onEach }),
+        (failure) => before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1))
+      )
+    })
 )
 
 const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient

@@ -9,34 +9,45 @@
  *
  *     fallback( retry( timeout( handler ) ) )      each attempt has 5 s; the fallback sees the last failure
  *
- * Put `timeout` inside `retry` for a limit per attempt, outside of it for one over all attempts.
- * Put `fallback` outermost: what stands outside of it never sees the failures that it handles.
+ * From the inside out, this is the order that fits most tools:
  *
- * The typed combinators are in `Tool`. This module is for what looks at policies as values, and
- * for writing new ones.
+ * | policy     | why there                                                                                    |
+ * | ---------- | -------------------------------------------------------------------------------------------- |
+ * | `timeout`  | inside `retry` it is a limit per attempt; a second one outside of it limits all of them        |
+ * | `reconcile`| right outside of what loses answers, so that `retry` sees what really happened                |
+ * | `retry`    | inside the breaker, so that the breaker sees one outcome per call                             |
+ * | `complete` | outside of `retry`, so that each page has attempts of its own                                 |
+ * | `limit`    | outside of `retry`: one permit a call, held while it waits; inside of it, one an attempt       |
+ * | `breaker`  | outside of `limit`: while it is open, nobody queues for a permit                              |
+ * | `fallback` | outermost: what stands outside of it never sees the failures that it handles                  |
+ *
+ * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
+ * toolkit or an agent, and for writing new ones.
  *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Schedule from "effect/Schedule"
+import * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
+import * as Deadline from "./Deadline.ts"
+import { bulkhead } from "./internal/bulkhead.ts"
 import { withCauseOf } from "./internal/failure.ts"
+import { following } from "./internal/pages.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
 import { withinTime } from "./internal/withinTime.ts"
+import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
-import { isTransient, type Tag, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
-
-/**
- * What running a tool may change. `"none"`: it only reads. `"idempotent"`: running it twice with the
- * same arguments is the same as once. `"non_idempotent"`: each run acts, and must not be repeated
- * unless it certainly did not happen.
- *
- * @category models
- * @since 0.1.0
- */
-export type SideEffect = "none" | "idempotent" | "non_idempotent"
+import {
+  type Coverage,
+  isOutcomeUnknown,
+  isTransient,
+  type Tag,
+  type ToolFailure,
+  ToolUnavailable
+} from "./ToolFailure.ts"
 
 /**
  * What a policy may know of the tool that it wraps.
@@ -47,6 +58,8 @@ export type SideEffect = "none" | "idempotent" | "non_idempotent"
 export interface Subject {
   readonly name: string
   readonly sideEffect: SideEffect
+  readonly parameters: Schema.ConstraintDecoder<unknown>
+  readonly success: Schema.ConstraintCodec<unknown, unknown>
 }
 
 /**
@@ -55,43 +68,81 @@ export interface Subject {
  * @category models
  * @since 0.1.0
  */
-export type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
+export type Run<R = unknown> = (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
 
 /**
- * One policy: what kind it is, what it does in words, and how it wraps a tool's run.
+ * One policy: what kind it is, what it does in words, and how it wraps a tool's run. It needs an `R`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Policy {
+export interface Policy<out R = never> {
   /** `"retry"`, `"timeout"`, …: what the ledger says, and what a default is compared by. */
   readonly kind: string
   /** For people: `"timeout of 5s"`. */
   readonly description: string
-  readonly wrap: (run: Run, subject: Subject) => Run
+  readonly wrap: <R0>(run: Run<R0>, subject: Subject) => Run<R0 | R>
 }
 
 /**
- * Tries again on a Schedule while the failure is a transient `ToolUnavailable` and a repetition is safe:
- * the tool is read-only or idempotent, or the failure says that the call was not executed.
+ * Any policy, whatever it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Any = Policy<unknown>
+
+/**
+ * A schedule over the failures that a tool is retried after, or a function that makes one: its `$` gives a schedule
+ * their type, as in `Effect.retry`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Retries<R> =
+  | Schedule.Schedule<unknown, ToolUnavailable, never, R>
+  | ((
+    $: <O, E, R1>(
+      schedule: Schedule.Schedule<O, ToolUnavailable, E, R1>
+    ) => Schedule.Schedule<O, ToolUnavailable, E, R1>
+  ) => Schedule.Schedule<unknown, ToolUnavailable, never, R>)
+
+// -----------------------------------------------------------------------------
+// Policies
+// -----------------------------------------------------------------------------
+
+/**
+ * Tries again on a Schedule while the failure is a transient `ToolUnavailable` and a repetition is safe. See `Tool.retry`.
  *
  * @category policies
  * @since 0.1.0
  */
-export const retry = (schedule: Schedule.Schedule<unknown, ToolUnavailable, never, unknown>): Policy => ({
-  kind: "retry",
-  description: "retry of transient failures",
-  wrap: (run, subject) => {
-    const retryable = (failure: ToolFailure): failure is ToolUnavailable =>
-      isTransient(failure) && (subject.sideEffect !== "non_idempotent" || failure.outcome === "not_executed")
-    const onRetry = (failure: ToolUnavailable, waitMillis: number) =>
-      Effect.map(ToolCall.current, (call) => {
-        call.handled(failure, "retry")
-        call.waited(waitMillis)
-      })
-    return (params) => retrying(run(params), { schedule, retryable, onRetry })
+export const retry = <R>(retries: Retries<R>): Policy<R> => {
+  const schedule = Schedule.isSchedule(retries) ? retries : retries((schedule) => schedule)
+  return {
+    kind: "retry",
+    description: "retry of transient failures",
+    wrap: (run, { sideEffect }) => {
+      const mayRepeat = (failure: ToolFailure): failure is ToolUnavailable =>
+        isTransient(failure) && (sideEffect !== "non_idempotent" || failure.outcome === "not_executed")
+      const onRetry = (failure: ToolUnavailable, wait: Duration.Duration) =>
+        Effect.map(ToolCall.current, (call) => {
+          call.handled(failure, "retry")
+          call.waited(Duration.toMillis(wait))
+        })
+      if (sideEffect !== "non_idempotent") {
+        return (params) => retrying(run(params), { schedule, retryable: mayRepeat, onRetry })
+      }
+      return (params) =>
+        Effect.flatMap(ToolCall.current, ({ stragglers }) => {
+          // An attempt that was left behind may still act.
+          const retryable = (failure: ToolFailure): failure is ToolUnavailable =>
+            mayRepeat(failure) && stragglers.running.size === 0
+          return retrying(run(params), { schedule, retryable, onRetry })
+        })
+    }
   }
-})
+}
 
 /**
  * Ends an attempt after a time. See `Tool.timeout`.
@@ -100,91 +151,300 @@ export const retry = (schedule: Schedule.Schedule<unknown, ToolUnavailable, neve
  * @since 0.1.0
  */
 export const timeout = (duration: Duration.Input): Policy => {
-  const limit = Duration.format(Duration.fromInputUnsafe(duration))
+  const limit = Duration.fromInputUnsafe(duration)
+  const text = Duration.format(limit)
   return {
     kind: "timeout",
-    description: `timeout of ${limit}`,
-    wrap: (run, subject) => {
-      const timedOut = Effect.suspend(() => Effect.fail(timeoutFailure(subject, limit)))
-      return (params) =>
-        Effect.flatMap(ToolCall.current, (call) => {
-          const relay = new Relay(call)
-          return Effect.flatMap(
-            withinTime(Effect.provideService(run(params), ToolCall.current, relay), duration),
-            Option.match({
-              onSome: (value) => Effect.succeed(value),
-              onNone: () => {
-                relay.close()
-                return timedOut
-              }
-            })
-          )
-        })
-    }
+    description: `timeout of ${text}`,
+    wrap: (run, subject) => (params) =>
+      limited(run(params), limit, () => timedOut(subject, `${subject.name} did not answer within ${text}.`))
   }
 }
 
 /**
- * Answers from elsewhere when the tool is unavailable.
+ * Ends a call when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
  *
  * @category policies
  * @since 0.1.0
  */
-export const fallback = (
-  source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>
-): Policy => handle("fallback", "ToolUnavailable", source)
+export const deadline: Policy = {
+  kind: "timeout",
+  description: "timeout at the run's deadline",
+  wrap: (run, subject) => (params) =>
+    Effect.flatMap(Deadline.timeLeft, (left) =>
+      Duration.isFinite(left)
+        ? limited(run(params), left, () =>
+          timedOut(subject, `The time of the run was up before ${subject.name} answered.`))
+        : run(params))
+}
 
 /**
- * Handles the failures of one or more tags.
+ * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
  *
  * @category policies
  * @since 0.1.0
  */
-export const catchTag = (
-  tag: Tag | ReadonlyArray<Tag>,
-  handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, unknown>
-): Policy => handle("catch", tag, (params, failure) => handler(failure, params))
-
-/**
- * Turns a failure into another one.
- *
- * @category policies
- * @since 0.1.0
- */
-export const mapFailure = (f: (failure: never) => ToolFailure): Policy => ({
-  kind: "map",
-  description: "maps failures",
-  wrap: (run) => {
-    const map = erased(f)
-    return (params) => Effect.mapError(run(params), (failure) => withCauseOf(map(failure), failure))
+export const fallback = <R>(
+  source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, R>,
+  options?: FallbackOptions
+): Policy<R> => {
+  const answer = erased(source)
+  const name = options?.name
+  return {
+    kind: "fallback",
+    description: name === undefined ? "fallback" : `fallback to ${name}`,
+    wrap: (run, subject) => (params) =>
+      Effect.catch(run(params), (failure) =>
+        failure._tag !== "ToolUnavailable"
+          ? Effect.fail(failure)
+          : Effect.flatMap(ToolCall.current, (call) => {
+            call.handled(failure, "fallback")
+            if (name !== undefined) call.source({ name })
+            return Effect.mapError(answer(params, failure), (last) =>
+              last._tag === "ToolUnavailable"
+                ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
+                : last)
+          }))
   }
-})
+}
 
-const handle = (
-  kind: string,
-  tags: Tag | ReadonlyArray<Tag>,
-  handler: (params: never, failure: never) => Effect.Effect<unknown, ToolFailure, unknown>
-): Policy => {
-  const handled = Array.isArray(tags) ? tags : [tags]
+/**
+ * What can be said of a fallback.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FallbackOptions {
+  /** What the source is called: in the outcome, and in the list of what was tried. Default: it has no name. */
+  readonly name?: string
+}
+
+/**
+ * Handles the failures of one or more tags. See `Tool.catchTag`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const catchTag = <R>(
+  tag: Tag | ReadonlyArray<Tag>,
+  handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, R>
+): Policy<R> => {
+  const tags = Array.isArray(tag) ? tag : [tag]
   const recover = erased(handler)
   return {
-    kind,
-    description: `${kind} of ${handled.join(", ")}`,
+    kind: "catch",
+    description: `catch of ${tags.join(", ")}`,
     wrap: (run) => (params) =>
       Effect.catch(run(params), (failure) =>
-        handled.includes(failure._tag)
+        tags.includes(failure._tag)
           ? Effect.flatMap(ToolCall.current, (call) => {
-            call.handled(failure, kind)
-            return recover(params, failure)
+            call.handled(failure, "catch")
+            return recover(failure, params)
           })
           : Effect.fail(failure))
   }
 }
 
+/**
+ * Turns a failure into another one. See `Tool.mapFailure`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
+  const map = erased(f)
+  return {
+    kind: "map",
+    description: "maps failures",
+    wrap: (run) => (params) => Effect.mapError(run(params), (failure) => withCauseOf(map(failure), failure))
+  }
+}
+
+/**
+ * Finds out what became of a call whose outcome is unknown. See `Tool.reconcile`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const reconcile = <R>(
+  check: (params: never, failure: ToolUnavailable) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
+): Policy<R> => {
+  const look = erased(check)
+  return {
+    kind: "reconcile",
+    description: "reconciles unknown outcomes",
+    wrap: (run) => (params) =>
+      Effect.catch(run(params), (failure) => {
+        if (!isOutcomeUnknown(failure)) return Effect.fail(failure)
+        return Effect.flatMap(ToolCall.current, (call) =>
+          Effect.matchEffect(look(params, failure), {
+            onFailure: (problem) => {
+              call.heard(problem, "reconcile")
+              return Effect.fail(failure)
+            },
+            onSuccess: (found) => {
+              if (Option.isSome(found)) {
+                call.handled(failure, "reconcile")
+                return Effect.succeed(found.value)
+              }
+              // What was left behind may still act: not there yet is not the same as not there.
+              return Effect.fail(call.stragglers.running.size > 0 ? failure : notExecuted(failure))
+            }
+          }))
+      })
+  }
+}
+
+/**
+ * How pages are put together, and how far they are followed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CompleteOptions<A> {
+  /** What has been fetched so far and the next page, as one. */
+  readonly merge: (soFar: A, page: A) => A
+  /** How much of how much a result is that stays incomplete. Default: its pages, and of how many if the pages say so. */
+  readonly coverage?: (soFar: A) => Coverage
+  /** How many pages at most, the first among them. Default: 10. */
+  readonly pages?: number
+  /** How long the pages after the first may take together. Default: 30 seconds. */
+  readonly time?: Duration.Input
+  /** After how many bytes of JSON no further page is fetched. Default: 1,000,000. */
+  readonly bytes?: number
+}
+
+/**
+ * Fetches what is missing from a partial result. See `Tool.complete`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const complete = (options: CompleteOptions<never>): Policy => {
+  const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
+  if (!Number.isSafeInteger(pages) || pages < 2) {
+    throw new TypeError(`A limit of pages is a whole number from 2; got ${pages}.`)
+  }
+  const limits = {
+    merge: erased(merge),
+    coverage: coverage === undefined ? undefined : erased(coverage),
+    pages,
+    time: Duration.fromInputUnsafe(time),
+    bytes
+  }
+  return {
+    kind: "complete",
+    description: `fetches up to ${pages} pages`,
+    wrap: (run, { name, parameters, sideEffect }) => {
+      if (sideEffect === "non_idempotent") {
+        throw new TypeError(
+          `The pages of ${name} cannot be followed, since each run of it acts. Declare its sideEffect, if it is read-only or idempotent.`
+        )
+      }
+      return following({ name, parameters, run }, limits)
+    }
+  }
+}
+
+/**
+ * How a call waits for its turn.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LimitOptions {
+  /** How long a call waits while others are under way; zero refuses it at once. Default: as long as it takes. */
+  readonly maxWait?: Duration.Input
+}
+
+/**
+ * Runs at most so many calls at once. See `Tool.limit`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOptions = {}): Policy => {
+  if (!Number.isSafeInteger(permits) || permits < 1) {
+    throw new TypeError(`A limit of calls at once is a whole number from 1; got ${permits}.`)
+  }
+  const patience = Duration.fromInputUnsafe(maxWait)
+  const make = (name: string) => bulkhead(permits, patience, Effect.suspend(() => Effect.fail(full(name, permits))))
+  // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
+  const bulkheads = new Map<string, ReturnType<typeof make>>()
+  return {
+    kind: "limit",
+    description: `limit of ${permits} at once`,
+    wrap: (run, { name }) => {
+      const through = bulkheads.get(name) ?? make(name)
+      bulkheads.set(name, through)
+      return (params) => through(run(params))
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Defaults
+// -----------------------------------------------------------------------------
+
+/**
+ * The order of policies that are added as defaults, from the inside out.
+ *
+ * @category defaults
+ * @since 0.1.0
+ */
+export const order: ReadonlyArray<string> = [
+  "timeout",
+  "reconcile",
+  "retry",
+  "complete",
+  "limit",
+  "rate",
+  "breaker",
+  "fallback"
+]
+
+/**
+ * A tool's own policies, with the defaults whose kind it lacks. A default goes inside of the first one that stands
+ * further out in the {@link order}, so that a default timeout limits the attempts of a tool that has a retry.
+ *
+ * @category defaults
+ * @since 0.1.0
+ */
+export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> =>
+  defaults.reduce((policies, policy) => {
+    if (policies.some(({ kind }) => kind === policy.kind)) return policies
+    const outer = policies.findIndex(({ kind }) => order.indexOf(kind) > order.indexOf(policy.kind))
+    return outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
+  }, own)
+
+// -----------------------------------------------------------------------------
+// Inside
+// -----------------------------------------------------------------------------
+
+// What runs inside knows of the deadline, and what it notes is heard until then.
+const limited = <R>(
+  run: Effect.Effect<unknown, ToolFailure, R>,
+  duration: Duration.Duration,
+  failure: () => ToolUnavailable
+): Effect.Effect<unknown, ToolFailure, R> =>
+  Effect.flatMap(ToolCall.current, (call) => {
+    const relay = new Relay(call)
+    const inside = Effect.provideService(Deadline.within(run, duration), ToolCall.current, relay)
+    return Effect.flatMap(
+      withinTime(inside, duration, (fiber) => call.stragglers.add(fiber)),
+      Option.match({
+        onSome: (value) => Effect.succeed(value),
+        onNone: () => {
+          relay.close()
+          return Effect.fail(failure())
+        }
+      })
+    )
+  })
+
 // A read-only tool is simply tried again. Of one that acts nobody knows whether it did.
-const timeoutFailure = (subject: Subject, limit: string): ToolUnavailable => {
-  const detail = `${subject.name} did not answer within ${limit}.`
-  switch (subject.sideEffect) {
+const timedOut = ({ sideEffect }: Subject, detail: string): ToolUnavailable => {
+  switch (sideEffect) {
     case "none":
       return new ToolUnavailable({ code: "timeout", detail, transient: true })
     case "idempotent":
@@ -198,6 +458,38 @@ const timeoutFailure = (subject: Subject, limit: string): ToolUnavailable => {
         outcome: "unknown"
       })
   }
+}
+
+const notExecuted = ({ cause, detail }: ToolUnavailable): ToolUnavailable =>
+  new ToolUnavailable({
+    code: "not_executed",
+    detail: `${detail} A check found that it did not take effect.`,
+    transient: true,
+    outcome: "not_executed",
+    cause
+  })
+
+const full = (name: string, permits: number): ToolUnavailable =>
+  new ToolUnavailable({
+    code: "bulkhead_full",
+    detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} under way.`,
+    transient: true,
+    outcome: "not_executed"
+  })
+
+const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> => failure.tried ?? [name]
+
+// The last failure, but what is known of the ones before still holds: that another time is worth it, that something may have been done.
+const exhausted = (first: ToolUnavailable, last: ToolUnavailable, tried: ReadonlyArray<string>): ToolUnavailable => {
+  const retryAfter = last.retryAfter ?? first.retryAfter
+  return new ToolUnavailable({
+    ...last,
+    transient: first.transient || last.transient,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(isOutcomeUnknown(first) ? { outcome: "unknown" } : {}),
+    tried,
+    cause: last.cause
+  })
 }
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which

@@ -5,6 +5,12 @@
  * how long to wait and when to give up. Whether a failure may be retried at all is not its
  * matter: `Tool.retry` retries transient failures alone, and only where a repetition is safe.
  *
+ * | policy        | the waits before the second and the third attempt   | `retryAfter` is honoured    |
+ * | ------------- | --------------------------------------------------- | --------------------------- |
+ * | `transient`   | 0 to 200 ms, 0 to 400 ms                            | up to 30 s, else no attempt |
+ * | `rateLimited` | the same, but after `rate_limited` 1 to 2 s, 2 to 4 s | up to 60 s, else no attempt |
+ * | `none`        | there is no other attempt                           |                             |
+ *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
@@ -13,14 +19,20 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 
 /**
- * What a schedule may know of a failure: how long the service asked to be left alone.
+ * What a schedule may know of a failure: its code, and how long the service asked to be left alone.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Retryable {
+  readonly code?: string
   readonly retryAfter?: Duration.Duration
 }
+
+// Each bound is twice the one before, and never more than 5 s.
+const backoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+  Schedule.setInputType<Retryable>()
+)
 
 /**
  * For what is usually over in a moment: refused connections, timeouts, a 503.
@@ -47,16 +59,58 @@ export interface Retryable {
  * @category policies
  * @since 0.1.0
  */
-export const transient: Schedule.Schedule<unknown, Retryable> = Schedule.min([
-  Schedule.exponential("200 millis"),
-  Schedule.spaced("5 seconds")
-]).pipe(
-  Schedule.setInputType<Retryable>(),
-  Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(asked(input), Duration.seconds(30))),
+export const transient: Schedule.Schedule<unknown, Retryable> = backoff.pipe(
+  Schedule.while(({ input }) => asksAtMost(input, Duration.seconds(30))),
   Schedule.modifyDelay(({ duration, input }) =>
     Effect.map(Random.next, (share) => Duration.max(Duration.times(duration, share), asked(input)))
   ),
   Schedule.upTo({ times: 2 })
 )
 
+/**
+ * For services that limit how often they are asked: {@link transient}, but after a `rate_limited` failure it waits longer.
+ *
+ * It waits as long as the service asked for (`retryAfter`), up to 60 s, or else 1 s, then 2 s; and on top of that up to as
+ * much again, 1 s, then 2 s, so that those who were all told the same do not return all at once. When the service asks
+ * for longer than 60 s, there is no other attempt.
+ *
+ * @example
+ * ```ts
+ * import { RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const limited = new ToolUnavailable({ code: "rate_limited", detail: "Too many requests.", transient: true })
+ * const quotes = Tool.make("quotes", { description: "Quotes", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   Effect.fail(limited)
+ * ).pipe(Tool.retry(RetryPolicy.rateLimited))
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const rateLimited: Schedule.Schedule<unknown, Retryable> = backoff.pipe(
+  Schedule.while(({ input }) => asksAtMost(input, Duration.seconds(60))),
+  Schedule.modifyDelay(({ duration, input }) =>
+    Effect.map(Random.next, (share) => {
+      if (input.code !== "rate_limited") return Duration.max(Duration.times(duration, share), asked(input))
+      const longer = Duration.times(duration, 5)
+      return Duration.sum(input.retryAfter ?? longer, Duration.times(longer, share))
+    })
+  ),
+  Schedule.upTo({ times: 2 })
+)
+
+/**
+ * There is no other attempt.
+ *
+ * When to use: for a tool that must not be retried, where its toolkit or its agent has a retry as a default.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const none: Schedule.Schedule<unknown, unknown> = Schedule.recurs(0)
+
 const asked = ({ retryAfter }: Retryable): Duration.Duration => retryAfter ?? Duration.zero
+
+const asksAtMost = (failure: Retryable, longest: Duration.Duration): boolean =>
+  Duration.isLessThanOrEqualTo(asked(failure), longest)

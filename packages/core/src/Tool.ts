@@ -15,23 +15,16 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import type * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
-import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import { CallRecord } from "./internal/callRecord.ts"
 import { randomId } from "./internal/randomId.ts"
 import * as Policy from "./Policy.ts"
+import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
 import type { Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
-
-/**
- * What running a tool may change.
- *
- * @category models
- * @since 0.1.0
- */
-export type SideEffect = Policy.SideEffect
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
@@ -50,8 +43,12 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   /** What the tool returns; the model gets its JSON form. */
   readonly success: Schema.ConstraintCodec<A, unknown>
   readonly sideEffect: SideEffect
+  /** Tools that serve when this one is unavailable. */
+  readonly instead: ReadonlyArray<string>
+  /** The tool that tells whether a call of this one took effect. */
+  readonly check: string | undefined
   /** The policies around the handler, innermost first. */
-  readonly policies: ReadonlyArray<Policy.Policy>
+  readonly policies: ReadonlyArray<Policy.Any>
   /** Runs the handler under its policies. It takes typed parameters: decoding a model's is `Dispatch`'s matter. */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }
@@ -68,7 +65,9 @@ export interface Any {
   readonly parameters: Schema.ConstraintDecoder<unknown>
   readonly success: Schema.ConstraintCodec<unknown, unknown>
   readonly sideEffect: SideEffect
-  readonly policies: ReadonlyArray<Policy.Policy>
+  readonly instead: ReadonlyArray<string>
+  readonly check: string | undefined
+  readonly policies: ReadonlyArray<Policy.Any>
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }
 
@@ -100,7 +99,9 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
  * @param definition `parameters` default to none. `sideEffect` defaults to `"non_idempotent"`, the careful
- * assumption: such a tool is never retried unless the failure says that it was not executed
+ * assumption: such a tool is never retried unless the failure says that it was not executed. `instead` names tools that
+ * serve when this one is unavailable, and `check` the one that tells whether a call took effect: a model that needs to know
+ * is told, if the toolkit has them
  * @param handler from the decoded parameters to an Effect; with several failures it reads best as an
  * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })`
  *
@@ -138,6 +139,8 @@ export const make = <
     readonly parameters?: Schema.ConstraintDecoder<Params>
     readonly success: Schema.ConstraintCodec<A, unknown>
     readonly sideEffect?: SideEffect
+    readonly instead?: ReadonlyArray<string>
+    readonly check?: string
   },
   // Inferred whole, so that a handler may return one Effect or another.
   handler: (params: NoInfer<Params>) => Handled
@@ -153,13 +156,14 @@ export const make = <
     parameters: definition.parameters ?? asParameters<Params>(Schema.Struct({})),
     success: definition.success,
     sideEffect: definition.sideEffect ?? "non_idempotent",
-    policies: [],
-    run: (params) =>
-      Effect.flatMap(ToolCall.current, (call) => {
-        call.begin()
-        return parted(handler(params))
-      })
-  })
+    instead: definition.instead ?? [],
+    check: definition.check,
+    policies: []
+  }, (params: Params) =>
+    Effect.flatMap(ToolCall.current, (call) => {
+      call.begin()
+      return parted(handler(params))
+    }))
 }
 
 // -----------------------------------------------------------------------------
@@ -170,11 +174,13 @@ export const make = <
  * Tries again on a Schedule while the tool is transiently unavailable.
  *
  * When to use: around everything that talks to a network. Any Schedule will do; `RetryPolicy` has
- * the usual ones.
+ * the usual ones. A function gets a `$` that gives a schedule the failures' type, as in `Effect.retry`:
+ * `Tool.retry(($) => $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => input.code !== "rate_limited")))`.
  *
  * Only a transient `ToolUnavailable` is retried, and only where a repetition is safe: the tool is
- * read-only or idempotent, or the failure says `outcome: "not_executed"`. When the schedule is done,
- * the last failure goes on as it is. While nothing fails, it costs next to nothing.
+ * read-only or idempotent, or the failure says `outcome: "not_executed"` and no earlier attempt is still running. A wait that cannot
+ * end before the `Deadline` is not begun, and neither is one that the `RetryBudget` has nothing left for. When the
+ * schedule is done, the last failure goes on as it is. While nothing fails, it costs next to nothing.
  *
  * @example
  * ```ts
@@ -195,20 +201,14 @@ export const make = <
  * @since 0.1.0
  */
 export const retry: {
-  <R2>(
-    schedule: Schedule.Schedule<unknown, ToolUnavailable, never, R2>
-  ): <Name extends string, Params, A, E extends ToolFailure, R>(
+  <R2>(retries: Policy.Retries<R2>): <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
   ) => Tool<Name, Params, A, E, R | R2>
   <Name extends string, Params, A, E extends ToolFailure, R, R2>(
     self: Tool<Name, Params, A, E, R>,
-    schedule: Schedule.Schedule<unknown, ToolUnavailable, never, R2>
+    retries: Policy.Retries<R2>
   ): Tool<Name, Params, A, E, R | R2>
-} = dual(
-  2,
-  <T extends Any>(self: Any, schedule: Schedule.Schedule<unknown, ToolUnavailable, never, unknown>): T =>
-    withPolicy(self, Policy.retry(schedule))
-)
+} = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => withPolicy(self, Policy.retry(retries)))
 
 /**
  * Ends what is inside after a time: an attempt, or all attempts, by its place.
@@ -221,6 +221,8 @@ export const retry: {
  * The handler is interrupted, but not waited for: what ignores its interruption goes on in the
  * background. A handler that blocks the thread cannot be timed out by anything in the same thread.
  * When the run itself is interrupted, it waits up to 5 s for the handler's finalizers.
+ *
+ * What runs inside knows when its time is up (`Deadline`); of several limits the tightest counts.
  *
  * @example
  * ```ts
@@ -248,10 +250,11 @@ export const timeout: {
 } = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
 
 /**
- * Answers from elsewhere when the tool is unavailable: a cache, a mirror, a default.
+ * Answers from elsewhere when the tool is unavailable: a mirror, a cache, a default.
  *
- * When to use: outside of `retry`. Say where the answer came from with `ToolCall.source`, so that a
- * stale answer is not taken for a fresh one.
+ * When to use: outside of `retry`. Several in a row make a chain: each is asked when all before it were unavailable. Give each
+ * a name: the outcome says which one answered, and when all have failed, the failure lists those that were `tried`. Say how old a
+ * stale answer is with `ToolCall.source`, so that it is not taken for a fresh one; `LastKnown` does all of that.
  *
  * The source takes the parameters first, as `run` does, so that another tool's `run` is a source: `Tool.fallback(mirror.run)`.
  * `ToolUnavailable` leaves the type; what the source itself can fail with enters it. The failure comes
@@ -264,7 +267,7 @@ export const timeout: {
  *
  * const rate = Tool.make("rate", { description: "A rate", success: Schema.Finite, sideEffect: "none" }, () =>
  *   Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
- * ).pipe(Tool.fallback(() => Effect.succeed(1.08)))
+ * ).pipe(Tool.fallback(() => Effect.succeed(1.08), { name: "yesterday's table" }))
  *
  * Effect.runSync(rate.run({})) // => 1.08
  * ```
@@ -274,7 +277,8 @@ export const timeout: {
  */
 export const fallback: {
   <Params, A, Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>>(
-    source: (params: Params, failure: ToolUnavailable) => Handled
+    source: (params: Params, failure: ToolUnavailable) => Handled,
+    options?: Policy.FallbackOptions
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
   ) => Tool<
@@ -293,7 +297,8 @@ export const fallback: {
     Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
-    source: (params: Params, failure: ToolUnavailable) => Handled
+    source: (params: Params, failure: ToolUnavailable) => Handled,
+    options?: Policy.FallbackOptions
   ): Tool<
     Name,
     Params,
@@ -302,11 +307,12 @@ export const fallback: {
     R | Effect.Services<Handled>
   >
 } = dual(
-  2,
+  isDataFirst,
   <T extends Any>(
     self: Any,
-    source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>
-  ): T => withPolicy(self, Policy.fallback(source))
+    source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>,
+    options?: Policy.FallbackOptions
+  ): T => withPolicy(self, Policy.fallback(source, options))
 )
 
 /**
@@ -413,26 +419,224 @@ export const mapFailure: {
   ): Tool<Name, Params, A, E2, R>
 } = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
 
+/**
+ * Finds out what became of a call that may have acted, and turns the unknown into a fact.
+ *
+ * When to use: for a tool that acts, on a service that can be asked what it did: by the idempotency key, by the order. Outside of
+ * `timeout`, inside of `retry`.
+ *
+ * The check succeeds with `Option.some` of the result when the call did take effect, and the tool succeeds with it; or with
+ * `Option.none` when it did not, and the failure is `not_executed` then, which a `retry` outside tries again. While it cannot
+ * tell, it should fail, and the outcome stays unknown; so it does when an attempt may still be running.
+ *
+ * @param check from the parameters and the failure; it is asked once
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolUnavailable } from "@fallible/core"
+ * import { Effect, Option, Schema } from "effect"
+ *
+ * const paid = new Map<string, string>()
+ * const pay = Tool.make("pay", {
+ *   description: "Pays an order",
+ *   parameters: Schema.Struct({ order: Schema.String }),
+ *   success: Schema.String
+ * }, ({ order }) =>
+ *   Effect.suspend(() => {
+ *     paid.set(order, "receipt 1")
+ *     return Effect.fail(
+ *       new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+ *     )
+ *   })
+ * ).pipe(Tool.reconcile(({ order }) => Effect.succeed(Option.fromUndefinedOr(paid.get(order)))))
+ *
+ * Effect.runSync(pay.run({ order: "7" })) // => "receipt 1"
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const reconcile: {
+  <Params, A, R2>(
+    check: (
+      params: Params,
+      failure: ToolUnavailable
+    ) => Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, R2>
+  ): <Name extends string, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E, R | R2>
+  <Name extends string, Params, A, E extends ToolFailure, R, R2>(
+    self: Tool<Name, Params, A, E, R>,
+    check: (
+      params: Params,
+      failure: ToolUnavailable
+    ) => Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, R2>
+  ): Tool<Name, Params, A, E, R | R2>
+} = dual(
+  2,
+  <T extends Any>(
+    self: Any,
+    check: (params: never, failure: ToolUnavailable) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>
+  ): T => withPolicy(self, Policy.reconcile(check))
+)
+
+/**
+ * Fetches the rest of a partial result below the model: follows the `next` of `PartialData`, page by page, and puts the pages
+ * together.
+ *
+ * When to use: where a model would only call for page after page anyway. Outside of `retry`, so that each page has its attempts. Each
+ * page runs under an idempotency key of its own. A tool that acts cannot be completed; it throws at once.
+ *
+ * When all is there, the tool succeeds. When a limit is reached or a page fails, what is there is not lost: the failure is
+ * `PartialData` with the pages so far, how much of how much they are, why there are not more, and the arguments that continue.
+ *
+ * @example
+ * ```ts
+ * import { PartialData, Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const users = Tool.make("users", {
+ *   description: "All users",
+ *   parameters: Schema.Struct({ page: Schema.Int }),
+ *   success: Schema.Array(Schema.String),
+ *   sideEffect: "none"
+ * }, ({ page }) =>
+ *   page === 3
+ *     ? Effect.succeed(["grace"])
+ *     : Effect.fail(
+ *       new PartialData({ code: "more_pages", detail: "There is more.", data: [`user ${page}`], next: { page: page + 1 } })
+ *     )
+ * ).pipe(Tool.complete({ merge: (soFar, page) => [...soFar, ...page] }))
+ *
+ * Effect.runSync(users.run({ page: 1 })) // => ["user 1", "user 2", "grace"]
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const complete: {
+  <A>(options: Policy.CompleteOptions<A>): <Name extends string, Params, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E, R>
+  <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>,
+    options: Policy.CompleteOptions<NoInfer<A>>
+  ): Tool<Name, Params, A, E, R>
+} = dual(
+  2,
+  <T extends Any>(self: Any, options: Policy.CompleteOptions<never>): T => withPolicy(self, Policy.complete(options))
+)
+
+/**
+ * Runs at most so many calls of the tool at once, over all runs of the process: a bulkhead.
+ *
+ * When to use: for what breaks under load, or must not starve others. Outside of `retry` a call keeps its permit while it waits;
+ * inside, each attempt takes one.
+ *
+ * The permit stays taken until the handler has really ended, also when a timeout no longer waits for it. A call that gets none in
+ * time fails as `bulkhead_full`.
+ *
+ * @param permits how many at once, from 1
+ * @param options `maxWait`: how long a call waits for its permit; zero refuses it at once. Default: as long as it takes
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const report = Tool.make("report", { description: "A report", success: Schema.String, sideEffect: "none" }, () =>
+ *   Effect.delay(Effect.succeed("done"), "5 millis")
+ * ).pipe(Tool.limit(1, { maxWait: 0 }))
+ *
+ * const both = Effect.all([report.run({}), Effect.flip(report.run({}))], { concurrency: 2 })
+ * const [first, second] = await Effect.runPromise(both)
+ * first // => "done"
+ * second.code // => "bulkhead_full"
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const limit: {
+  (permits: number, options?: Policy.LimitOptions): <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E | ToolUnavailable, R>
+  <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>,
+    permits: number,
+    options?: Policy.LimitOptions
+  ): Tool<Name, Params, A, E | ToolUnavailable, R>
+} = dual(
+  isDataFirst,
+  <T extends Any>(self: Any, permits: number, options?: Policy.LimitOptions): T =>
+    withPolicy(self, Policy.limit(permits, options))
+)
+
+/**
+ * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`).
+ *
+ * When to use: in a toolkit (`Toolkit.withDefaults`) or an agent (`policies`), which do it for all their tools.
+ *
+ * @example
+ * ```ts
+ * import { Policy, RetryPolicy, Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong")).pipe(
+ *   Tool.retry(RetryPolicy.none),
+ *   Tool.withDefaults([Policy.retry(RetryPolicy.transient), Policy.timeout("5 seconds")])
+ * )
+ * ping.policies.map(({ kind }) => kind) // => ["timeout", "retry"]
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const withDefaults: {
+  <R2 = never>(policies: ReadonlyArray<Policy.Policy<R2>>): <T extends Any>(self: T) => WithDefaults<T, R2>
+  <T extends Any, R2 = never>(self: T, policies: ReadonlyArray<Policy.Policy<R2>>): WithDefaults<T, R2>
+} = dual(
+  2,
+  <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
+    withPolicies(self, Policy.withDefaults(self.policies, policies))
+)
+
+/**
+ * A tool with default policies: any of them may find it unavailable.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type WithDefaults<T extends Any, R2> = T extends Tool<infer Name, infer Params, infer A, infer E, infer R> ?
+  Tool<Name, Params, A, E | ToolUnavailable, R | R2> :
+  never
+
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
 
+// A function with options that may be left out tells its two forms apart by what comes first.
+function isDataFirst(args: ArrayLike<unknown>): boolean {
+  return typeof args[0] === "object"
+}
+
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
 /**
- * A tool around a handler and its policies. Their composition is kept aside: `run` puts a call's context around it,
- * when nobody else has, and a policy that is added later goes between the two.
+ * A tool from its handler, with its policies around it in their order. The handler is kept aside: a policy that is
+ * added later may have its place inside of another.
  */
-const assemble = <T extends Any>(fields: Omit<T, "pipe">): T => {
-  const tool: T = Object.assign(Object.create(PipeablePrototype), fields, { run: withContext(fields.name, fields.run) })
-  composed.set(tool, fields.run)
+const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run">, handler: T["run"]): T => {
+  const run = fields.policies.reduce((run, policy) => policy.wrap(run, fields), handler as Policy.Run)
+  const tool = Object.assign(Object.create(PipeablePrototype), fields, { run: withContext(fields.name, run) })
+  handlers.set(tool, handler)
   return tool
 }
 
-const composed = new WeakMap<Any, Any["run"]>()
+const handlers = new WeakMap<object, Any["run"]>()
 
 // Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool.
-const withContext = (name: string, run: Any["run"]): Any["run"] => (params) =>
+const withContext = (name: string, run: Policy.Run): Policy.Run => (params) =>
   Effect.flatMap(ToolCall.current, (call) => {
     if (call === ToolCall.detached) {
       return Effect.flatMap(
@@ -456,10 +660,11 @@ const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handle
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>
 
 // Policies treat every tool alike and so are written without its types. What each does to them is said
-// by the signature of its combinator above, and pinned by the type tests.
-const withPolicy = <T extends Any>(self: Any, policy: Policy.Policy): T =>
-  assemble<Any>({
-    ...self,
-    policies: [...self.policies, policy],
-    run: policy.wrap((composed.get(self) ?? self.run) as Policy.Run, self)
-  }) as T
+// by the signature of its combinator above, and pinned by the type tests. A tool that was not made here is taken as it is, with
+// its policies inside.
+const withPolicies = <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T => {
+  const { run, ...fields } = self
+  return assemble<Any>({ ...fields, policies }, handlers.get(self) ?? run) as T
+}
+
+const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T => withPolicies(self, [...self.policies, policy])

@@ -15,6 +15,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
+import { Stragglers } from "./internal/stragglers.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 
 /**
@@ -91,10 +92,16 @@ export interface Current {
   readonly enter: (tool: string) => Current
   /** The handler starts (again): what an earlier attempt noted is forgotten. */
   readonly begin: () => void
+  /** The handler ran once more for the same answer: for a further page. */
+  readonly executed: () => void
   /** Tells the model something about the answer, in one short sentence. */
   readonly caveat: (text: string) => void
   /** Says where the answer came from. */
   readonly source: (source: Source) => void
+  /** Where the answer came from, as far as anybody said so. */
+  readonly answeredBy: Source | undefined
+  /** Attempts that a timeout left behind. */
+  readonly stragglers: Stragglers
   /** A policy took care of a failure; it goes to the ledger, not to the model. */
   readonly handled: (failure: ToolFailure, by: string) => void
   /** A policy waited before the next attempt. */
@@ -122,8 +129,11 @@ export const detached: Current = {
     return this
   },
   begin() {},
+  executed() {},
   caveat() {},
   source() {},
+  answeredBy: undefined,
+  stragglers: new Stragglers(),
   handled() {},
   heard() {},
   waited() {},

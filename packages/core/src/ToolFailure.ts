@@ -87,6 +87,12 @@ export type Code =
   | "permission_denied"
   | "quota_exhausted"
   | "outcome_unknown"
+  | "not_executed"
+  | "circuit_open"
+  | "disabled"
+  | "bulkhead_full"
+  | "retry_budget_exceeded"
+  | "call_limit"
   | "defect"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})
@@ -308,7 +314,8 @@ const ToolUnavailableFields = Schema.Struct({
   ...common,
   transient: Schema.Boolean,
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
-  outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"]))
+  outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"])),
+  tried: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
 /**
@@ -345,6 +352,8 @@ export class ToolUnavailable extends Failure<
      * have; a tool that is neither read-only nor idempotent is then never run again by itself.
      */
     readonly outcome?: "not_executed" | "unknown"
+    /** The sources that were tried, in order, when a tool has more than one and all of them failed. */
+    readonly tried?: ReadonlyArray<string>
   }
 > {
   readonly _tag = "ToolUnavailable"

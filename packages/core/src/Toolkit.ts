@@ -3,9 +3,12 @@
  *
  * @since 0.1.0
  */
+import { dual } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
+import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Arguments from "./Arguments.ts"
-import type * as Tool from "./Tool.ts"
+import type * as Policy from "./Policy.ts"
+import * as Tool from "./Tool.ts"
 
 /**
  * A set of tools. `T` is the union of their types.
@@ -13,7 +16,7 @@ import type * as Tool from "./Tool.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Toolkit<out T extends Tool.Any = Tool.Any> {
+export interface Toolkit<out T extends Tool.Any = Tool.Any> extends Pipeable {
   /** The tools by name, in the order in which they were given. */
   readonly tools: ReadonlyMap<string, T>
   /** What a model is shown, in the same order. */
@@ -73,7 +76,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tool
     }
     byName.set(tool.name, tool)
   }
-  return { tools: byName, definitions: tools.map(define) }
+  return Object.assign(Object.create(PipeablePrototype), { tools: byName, definitions: tools.map(define) })
 }
 
 const define = (tool: Tool.Any): Definition => {
@@ -104,6 +107,41 @@ export const empty: Toolkit<never> = make()
  */
 export const merge = <const Kits extends ReadonlyArray<Toolkit>>(...toolkits: Kits): Toolkit<ToolsOf<Kits[number]>> =>
   make(...toolkits.flatMap(toolsOf<Kits[number]>))
+
+/**
+ * The same tools with default policies: each gets those whose kind it does not have, in their places.
+ *
+ * When to use: for what all tools of a service have in common. A tool's own policies win over an agent's (`Agent.make`), and those
+ * over a toolkit's.
+ *
+ * @example
+ * ```ts
+ * import { Policy, RetryPolicy, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * const toolkit = Toolkit.make(ping).pipe(
+ *   Toolkit.withDefaults([Policy.timeout("5 seconds"), Policy.retry(RetryPolicy.transient)])
+ * )
+ * toolkit.tools.get("ping")?.policies.length // => 2
+ * ```
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const withDefaults: {
+  <R2 = never>(
+    policies: ReadonlyArray<Policy.Policy<R2>>
+  ): <T extends Tool.Any>(self: Toolkit<T>) => Toolkit<Tool.WithDefaults<T, R2>>
+  <T extends Tool.Any, R2 = never>(
+    self: Toolkit<T>,
+    policies: ReadonlyArray<Policy.Policy<R2>>
+  ): Toolkit<Tool.WithDefaults<T, R2>>
+} = dual(2, <T extends Tool.Any, R2>(
+  self: Toolkit<T>,
+  policies: ReadonlyArray<Policy.Policy<R2>>
+): Toolkit<Tool.WithDefaults<T, R2>> =>
+  make(...Array.from(self.tools.values(), (tool) => Tool.withDefaults(tool, policies))))
 
 type ToolsOf<K extends Toolkit> = K extends Toolkit<infer T> ? T : never
 

@@ -5,6 +5,7 @@ import type { Current, Reply, Source } from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
 import { Attempt, Nested } from "./relay.ts"
+import { Stragglers } from "./stragglers.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
 export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
@@ -20,17 +21,22 @@ export class CallRecord implements Current {
   readonly replies: ReadonlyArray<Reply>
   readonly onHandled: OnHandled | undefined
   attempt = 0
+  answeredBy: Source | undefined = undefined
   private isEntered = false
   private underway: Attempt | undefined = undefined
+  private leftBehind: Stragglers | undefined = undefined
   private waitedMillis = 0
   private noted: ReadonlyArray<string> = none
   private handledSoFar: ReadonlyArray<Handled> = none
-  private answeredBy: Source | undefined = undefined
 
   constructor(idempotencyKey: string, replies: ReadonlyArray<Reply> = none, onHandled?: OnHandled) {
     this.idempotencyKey = idempotencyKey
     this.replies = replies
     this.onHandled = onHandled
+  }
+
+  get stragglers(): Stragglers {
+    return this.leftBehind ??= new Stragglers()
   }
 
   enter(tool: string): Current {
@@ -43,6 +49,10 @@ export class CallRecord implements Current {
     this.attempt++
     this.underway?.restart()
     this.forget()
+  }
+
+  executed() {
+    this.attempt++
   }
 
   caveat(text: string) {

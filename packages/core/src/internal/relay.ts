@@ -1,5 +1,6 @@
 import type { Current, Reply, Source } from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
+import { Stragglers } from "./stragglers.ts"
 
 /**
  * What an attempt has used up: the replies to its questions, and the numbers of the tools that ran inside of it. It
@@ -55,6 +56,14 @@ export class Relay implements Current {
     return this.to.replies
   }
 
+  get stragglers() {
+    return this.to.stragglers
+  }
+
+  get answeredBy() {
+    return this.to.answeredBy
+  }
+
   close() {
     this.isOpen = false
   }
@@ -66,6 +75,10 @@ export class Relay implements Current {
   begin() {
     this.underway.restart()
     if (this.isOpen) this.to.begin()
+  }
+
+  executed() {
+    if (this.isOpen) this.to.executed()
   }
 
   caveat(text: string) {
@@ -101,15 +114,18 @@ export class Relay implements Current {
  */
 export class Nested implements Current {
   readonly idempotencyKey: string
+  readonly stragglers: Stragglers
   attempt = 0
+  answeredBy: Source | undefined = undefined
+  protected readonly outer: Current
   private readonly underway = new Attempt()
-  private readonly outer: Current
   private noted: Array<string> = []
-  private answeredBy: Source | undefined = undefined
 
   constructor(outer: Current, idempotencyKey: string) {
     this.outer = outer
     this.idempotencyKey = idempotencyKey
+    // What this call leaves behind, the outer one does, too.
+    this.stragglers = new Stragglers(outer.stragglers)
   }
 
   get replies() {
@@ -124,6 +140,10 @@ export class Nested implements Current {
     this.attempt++
     this.underway.restart()
     this.forget()
+  }
+
+  executed() {
+    this.attempt++
   }
 
   caveat(text: string) {
@@ -159,5 +179,17 @@ export class Nested implements Current {
   private forget() {
     this.noted = []
     this.answeredBy = undefined
+  }
+}
+
+/** What a further page of a result is given: a key of its own, while its attempts are those of the call. */
+export class Page extends Nested {
+  constructor(outer: Current, number: number) {
+    super(outer, `${outer.idempotencyKey}/page/${number}`)
+  }
+
+  override begin() {
+    super.begin()
+    this.outer.executed()
   }
 }

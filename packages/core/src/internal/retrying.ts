@@ -1,46 +1,71 @@
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
+import * as Deadline from "../Deadline.ts"
+import * as RetryBudget from "../RetryBudget.ts"
 
 /**
  * Retries an Effect on a Schedule, at the cost of one handler while nothing fails: the schedule's
  * driver is built after the first failure, where `Effect.retry` builds it before the first try.
  *
- * A failure that is not `retryable`, and the last one when the schedule is done, goes on as it is.
+ * A failure goes on as it is when it is not `retryable`, when the schedule is done, when its wait could not end before
+ * the deadline, and when the retry budget has nothing left.
  */
 export const retrying = <A, E, R, Retryable extends E, R2>(
   self: Effect.Effect<A, E, R>,
   options: Options<E, Retryable, R2>
-): Effect.Effect<A, E, R | R2> => Effect.catch(self, (first) => retryingAfter(first, self, options))
+): Effect.Effect<A, E, R | R2> =>
+  Effect.withFiber((fiber) => {
+    const budget = fiber.getRef(RetryBudget.current)
+    const attempt = budget === undefined ? self : Effect.tap(self, deposited(budget))
+    return Effect.catch(attempt, (first) => again(first, attempt, options))
+  })
 
 interface Options<E, Retryable extends E, R2> {
   readonly schedule: Schedule.Schedule<unknown, Retryable, never, R2>
   readonly retryable: (failure: E) => failure is Retryable
-  /** Told of each failure that is retried, before the wait, which is in milliseconds. */
-  readonly onRetry: (failure: Retryable, waitMillis: number) => Effect.Effect<void>
+  /** Told of each failure that is retried, before the wait. */
+  readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
 }
 
-/** The same, once the first attempt has failed. */
-export const retryingAfter = <A, E, R, Retryable extends E, R2>(
+const deposited = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
+
+const again = <A, E, R, Retryable extends E, R2>(
   first: E,
-  self: Effect.Effect<A, E, R>,
-  options: Options<E, Retryable, R2>
+  attempt: Effect.Effect<A, E, R>,
+  { onRetry, retryable, schedule }: Options<E, Retryable, R2>
 ): Effect.Effect<A, E, R | R2> => {
-  if (!options.retryable(first)) return Effect.fail(first)
-  const announced = Schedule.tap(
-    options.schedule,
-    ({ duration, input }) => options.onRetry(input, Duration.toMillis(duration))
+  if (!retryable(first)) return Effect.fail(first)
+  // The schedule's own step waits, so what may keep it from waiting stands inside of it.
+  const admitted = Schedule.tap(
+    schedule,
+    ({ duration, input }) =>
+      Effect.flatMap(mayWait(duration), (may) => may ? onRetry(input, duration) : Effect.fail(givenUp))
   )
-  return Effect.flatMap(Schedule.toStepWithMetadata(announced), (step) => {
-    const again = (failure: E): Effect.Effect<A, E, R | R2> =>
-      options.retryable(failure)
+  return Effect.flatMap(Schedule.toStepWithMetadata(admitted), (step) => {
+    const from = (failure: E): Effect.Effect<A, E, R | R2> =>
+      retryable(failure)
         ? Pull.matchEffect(step(failure), {
-          onSuccess: (metadata) => Effect.catch(Effect.provideService(self, Schedule.CurrentMetadata, metadata), again),
-          onFailure: Effect.failCause,
+          onSuccess: (metadata) =>
+            Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from),
+          onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(failure) : Effect.failCause(defects(cause)),
           onDone: () => Effect.fail(failure)
         })
         : Effect.fail(failure)
-    return again(first)
+    return from(first)
   })
 }
+
+const givenUp = Symbol("given up")
+
+// A schedule has no failures of its own, so that what is left is what it died of.
+const defects = (cause: Cause.Cause<typeof givenUp>) => cause as Cause.Cause<never>
+
+const mayWait = (wait: Duration.Duration): Effect.Effect<boolean> =>
+  Effect.flatMap(
+    Deadline.timeLeft,
+    (left) => Duration.isLessThan(wait, left) ? RetryBudget.spend : Effect.succeed(false)
+  )

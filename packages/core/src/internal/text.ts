@@ -37,3 +37,14 @@ export const list = (items: ReadonlyArray<string>, limit = 10): string => {
   const shown = items.slice(0, limit).map((item) => `'${cut(oneLine(item), 80)}'`).join(", ")
   return items.length > limit ? `${shown} and ${items.length - limit} more` : shown
 }
+
+/** How many bytes a text has in UTF-8. */
+export const utf8Length = (text: string): number => {
+  let bytes = 0
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    // Two units of a surrogate pair make four bytes.
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit & 0xf800) === 0xd800 ? 2 : 3
+  }
+  return bytes
+}

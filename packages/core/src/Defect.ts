@@ -1,0 +1,55 @@
+/**
+ * A fault of a program, and not of the world: what a handler throws, a port that dies, a rendering that cannot.
+ *
+ * The model is told without the insides, and the run goes on. Here is where the insides go: each defect is reported
+ * whole, once, through {@link reporter}.
+ *
+ * @since 0.1.0
+ */
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+
+/**
+ * Takes a defect: what happened in one sentence, and the whole cause.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.Effect<void>
+
+/**
+ * Where defects go. By default they are logged as errors, with the annotations of the run, the turn, the tool and the call.
+ *
+ * When to use: to pass them on to an error reporter. A reporter that dies itself is left alone.
+ *
+ * @example
+ * ```ts
+ * import { Defect, Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import { Cause, Effect, Schema } from "effect"
+ *
+ * const broken = Tool.make("broken", { description: "Breaks", success: Schema.String }, () => Effect.die("No rows."))
+ * const reported: Array<string> = []
+ * const reporter: Defect.Reporter = (message, cause) =>
+ *   Effect.sync(() => reported.push(`${message}: ${String(Cause.squash(cause))}`))
+ *
+ * const call = Dispatch.call(Toolkit.make(broken), { id: "1", name: "broken" })
+ * Effect.runSync(Effect.provideService(call, Defect.reporter, reporter))
+ * reported // => ["A tool failed because of a fault of its own: No rows."]
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const reporter: Context.Reference<Reporter> = Context.Reference("@fallible/core/Defect/reporter", {
+  defaultValue: (): Reporter => Effect.logError
+})
+
+/**
+ * Reports a defect.
+ *
+ * @category reporting
+ * @since 0.1.0
+ */
+export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Effect.flatMap(reporter, (report) => Effect.ignoreCause(Effect.suspend(() => report(message, cause))))

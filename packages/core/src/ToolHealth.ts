@@ -1,0 +1,184 @@
+/**
+ * How the tools of a process are doing: what was called, what failed, and which of them may be called at all.
+ *
+ *     Dispatch ── counts calls and errors ─┐
+ *     a breaker ─ opens, probes, closes ───┼─ ToolHealth ─ report, changes ─ people
+ *     people ──── disable, enable ─────────┘        └───── Availability ──── agents
+ *
+ * It is a service of the process, and not of a run: provide its layer once, below all agents. Without it nothing is
+ * counted, and breakers work all the same.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as PubSub from "effect/PubSub"
+import * as Stream from "effect/Stream"
+
+/**
+ * Whether a tool may be called: while its circuit is open, nobody may before `until` (milliseconds of the `Clock`); then one
+ * call is the probe.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Status =
+  | { readonly _tag: "Available" }
+  | { readonly _tag: "CircuitOpen"; readonly until: number }
+  | { readonly _tag: "Probing" }
+  | { readonly _tag: "Disabled"; readonly reason?: string }
+
+/**
+ * A tool that may be called.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const available: Status = { _tag: "Available" }
+
+/**
+ * How one tool is doing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Report {
+  readonly tool: string
+  readonly status: Status
+  /** Calls that reached the tool; refused ones did not. */
+  readonly calls: number
+  /** Calls after which the tool was at fault: unavailable, also when a fallback answered, or with an invalid result. */
+  readonly errors: number
+  /** Errors since the last call that went well. */
+  readonly consecutiveErrors: number
+  /** Errors per call, from 0 to 1. */
+  readonly errorRate: number
+}
+
+/**
+ * A tool's status has changed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Change {
+  readonly tool: string
+  readonly from: Status
+  readonly to: Status
+}
+
+/**
+ * The health of the tools of a process.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ToolHealth extends Context.Service<ToolHealth, {
+  /** Every tool that was called, disabled or found unavailable, in the order in which that first happened. */
+  readonly report: Effect.Effect<ReadonlyArray<Report>>
+  readonly status: (tool: string) => Effect.Effect<Status>
+  /** Refuses every call of a tool until it is enabled. The reason is told to the model. */
+  readonly disable: (tool: string, reason?: string) => Effect.Effect<void>
+  /** Lets a tool be called again, whatever kept it from that: by hand or by its breaker, whose circuit starts anew. */
+  readonly enable: (tool: string) => Effect.Effect<void>
+  /** Every change of a status from now on; who is slow misses the oldest of more than 256. */
+  readonly changes: Stream.Stream<Change>
+  /** A call has reached the tool, and the tool was at fault or not. */
+  readonly called: (tool: string, atFault: boolean) => void
+  /** A breaker has seen the tool's circuit change. Nothing that a breaker sees enables what was disabled by hand. */
+  readonly noticed: (tool: string, status: Exclude<Status, { readonly _tag: "Disabled" }>) => Effect.Effect<void>
+  /** What {@link status} says, for those who have no time to lose. */
+  readonly statusUnsafe: (tool: string) => Status
+  /** How often a tool was enabled by hand: a breaker whose circuit is to start anew has it in its key. */
+  readonly enabled: (tool: string) => number
+}>()("@fallible/core/ToolHealth") {}
+
+interface Entry {
+  status: Status
+  calls: number
+  errors: number
+  consecutiveErrors: number
+  enabled: number
+}
+
+/**
+ * A registry without any tools in it yet.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: Effect.Effect<ToolHealth["Service"]> = Effect.map(PubSub.sliding<Change>(256), (changes) => {
+  const entries = new Map<string, Entry>()
+  const entryOf = (tool: string): Entry => {
+    const known = entries.get(tool)
+    if (known !== undefined) return known
+    const entry = { status: available, calls: 0, errors: 0, consecutiveErrors: 0, enabled: 0 }
+    entries.set(tool, entry)
+    return entry
+  }
+  const set = (tool: string, status: Status): Effect.Effect<void> => {
+    const entry = entryOf(tool)
+    const from = entry.status
+    entry.status = status
+    return from._tag === status._tag ? Effect.void : Effect.asVoid(PubSub.publish(changes, { tool, from, to: status }))
+  }
+  return ToolHealth.of({
+    report: Effect.sync(() =>
+      Array.from(entries, ([tool, { calls, consecutiveErrors, errors, status }]) => ({
+        tool,
+        status,
+        calls,
+        errors,
+        consecutiveErrors,
+        errorRate: calls === 0 ? 0 : errors / calls
+      }))
+    ),
+    status: (tool) => Effect.sync(() => entries.get(tool)?.status ?? available),
+    disable: (tool, reason) =>
+      Effect.suspend(() => set(tool, { _tag: "Disabled", ...(reason === undefined ? {} : { reason }) })),
+    enable: (tool) =>
+      Effect.suspend(() => {
+        const entry = entryOf(tool)
+        entry.enabled++
+        entry.consecutiveErrors = 0
+        return set(tool, available)
+      }),
+    changes: Stream.fromPubSub(changes),
+    called: (tool, atFault) => {
+      const entry = entryOf(tool)
+      entry.calls++
+      if (atFault) entry.errors++
+      entry.consecutiveErrors = atFault ? entry.consecutiveErrors + 1 : 0
+    },
+    noticed: (tool, status) =>
+      Effect.suspend(() => entries.get(tool)?.status._tag === "Disabled" ? Effect.void : set(tool, status)),
+    statusUnsafe: (tool) => entries.get(tool)?.status ?? available,
+    enabled: (tool) => entries.get(tool)?.enabled ?? 0
+  })
+})
+
+/**
+ * The health of the tools of a process, as a layer.
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Tool, ToolHealth, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const toolkit = Toolkit.make(
+ *   Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * )
+ * const program = Effect.gen(function*() {
+ *   const health = yield* ToolHealth.ToolHealth
+ *   yield* health.disable("ping", "It is being moved.")
+ *   return yield* Dispatch.call(toolkit, { id: "1", name: "ping" })
+ * })
+ * const outcome = Effect.runSync(Effect.provide(program, ToolHealth.layer))
+ * outcome._tag === "Failed" && outcome.failure.code // => "disabled"
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<ToolHealth> = Layer.effect(ToolHealth, make)

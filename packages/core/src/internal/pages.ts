@@ -1,0 +1,149 @@
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaParser from "effect/SchemaParser"
+import * as Arguments from "../Arguments.ts"
+import * as Deadline from "../Deadline.ts"
+import * as ToolCall from "../ToolCall.ts"
+import { type Coverage, PartialData, type ToolFailure } from "../ToolFailure.ts"
+import { canonical } from "./canonical.ts"
+import { Page } from "./relay.ts"
+import { utf8Length } from "./text.ts"
+import { withinTime } from "./withinTime.ts"
+
+/** How pages are put together, and how far they are followed. */
+export interface Following {
+  readonly merge: (soFar: unknown, page: unknown) => unknown
+  readonly coverage: ((soFar: unknown) => Coverage) | undefined
+  readonly pages: number
+  readonly time: Duration.Duration
+  readonly bytes: number
+}
+
+interface Source<R> {
+  readonly name: string
+  readonly parameters: Schema.ConstraintDecoder<unknown>
+  readonly run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
+}
+
+/** What has been fetched: a partial result that grows. */
+interface SoFar {
+  readonly last: PartialData
+  readonly data: unknown
+  readonly params: unknown
+  readonly pages: number
+  readonly bytes: number
+  /** The pages that were asked for, so that none is asked for twice. */
+  readonly asked: ReadonlySet<string>
+}
+
+/**
+ * Follows the `next` of a partial result, page by page, until all is there; or until a limit is reached or a page
+ * fails, and then keeps what it has.
+ */
+export const following =
+  <R>(source: Source<R>, options: Following) => (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
+    Effect.catch(source.run(params), (first) =>
+      first._tag !== "PartialData" || first.next === undefined
+        ? Effect.fail(first)
+        : Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          rest(source, options, now + Duration.toMillis(options.time), {
+            last: first,
+            data: first.data,
+            params,
+            pages: 1,
+            bytes: sizeOf(first.data),
+            asked: new Set([canonical(params)])
+          })))
+
+const rest = <R>(
+  source: Source<R>,
+  options: Following,
+  until: number,
+  soFar: SoFar
+): Effect.Effect<unknown, ToolFailure, R> => {
+  const stop = (why: string) => Effect.fail(incomplete(options, soFar, why))
+  const { next } = soFar.last
+  if (next === undefined) return stop("the service does not say how to go on")
+  if (soFar.pages >= options.pages) return stop(`at most ${options.pages} pages are fetched at once`)
+  if (soFar.bytes >= options.bytes) return stop(`more than ${options.bytes} bytes are not fetched at once`)
+  return Effect.flatMap(timeLeft(until), (left) => {
+    if (left <= 0) return stop("the time for it was up")
+    return Effect.matchEffect(paramsOf(source, soFar.params, next), {
+      onFailure: () => stop("the arguments that continue do not fit the tool's own parameters"),
+      onSuccess: (params) => {
+        const key = canonical(params)
+        if (soFar.asked.has(key)) return stop("the page that comes next is one that was already fetched")
+        return Effect.matchEffect(page(source, params, soFar.pages + 1, left), {
+          onSuccess: Option.match({
+            onNone: () => stop("the time for it was up"),
+            onSome: (value) => Effect.succeed(options.merge(soFar.data, value))
+          }),
+          onFailure: (failure) =>
+            failure._tag === "PartialData"
+              ? rest(source, options, until, {
+                last: failure,
+                data: options.merge(soFar.data, failure.data),
+                params,
+                pages: soFar.pages + 1,
+                bytes: soFar.bytes + sizeOf(failure.data),
+                asked: new Set([...soFar.asked, key])
+              })
+              : Effect.andThen(
+                Effect.map(ToolCall.current, (call) => call.heard(failure, "complete")),
+                stop(`page ${soFar.pages + 1} failed: ${failure.detail}`)
+              )
+        })
+      }
+    })
+  })
+}
+
+// Each page is a call of its own to the service: with a key of its own, or an idempotent one would answer page 1 again.
+const page = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
+  Effect.flatMap(ToolCall.current, (call) => {
+    const context = new Page(call, number)
+    const run_ = Effect.provideService(run(params), ToolCall.current, context)
+    return Effect.tap(
+      withinTime(run_, Duration.millis(left), (fiber) => call.stragglers.add(fiber)),
+      () => Effect.sync(() => context.leave())
+    )
+  })
+
+// The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.
+const margin = 100
+
+const timeLeft = (until: number): Effect.Effect<number> =>
+  Effect.zipWith(Clock.currentTimeMillis, Deadline.current, (now, deadline) => Math.min(until, deadline - margin) - now)
+
+// `next` may be all arguments of the next call, or just those that change. What a service gives is checked like a model's.
+const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>
+  Effect.flatMap(
+    Effect.orElseSucceed(encode(source.parameters)(params), () => ({})),
+    (before) =>
+      Effect.map(Arguments.decode(JSON.stringify(Object.assign({}, before, next)), source), ({ params }) => params)
+  )
+
+// Parameters are declared as something to decode. Most can be encoded, too; the others have to continue with all arguments.
+const encode = (parameters: Schema.ConstraintDecoder<unknown>) =>
+  SchemaParser.encodeUnknownEffect(
+    Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)
+  )
+
+const sizeOf = (data: unknown): number => utf8Length(canonical(data))
+
+const incomplete = ({ coverage }: Following, { data, last, pages }: SoFar, why: string): PartialData => {
+  const of = last.coverage?.unit === "pages" ? last.coverage.of : undefined
+  const counted: Coverage = { have: pages, ...(of === undefined ? {} : { of }), unit: "pages" }
+  return new PartialData({
+    code: last.code,
+    detail: `${pages} ${pages === 1 ? "page" : "pages"}${of === undefined ? "" : ` of ${of}`}: ${why}.`,
+    data,
+    coverage: coverage?.(data) ?? counted,
+    ...(last.next === undefined ? {} : { next: last.next }),
+    ...(last.hint === undefined ? {} : { hint: last.hint }),
+    cause: last.cause
+  })
+}
