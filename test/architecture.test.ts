@@ -18,7 +18,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/failure",
     "internal/signal",
     "internal/stragglers",
-    "internal/text"
+    "internal/text",
+    "internal/tried"
   ]],
   ["decode", [
     "Arguments",
@@ -47,9 +48,10 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/withinTime",
     "internal/retrying"
   ]],
-  ["toolkit", ["Dispatch", "Rendering", "Toolkit"]],
+  ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit"]],
   ["agent", [
     "Agent",
+    "AgentBudget",
     "AgentEvent",
     "AgentFailure",
     "AgentLoop",

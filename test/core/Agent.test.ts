@@ -146,8 +146,8 @@ describe("Agent.run", () => {
         return Effect.succeed(ScriptedModel.call("ping"))
       }
       const logged: Array<string> = []
-      const logger = Logger.make(({ message }) => {
-        logged.push(String(message))
+      const logger = Logger.make(({ cause, message }) => {
+        logged.push(`${String(message)} ${Cause.pretty(cause)}`)
       })
       const failure = yield* Effect.flip(pinging.run("Ping!")).pipe(
         Effect.provide([Model.layer({ respond }), Logger.layer([logger])])

@@ -17,18 +17,22 @@ import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
+import * as CallFacts from "./CallFacts.ts"
+import * as Deadline from "./Deadline.ts"
 import { Account } from "./internal/account.ts"
 import { randomId } from "./internal/randomId.ts"
 import * as Journal from "./Journal.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
+import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import type * as Tool from "./Tool.ts"
-import type * as Toolkit from "./Toolkit.ts"
+import * as Tool from "./Tool.ts"
+import * as Toolkit from "./Toolkit.ts"
 import * as Transcript from "./Transcript.ts"
 
 /**
@@ -37,14 +41,22 @@ import * as Transcript from "./Transcript.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options<out T extends Tool.Any> {
+export interface Options<out T extends Tool.Any, out R = never> {
   /** The system message. Default: none. */
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>
-  readonly limits?: {
-    /** How often the model may reply in one run; at least 1. Default: 10. */
-    readonly turns?: number
-  }
+  /** What a run may use up. Default: 10 turns, and no other limit. */
+  readonly limits?: AgentBudget.Limits
+  /**
+   * Policies for those tools that have none of the kind. They lose against a tool's own, and win over a toolkit's defaults.
+   * Default: none.
+   */
+  readonly policies?: ReadonlyArray<Policy.Policy<R>>
+  /**
+   * What the model is offered: all tools, or only those that may be called at the moment (`Availability`). Default: `"all"`; what
+   * may not be called is refused, and the refusal says what else serves.
+   */
+  readonly offer?: "all" | "available"
   /** How outcomes are put to the model. Default: `Rendering.json`. */
   readonly rendering?: Rendering.Rendering
   /** How the model is to reply. Default: as its provider sees fit. */
@@ -78,23 +90,23 @@ export interface RunOptions {
 }
 
 /**
- * An agent whose tools are of the union `T`.
+ * An agent whose tools are of the union `T`, and whose policies need an `R`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Agent<out T extends Tool.Any> {
+export interface Agent<out T extends Tool.Any, out R = never> {
   /** Asks the agent. */
   readonly run: (
     question: Question,
     options?: RunOptions
-  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
+  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /** The same run as a stream of what happens in it; it ends with `RunEnded`, or fails. Ending the stream ends the run. */
   readonly stream: (
     question: Question,
     options?: RunOptions
-  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>
+  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
    * Goes on with a run that waits for its user: the call that asked runs again, and gets the reply. When
@@ -104,20 +116,20 @@ export interface Agent<out T extends Tool.Any> {
     suspension: Suspension,
     reply: string,
     options?: Pick<RunOptions, "modelOptions">
-  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T>>
+  ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /** The same as a stream of what happens from there on. */
   readonly resumeStream: (
     suspension: Suspension,
     reply: string,
     options?: Pick<RunOptions, "modelOptions">
-  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T>>
+  ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
 }
 
 /**
  * An agent from its toolkit.
  *
- * A limit that is no whole number from 1 throws.
+ * A limit that is no whole number from 1, or no positive time, throws.
  *
  * @example
  * ```ts
@@ -135,11 +147,9 @@ export interface Agent<out T extends Tool.Any> {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
-  const turns = options.limits?.turns ?? 10
-  if (!Number.isSafeInteger(turns) || turns < 1) {
-    throw new TypeError(`An agent's limit of turns is a whole number from 1; got ${turns}.`)
-  }
+export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Agent<T, R> => {
+  const budget = AgentBudget.make(options.limits)
+  const toolkit = equipped(options)
   // Made anew for each run: a transcript shares its memory with those that were made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
@@ -148,39 +158,40 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
     id: string,
     model: Model["Service"],
     modelOptions: ModelOptions | undefined,
+    deadline: number,
     watch: Watch
   ): AgentLoop.Run<T> => ({
     id,
     model,
-    toolkit: options.toolkit,
+    toolkit,
     rendering: options.rendering ?? Rendering.json,
-    turns,
+    budget,
+    deadline,
+    offersAvailable: options.offer === "available",
     modelOptions: { ...options.modelOptions, ...modelOptions },
     modelRetry: options.modelRetry ?? unlessAskedAgain,
     watch
   })
 
   const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions = {}) => (watch: Watch) =>
-    Effect.flatMap(
-      Model,
-      (model) =>
-        Effect.flatMap(newId, (id) =>
-          AgentLoop.turn(begin(id, model, modelOptions, watch), {
+    Effect.flatMap(Model, (model) =>
+      Effect.flatMap(newId, (id) =>
+        inTime(budget, (deadline) =>
+          AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), {
             turn: 1,
             transcript: transcript.append({
               role: "user",
               ...(typeof question === "string" ? { text: question } : question)
             }),
             account: Account.empty(),
+            facts: CallFacts.empty,
             blanks: 0
-          }))
-    )
+          }))))
 
   const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions = {}) => (watch: Watch) =>
-    Effect.flatMap(
-      Model,
-      (model) => AgentLoop.resume(begin(suspension.runId, model, modelOptions, watch), suspension, reply)
-    )
+    Effect.flatMap(Model, (model) =>
+      inTime(budget, (deadline) =>
+        AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)))
 
   return {
     run: (question, options) => start(question, options)(undefined),
@@ -188,6 +199,18 @@ export const make = <T extends Tool.Any>(options: Options<T>): Agent<T> => {
     resume: (suspension, reply, options) => goOn(suspension, reply, options)(undefined),
     resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
   }
+}
+
+// The policies' services are required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
+const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): Toolkit.Toolkit<T> =>
+  policies === undefined
+    ? toolkit
+    : Toolkit.make(...Array.from(toolkit.tools.values(), (tool) => Tool.withPreferred(tool, policies)))
+
+// The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
+const inTime = <A, E, R>({ elapsed }: AgentBudget.AgentBudget, run: (deadline: number) => Effect.Effect<A, E, R>) => {
+  const until = Effect.flatMap(Deadline.current, run)
+  return elapsed === Infinity ? until : Deadline.within(until, elapsed)
 }
 
 // One layer asks again, not two on top of each other: three attempts are not to become nine.

@@ -12,6 +12,8 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import type { Limit } from "./AgentBudget.ts"
+import * as CallFacts from "./CallFacts.ts"
 import { Failure } from "./internal/failure.ts"
 import { Ledger } from "./Ledger.ts"
 import { type ModelFailure, Reply } from "./Model.ts"
@@ -43,7 +45,7 @@ export class ModelFailed extends Failure<RunFields & { readonly failure: ModelFa
  * @category failures
  * @since 0.1.0
  */
-export class LimitReached extends Failure<RunFields & { readonly limit: "turns" }> {
+export class LimitReached extends Failure<RunFields & { readonly limit: Limit }> {
   readonly _tag = "LimitReached"
 }
 
@@ -70,7 +72,9 @@ export const Suspension = Schema.Struct({
   ledger: Ledger,
   reply: Reply,
   /** What has come of the reply's calls; those that wait are `Suspended`. */
-  outcomes: Schema.Array(ToolOutcome.schema)
+  outcomes: Schema.Array(ToolOutcome.schema),
+  /** What has failed so far, so that its budgets hold after a resume. */
+  facts: Schema.optionalKey(CallFacts.schema)
 }).check(
   Schema.makeFilter(({ outcomes, reply }) =>
     outcomes.length === reply.calls.length && outcomes.some(({ _tag }) => _tag === "Suspended")

@@ -12,17 +12,24 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as AgentFailure from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
+import * as CallFacts from "./CallFacts.ts"
+import * as Deadline from "./Deadline.ts"
+import * as Defect from "./Defect.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { Account } from "./internal/account.ts"
 import { ask } from "./internal/ask.ts"
+import { withinTime } from "./internal/withinTime.ts"
 import * as Journal from "./Journal.ts"
 import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
@@ -45,8 +52,11 @@ export interface Run<T extends Tool.Any> {
   readonly model: Model["Service"]
   readonly toolkit: Toolkit.Toolkit<T>
   readonly rendering: Rendering.Rendering
-  /** How often the model may reply. */
-  readonly turns: number
+  readonly budget: AgentBudget.AgentBudget
+  /** When the time is up, in milliseconds of the clock; `Infinity` when it never is. */
+  readonly deadline: number
+  /** Is the model to be offered only what may be called now? */
+  readonly offersAvailable: boolean
   readonly modelOptions: Options
   /** When to ask the model again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
@@ -65,6 +75,7 @@ export interface State {
   readonly turn: number
   readonly transcript: Transcript
   readonly account: Account
+  readonly facts: CallFacts.CallFacts
   /** How many replies in a row had neither text nor calls. */
   readonly blanks: number
 }
@@ -77,19 +88,26 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  * @category loop
  * @since 0.1.0
  */
-export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
-  state.turn > run.turns
-    ? Effect.fail(limitReached(run, state))
-    : Effect.matchEffect(ask(run, state.turn, state.transcript, optionsFor(run, state)), {
-      onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
-      onSuccess: (reply) => {
-        const asked = { ...state, account: state.account.replied(reply) }
-        if (reply.calls.length > 0) {
-          return Effect.flatMap(dispatch(run, asked, reply.calls), (outcomes) => proceed(run, asked, reply, outcomes))
-        }
-        return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
+export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
+  const limit = AgentBudget.usedUp(run.budget, state.turn, state.account)
+  if (limit !== undefined) return Effect.fail(limitReached(run, state, limit))
+  return Effect.matchEffect(inTime(run, ask(run, state.turn, state.transcript, optionsFor(run, state))), {
+    onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
+    onSuccess: (reply) => {
+      if (reply === timeIsUp) return Effect.fail(limitReached(run, state, "elapsed"))
+      const asked = { ...state, account: state.account.replied(reply) }
+      if (reply.calls.length > 0) {
+        // It has been told already that there are no calls left.
+        if (state.account.calls > run.budget.calls) return Effect.fail(limitReached(run, asked, "calls"))
+        return Effect.flatMap(
+          dispatch(run, asked, reply.calls),
+          ({ facts, outcomes }) => proceed(run, { ...asked, facts }, reply, outcomes)
+        )
       }
-    })
+      return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
+    }
+  })
+}
 
 /**
  * Goes on with a turn whose calls have their outcomes: the next turn, or the end when one of them
@@ -109,12 +127,13 @@ export const proceed = <T extends Tool.Any>(
     turn: state.turn + 1,
     transcript: state.transcript.append(said(reply), ...messages),
     account: state.account.ended(state.turn, reply, outcomes),
+    facts: state.facts,
     blanks: 0
   }
   const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
     ? rest
-    : Effect.andThen(Effect.logError("An outcome could not be rendered", ...faults), rest)
+    : Effect.andThen(Defect.report("An outcome could not be rendered", Cause.fromReasons(faults.map((fault) => Cause.makeDieReason(fault)))), rest)
 }
 
 /**
@@ -125,22 +144,27 @@ export const proceed = <T extends Tool.Any>(
  */
 export const resume = <T extends Tool.Any>(
   run: Run<T>,
-  { ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
+  { facts = CallFacts.empty, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
-  const state = { turn, transcript, account: Account.from(ledger), blanks: 0 }
+  const state = { turn, transcript, account: Account.from(ledger), facts, blanks: 0 }
   const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
-  const each = (call: ToolCall.ToolCall, index: number) => {
+  const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
       const replies = [...before.replies, { key: before.key, question: before.question, reply: userReply }]
-      return Effect.map(perform(run, turn, call, index, replies), (outcome) => together(before, outcome))
+      return Effect.map(perform(call, index, replies), (outcome) => together(before, outcome))
     }
-    return Dispatch.isNotRun(before) ? perform(run, turn, call, index) : Effect.succeed(before)
+    return Dispatch.isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
-  return Effect.flatMap(Dispatch.ordered(run.toolkit, reply.calls, each), (after) =>
-    // What had its outcome keeps it, also when something before it asks again.
-    proceed(run, state, reply, after.map((outcome, index) => Dispatch.isNotRun(outcome) ? outcomes[index]! : outcome)))
+  return Effect.flatMap(dispatch(run, state, reply.calls, choose), (dispatched) =>
+    proceed(
+      run,
+      { ...state, facts: dispatched.facts },
+      reply,
+      // What had its outcome keeps it, also when something before it asks again.
+      dispatched.outcomes.map((outcome, index) => Dispatch.isNotRun(outcome) ? outcomes[index]! : outcome)
+    ))
 }
 
 // The effort of a call that ran in two parts adds up.
@@ -150,6 +174,18 @@ const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcom
   waited: Duration.sum(before.waited, outcome.waited),
   handled: [...before.handled, ...outcome.handled]
 })
+
+const timeIsUp: unique symbol = Symbol("time is up")
+
+// The time ends a model call that is under way, whether or not it lets itself be interrupted.
+const inTime = <T extends Tool.Any, A, E>(
+  { deadline }: Run<T>,
+  self: Effect.Effect<A, E>
+): Effect.Effect<A | typeof timeIsUp, E> =>
+  deadline === Infinity ? self : Effect.flatMap(Deadline.timeLeft, (left) =>
+    Duration.isZero(left)
+      ? Effect.succeed(timeIsUp)
+      : Effect.map(withinTime(self, left), Option.getOrElse((): typeof timeIsUp => timeIsUp)))
 
 // A model that must call a tool can never answer: once it has called one, it need not.
 const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
@@ -180,38 +216,65 @@ const emptyReply = new ModelFailure({
 // Running its calls
 // -----------------------------------------------------------------------------
 
-const dispatch = <T extends Tool.Any>(run: Run<T>, { turn }: State, calls: ReadonlyArray<ToolCall.ToolCall>) =>
-  Dispatch.ordered(run.toolkit, calls, (call, index) => perform(run, turn, call, index))
+/** Runs a call; with the user's replies to its questions, when it is resumed. */
+type Perform<T extends Tool.Any> = (
+  call: ToolCall.ToolCall,
+  index: number,
+  replies?: ReadonlyArray<ToolCall.Reply>
+) => Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
 
-/**
- * Runs one call of a turn, as a step of the journal.
- *
- * @param index the call's position in its turn, from 0
- * @param replies the user's replies to the call's questions, when it is resumed
- * @category loop
- * @since 0.1.0
- */
-export const perform = <T extends Tool.Any>(
+interface Dispatched {
+  readonly outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  readonly facts: CallFacts.CallFacts
+}
+
+// What may be run is decided in the order of the calls: for those that run together before any of them starts, and with
+// what has come of all that came before.
+const dispatch = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  calls: ReadonlyArray<ToolCall.ToolCall>,
+  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform
+): Effect.Effect<Dispatched, never, Tool.Requirements<T>> =>
+  Effect.suspend(() => {
+    const before = state.account.calls - calls.length
+    let { facts } = state
+    const each: Perform<T> = (call, index, replies) => {
+      if (replies === undefined) facts = CallFacts.called(facts, call)
+      const known = facts
+      const refuse = (tool: Tool.Any) =>
+        AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, tool)
+      return Effect.map(perform(run, state.turn, call, index, { refuse, replies: replies ?? [] }), (outcome) => {
+        facts = CallFacts.ended(facts, call, outcome)
+        return outcome
+      })
+    }
+    return Effect.map(Dispatch.ordered(run.toolkit, calls, choose(each)), (outcomes) => ({ outcomes, facts }))
+  })
+
+// A step of the journal, with events around it when somebody looks. A call's position in its turn counts from 0 here.
+const perform = <T extends Tool.Any>(
   run: Run<T>,
   turn: number,
   call: ToolCall.ToolCall,
   index: number,
-  replies: ReadonlyArray<ToolCall.Reply> = []
+  place: Required<Pick<Dispatch.Place, "refuse" | "replies">>
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
-  const place = { idempotencyKey: `${run.id}/${position}`, replies }
+  const key = `${run.id}/${position}`
+  const placed = { ...place, idempotencyKey: key, annotations: { run: run.id, turn, tool: call.name, call: key } }
   // A resumed call is a step of its own: under the first name stands that it was suspended.
-  const name = replies.length === 0 ? position : `${position}/reply/${replies.length}`
+  const name = place.replies.length === 0 ? position : `${position}/reply/${place.replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, place))
+  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, placed))
 
   const event = { turn, index: index + 1, call }
   const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
     watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
-    const dispatched = Journal.step(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }))
+    const dispatched = Journal.step(step, Dispatch.call(run.toolkit, call, { ...placed, onHandled }))
     return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
       watch({ _tag: "CallEnded", ...event, outcome, elapsed })
       return outcome
@@ -277,10 +340,10 @@ const answer = ({ account, transcript }: State, reply: Reply): Answer => ({
   ledger: account.ledger
 })
 
-const limitReached = <T extends Tool.Any>(run: Run<T>, state: State) =>
+const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: AgentBudget.Limit) =>
   new AgentFailure.LimitReached({
-    limit: "turns",
-    detail: `The agent used up its ${run.turns} ${run.turns === 1 ? "turn" : "turns"} without an answer.`,
+    limit,
+    detail: `The agent used up its ${AgentBudget.describe(run.budget, limit)} without an answer.`,
     ...sofar(state)
   })
 
@@ -324,7 +387,8 @@ const runSuspended = <T extends Tool.Any>(
       transcript: waiting.transcript,
       ledger: waiting.account.ledger,
       reply,
-      outcomes
+      outcomes,
+      facts: next.facts
     },
     ...sofar(next)
   })

@@ -1,8 +1,9 @@
 /**
  * One call's way from the model's text to its outcome:
  *
- *     model text ─ resolve ─ parse ─ decode ─ run under its policies ─ guard ─ outcome
- *                  Toolkit   Arguments        Tool                     success schema
+ *     model text ─ resolve ─ parse ─ decode ─ admit ─ run under its policies ─ guard ─ outcome
+ *                  Toolkit   Arguments        Place   Tool                     success schema
+ *                                             ToolHealth
  *
  * Each stage either hands on or ends in a failure; there is no way back, and no second place where
  * failures are caught. Dispatch is total: its error channel is `never`, every call gets exactly one
@@ -13,22 +14,29 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "./Arguments.ts"
+import * as Availability from "./Availability.ts"
 import * as Coercion from "./Coercion.ts"
+import * as Deadline from "./Deadline.ts"
+import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
 import { randomId } from "./internal/randomId.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
+import * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { isOutcomeUnknown, isToolFailure, PartialData, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
+import type { Completed, Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What a call is told about its place in a run.
@@ -43,6 +51,10 @@ export interface Place {
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** Told at once when a policy handles a failure. */
   readonly onHandled?: OnHandled
+  /** What logs say of the call. Default: its tool and its key. */
+  readonly annotations?: Readonly<Record<string, unknown>>
+  /** Why the call is not to be run, if so: asked once its arguments are decoded. */
+  readonly refuse?: (tool: Tool.Any) => DispatchFailure.DispatchFailure | undefined
 }
 
 /**
@@ -78,27 +90,40 @@ const keyed = <T extends Tool.Any>(
   key: string,
   place: Place
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
-  Effect.suspend(() => {
+  Effect.withFiber((fiber) => {
     const record = new CallRecord(key, place.replies, place.onHandled)
     const tool = toolkit.tools.get(call.name)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       return Effect.succeed(record.failed(failure, "resolve"))
     }
+    const health = Context.getOrUndefined(fiber.context, ToolHealth)
+    const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
-    return Effect.suspend(() =>
+    const outcome = Effect.suspend(() =>
       Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
+        stage = "admit"
+        const refusal = disabled(tool, health) ?? place.refuse?.(tool)
+        if (refusal !== undefined) return Effect.fail(refusal)
         stage = "run"
-        return Effect.flatMap(runOf(tool)(params), (value) => {
+        return Effect.flatMap(run(params), (value) => {
           stage = "guard"
-          return Effect.mapEager(guard(tool, value), (json) => record.completed(json, repairs))
+          return Effect.mapEager(guard(tool, value), (json): ToolOutcome => record.completed(json, repairs))
         })
       })
     ).pipe(
-      Effect.provideService(ToolCall.current, record),
-      Effect.catchCause((cause) => fold(cause, stage, tool, record))
+      // In one step, since every call takes it.
+      Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
+        Context.add(
+          Context.add(context, ToolCall.current, record),
+          References.CurrentLogAnnotations,
+          annotated(fiber.getRef(References.CurrentLogAnnotations), place.annotations ?? { tool: call.name, call: key })
+        )
+      ),
+      Effect.catchCause((cause) => Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)))
     )
+    return health === undefined ? outcome : Effect.map(outcome, (outcome) => counted(outcome, tool, health))
   })
 
 /**
@@ -199,8 +224,65 @@ const neighbours = (
 
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
-const runOf = <T extends Tool.Any>(tool: T) =>
-  tool.run as (params: unknown) => Effect.Effect<unknown, Tool.Failure<T>, Tool.Requirements<T>>
+const runOf = <T extends Tool.Any>(tool: T) => tool.run as Policy.Run<Tool.Requirements<T>>
+
+const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
+  for (const _ in outer) return { ...outer, ...inner }
+  return inner
+}
+
+const endedAtDeadline = <T extends Tool.Any>(tool: T) =>
+  Policy.deadline.wrap(runOf(tool), tool)
+
+// -----------------------------------------------------------------------------
+// Health
+// -----------------------------------------------------------------------------
+
+const disabled = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined) => {
+  const status = health?.statusUnsafe(name)
+  return status?._tag === "Disabled" ? DispatchFailure.disabled(name, status.reason) : undefined
+}
+
+// Only what reached the tool says anything of it. That a name is unknown, or a page is missing, is not its fault.
+const counted = (outcome: ToolOutcome, { name }: Tool.Any, health: ToolHealth["Service"]): ToolOutcome => {
+  if (outcome.attempts > 0 && (outcome._tag === "Completed" || outcome._tag === "Failed")) {
+    health.called(name, isAtFault(outcome))
+  }
+  return outcome
+}
+
+const isAtFault = (outcome: Completed | Failed): boolean =>
+  outcome._tag === "Completed"
+    ? outcome.handled.some(({ by, tag }) => tag === "ToolUnavailable" && by === "fallback")
+    : outcome.failure._tag === "ToolUnavailable" ||
+      outcome.failure._tag === "SchemaMismatch" && outcome.failure.side === "result"
+
+// -----------------------------------------------------------------------------
+// What else there is
+// -----------------------------------------------------------------------------
+
+// Whom to ask what became of the call, or what serves instead: as far as the toolkit has it, and it may be called.
+const advised = (
+  outcome: ToolOutcome,
+  tool: Tool.Any,
+  toolkit: Toolkit.Toolkit
+): Effect.Effect<ToolOutcome> => {
+  if (outcome._tag !== "Failed" || outcome.failure._tag !== "ToolUnavailable") return Effect.succeed(outcome)
+  const { failure } = outcome
+  const isUnknown = isOutcomeUnknown(failure)
+  const names = isUnknown ? [tool.check ?? ""] : tool.instead
+  if (names.every((name) => !toolkit.tools.has(name))) return Effect.succeed(outcome)
+  return Effect.map(Availability.lookup, (availabilityOf) => {
+    const there = names.filter((name) => {
+      const other = toolkit.tools.get(name)
+      return other !== undefined && availabilityOf(other)._tag === "Available"
+    })
+    if (there.length === 0) return outcome
+    const advice = isUnknown ? `Call ${there.join()} to find out.` : `Call ${there.join(" or ")} instead.`
+    const hint = failure.hint === undefined ? advice : `${failure.hint} ${advice}`
+    return { ...outcome, failure: new ToolUnavailable({ ...failure, hint, cause: failure.cause }) }
+  })
+}
 
 // -----------------------------------------------------------------------------
 // From a cause to an outcome
@@ -227,7 +309,7 @@ const fold = (
   const acted = stage !== "decode" && tool.sideEffect !== "none"
   const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
   return Effect.as(
-    Effect.annotateLogs(Effect.logError("A tool failed because of a fault of its own", cause), {
+    Effect.annotateLogs(Defect.report("A tool failed because of a fault of its own", cause), {
       tool: tool.name,
       call: record.idempotencyKey
     }),
@@ -259,7 +341,12 @@ const judged = (failure: ToolUnavailable, { sideEffect }: Tool.Any): ToolUnavail
     case "idempotent":
       return failure
     case "non_idempotent":
-      return new ToolUnavailable({ ...failure, transient: false, cause })
+      return new ToolUnavailable({
+        ...failure,
+        code: failure.code === "defect" || failure.code === "retry_budget_exceeded" ? failure.code : "outcome_unknown",
+        transient: false,
+        cause
+      })
   }
 }
 

@@ -13,12 +13,15 @@
  * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's own result       |
  * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself               |
  * | `not_run`           | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked        |
+ * | `disabled`          | `ToolUnavailable` | somebody disabled the tool (`ToolHealth`)                    |
+ * | `call_limit`        | `ToolUnavailable` | a limit of the agent on calls is used up                     |
+ * | `retry_budget_exceeded` | `SemanticGarbage`, or `ToolUnavailable` | the same call has failed too often in this run; the latter if it may have taken effect |
  *
  * @since 0.1.0
  */
 import { cut, list, oneLine } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
-import { type FieldIssue, SchemaMismatch, ToolUnavailable } from "./ToolFailure.ts"
+import { type FieldIssue, SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * What only dispatch can add. Its `code` is one of the literal codes in the table above.
@@ -26,7 +29,7 @@ import { type FieldIssue, SchemaMismatch, ToolUnavailable } from "./ToolFailure.
  * @category models
  * @since 0.1.0
  */
-export type DispatchFailure = Mismatch | Unavailable
+export type DispatchFailure = Mismatch | Unavailable | Repeated
 
 /**
  * The call, or the result, breaks a contract.
@@ -44,7 +47,17 @@ export type Mismatch = SchemaMismatch & {
  * @category models
  * @since 0.1.0
  */
-export type Unavailable = ToolUnavailable & { readonly code: "defect" | "not_run" }
+export type Unavailable = ToolUnavailable & {
+  readonly code: "defect" | "not_run" | "disabled" | "call_limit" | "retry_budget_exceeded"
+}
+
+/**
+ * The call has failed too often to be tried again as it is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Repeated = SemanticGarbage & { readonly code: "retry_budget_exceeded" }
 
 /**
  * The model called a tool that does not exist: the valid names are the alternatives, nearest first.
@@ -153,6 +166,56 @@ export const notRun = (tool: string) =>
     transient: true,
     outcome: "not_executed"
   })
+
+/**
+ * Somebody has disabled the tool.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const disabled = (tool: string, reason: string | undefined) =>
+  unavailable({
+    code: "disabled",
+    detail: `${tool} is disabled${reason === undefined ? "" : `: ${cut(oneLine(reason), 200).replace(/\.$/, "")}`}.`,
+    transient: false,
+    outcome: "not_executed"
+  })
+
+/**
+ * A limit of the agent on calls is used up.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const callLimit = (detail: string, hint: string) =>
+  unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
+
+/**
+ * The same call, with the same arguments, has failed too often in this run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const retryBudgetExceeded = (earlier: {
+  readonly executions: number
+  readonly code: string
+  readonly detail: string
+  readonly hint?: string
+  /** May the last one have taken effect? */
+  readonly unknown: boolean
+}): Unavailable | Repeated => {
+  const times = earlier.executions === 1 ? "once" : `${earlier.executions} times`
+  const fields = {
+    code: "retry_budget_exceeded",
+    detail: `This call was not run: with the same arguments it has already failed ${times}, the last time with ${
+      cut(oneLine(earlier.code), 60)
+    }: ${cut(oneLine(earlier.detail), 300)}`,
+    ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
+  } as const
+  return earlier.unknown
+    ? unavailable({ ...fields, transient: false, outcome: "unknown" })
+    : new SemanticGarbage(fields) as Repeated
+}
 
 // The constructors' field types widen a code to `string`; these two keep the literal that was given.
 const mismatch = <const Code extends string>(

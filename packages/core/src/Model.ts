@@ -313,16 +313,15 @@ export const retry: {
     self: Effect.Effect<A, ModelFailure, R>,
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
-    Effect.suspend(() => {
+    retrying(self, () => {
       let before = 0
       const onEach = (failure: ModelFailure, wait: Duration.Duration) => {
         before += failure.attempts ?? 1
         return Effect.flatMap(onRetry, (tell) => tell(failure, wait))
       }
-      return Effect.mapError(
-        retrying(self, { schedule, retryable: isTransient, onRetry: onEach }),
-        (failure) => before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1))
-      )
+      const last = (failure: ModelFailure) =>
+        before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1))
+      return { schedule, retryable: isTransient, onRetry: onEach, last }
     })
 )
 

@@ -86,7 +86,7 @@ export const prose: Rendering = (outcome, call) => {
       return [value, ...notes(outcome).map((note) => `Note: ${note}.`)].join("\n")
     }
     case "Failed": {
-      const { code, data, detail, hint, next, retry } = payload(outcome, call)
+      const { code, data, detail, hint, next, retry, tried } = payload(outcome, call)
       const alternatives = "alternatives" in outcome.failure ? outcome.failure.alternatives : []
       return [
         `${cut(oneLine(call.name), 80)} failed (${code}): ${detail}`,
@@ -94,6 +94,7 @@ export const prose: Rendering = (outcome, call) => {
         alternatives.length === 0 || hint !== undefined
           ? undefined
           : `Valid choices: ${list(alternatives, limits.alternatives)}.`,
+        tried === undefined ? undefined : `Tried were: ${list(tried)}.`,
         data === undefined ? undefined : `What is there: ${JSON.stringify(data)}.`,
         next === undefined ? undefined : `Arguments that continue: ${JSON.stringify(next)}.`,
         retry
@@ -116,6 +117,7 @@ interface Payload {
   readonly detail: string
   readonly hint?: string
   readonly alternatives?: ReadonlyArray<string>
+  readonly tried?: ReadonlyArray<string>
   readonly coverage?: Coverage
   readonly data?: Schema.Json
   readonly next?: Schema.JsonObject
@@ -137,6 +139,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     ...("alternatives" in failure && failure.alternatives.length > 0
       ? { alternatives: choices(failure.alternatives) }
       : {}),
+    ...(failure._tag === "ToolUnavailable" && failure.tried !== undefined ? { tried: choices(failure.tried) } : {}),
     ...(failure._tag === "PartialData"
       ? {
         ...(failure.coverage === undefined ? {} : { coverage: bounded(failure.coverage) }),
@@ -205,6 +208,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         : "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
     case "ToolUnavailable":
       if (failure.code === "not_run") return "Call it again once that is settled."
+      if (failure.code === "call_limit") return "Do not call it again now."
       if (isOutcomeUnknown(failure) && !failure.transient) {
         return "Do not repeat this call: it may already have taken effect. Check before anything else."
       }

@@ -157,13 +157,16 @@ export const make = <
     success: definition.success,
     sideEffect: definition.sideEffect ?? "non_idempotent",
     instead: definition.instead ?? [],
-    check: definition.check,
-    policies: []
-  }, (params: Params) =>
-    Effect.flatMap(ToolCall.current, (call) => {
-      call.begin()
-      return parted(handler(params))
-    }))
+    check: definition.check
+  }, {
+    handler: (params: Params) =>
+      Effect.flatMap(ToolCall.current, (call) => {
+        call.begin()
+        return parted(handler(params))
+      }),
+    own: [],
+    defaults: []
+  })
 }
 
 // -----------------------------------------------------------------------------
@@ -598,8 +601,16 @@ export const withDefaults: {
 } = dual(
   2,
   <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
-    withPolicies(self, Policy.withDefaults(self.policies, policies))
+    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...policies] }))
 )
+
+/**
+ * The policies of an agent: they win over those that a toolkit added, and lose against the tool's own.
+ *
+ * @internal
+ */
+export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
+  rebuild(self, ({ defaults }) => ({ defaults: [...policies, ...defaults] }))
 
 /**
  * A tool with default policies: any of them may find it unavailable.
@@ -622,18 +633,23 @@ function isDataFirst(args: ArrayLike<unknown>): boolean {
 
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
-/**
- * A tool from its handler, with its policies around it in their order. The handler is kept aside: a policy that is
- * added later may have its place inside of another.
- */
-const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run">, handler: T["run"]): T => {
-  const run = fields.policies.reduce((run, policy) => policy.wrap(run, fields), handler as Policy.Run)
-  const tool = Object.assign(Object.create(PipeablePrototype), fields, { run: withContext(fields.name, run) })
-  handlers.set(tool, handler)
-  return tool
+/** What a tool was made of: a policy that is added later may have its place inside of another. */
+interface Parts {
+  readonly handler: Any["run"]
+  readonly own: ReadonlyArray<Policy.Any>
+  readonly defaults: ReadonlyArray<Policy.Any>
 }
 
-const handlers = new WeakMap<object, Any["run"]>()
+const partsOf = new WeakMap<object, Parts>()
+
+/** A tool from its handler, with its policies around it in their order. */
+const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, parts: Parts): T => {
+  const policies = Policy.withDefaults(parts.own, parts.defaults)
+  const run = policies.reduce((run, policy) => policy.wrap(run, fields), parts.handler as Policy.Run)
+  const tool = Object.assign(Object.create(PipeablePrototype), fields, { policies, run: withContext(fields.name, run) })
+  partsOf.set(tool, parts)
+  return tool
+}
 
 // Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool.
 const withContext = (name: string, run: Policy.Run): Policy.Run => (params) =>
@@ -660,11 +676,17 @@ const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handle
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>
 
 // Policies treat every tool alike and so are written without its types. What each does to them is said
-// by the signature of its combinator above, and pinned by the type tests. A tool that was not made here is taken as it is, with
-// its policies inside.
-const withPolicies = <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T => {
-  const { run, ...fields } = self
-  return assemble<Any>({ ...fields, policies }, handlers.get(self) ?? run) as T
+// by the signature of its combinator above, and pinned by the type tests.
+const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
+  const { policies, run, ...fields } = self
+  const parts = partsOf.get(self) ?? { handler: run, own: [], defaults: [] }
+  return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
 }
 
-const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T => withPolicies(self, [...self.policies, policy])
+/**
+ * A tool with one more policy around it. What is added by hand goes around what is there, defaults included.
+ *
+ * @internal
+ */
+export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
+  rebuild(self, () => ({ own: [...self.policies, policy], defaults: [] }))

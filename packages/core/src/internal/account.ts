@@ -30,6 +30,11 @@ export class Account {
     return this.#counts.calls
   }
 
+  /** Tokens in and out, as far as they were counted. */
+  get tokens(): number {
+    return this.#counts.inputTokens + this.#counts.outputTokens
+  }
+
   replied(reply: Reply): Account {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
     return new Account({

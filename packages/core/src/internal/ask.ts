@@ -1,16 +1,21 @@
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
+import * as Availability from "../Availability.ts"
+import * as Defect from "../Defect.ts"
 import * as Journal from "../Journal.ts"
 import * as Model from "../Model.ts"
-import type { Definition } from "../Toolkit.ts"
+import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
 
 /** What asking needs of a run. */
 export interface Asking {
   readonly model: Model.Model["Service"]
-  readonly toolkit: { readonly definitions: ReadonlyArray<Definition> }
+  readonly toolkit: Toolkit
+  /** Is the model to be offered only what may be called now? */
+  readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: AgentEvent) => void) | undefined
 }
@@ -23,9 +28,12 @@ export const ask = (
   options: Model.Options
 ): Effect.Effect<Model.Reply, Model.ModelFailure> => {
   const { watch } = run
-  const request = { transcript, tools: run.toolkit.definitions, options }
   const step = { name: `turn/${turn}/model`, success: Model.Reply, error: Model.ModelFailure.schema }
-  const replies = Model.retry(respond(run, turn, request), run.modelRetry)
+  const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
+    Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry)
+  const replies = run.offersAvailable
+    ? Effect.flatMap(Availability.offered(run.toolkit), (tools) => asking(tools, fitting(options, tools)))
+    : asking(run.toolkit.definitions, options)
   const reply = Effect.map(Journal.step(step, replies), withDistinctIds)
   if (watch === undefined) return reply
 
@@ -38,6 +46,15 @@ export const ask = (
       return reply
     })
   })
+}
+
+// A choice of what is not offered would be refused by the provider.
+const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Model.Options => {
+  const { toolChoice, ...others } = options
+  const isOffered = toolChoice === undefined || (typeof toolChoice === "object"
+    ? tools.some(({ name }) => name === toolChoice.tool)
+    : toolChoice !== "required" || tools.length > 0)
+  return isOffered ? options : others
 }
 
 // The port is somebody's code: what it throws is a failure of the model like any other, and logged whole.
@@ -54,7 +71,7 @@ const respond = (
     ),
     (defect) =>
       Effect.andThen(
-        Effect.logError("The model failed because of a fault of its own", defect),
+        Defect.report("The model failed because of a fault of its own", Cause.die(defect)),
         Effect.fail(faulty(defect))
       )
   )

@@ -13,22 +13,27 @@ import * as RetryBudget from "../RetryBudget.ts"
  *
  * A failure goes on as it is when it is not `retryable`, when the schedule is done, when its wait could not end before
  * the deadline, and when the retry budget has nothing left.
+ *
+ * @param begin what to go by: asked for after the first failure
  */
 export const retrying = <A, E, R, Retryable extends E, R2>(
   self: Effect.Effect<A, E, R>,
-  options: Options<E, Retryable, R2>
+  begin: () => Retries<E, Retryable, R2>
 ): Effect.Effect<A, E, R | R2> =>
   Effect.withFiber((fiber) => {
     const budget = fiber.getRef(RetryBudget.current)
     const attempt = budget === undefined ? self : Effect.tap(self, deposited(budget))
-    return Effect.catch(attempt, (first) => again(first, attempt, options))
+    return Effect.catch(attempt, (first) => again(first, attempt, begin()))
   })
 
-interface Options<E, Retryable extends E, R2> {
-  readonly schedule: Schedule.Schedule<unknown, Retryable, never, R2>
+/** What a retry goes by. */
+export interface Retries<E, Retryable extends E, R> {
+  readonly schedule: Schedule.Schedule<unknown, Retryable, never, R>
   readonly retryable: (failure: E) => failure is Retryable
   /** Told of each failure that is retried, before the wait. */
   readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
+  /** What is made of the last failure. Default: it goes on as it is. */
+  readonly last?: (failure: E) => E
 }
 
 const deposited = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
@@ -36,9 +41,9 @@ const deposited = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentT
 const again = <A, E, R, Retryable extends E, R2>(
   first: E,
   attempt: Effect.Effect<A, E, R>,
-  { onRetry, retryable, schedule }: Options<E, Retryable, R2>
+  { last = (failure) => failure, onRetry, retryable, schedule }: Retries<E, Retryable, R2>
 ): Effect.Effect<A, E, R | R2> => {
-  if (!retryable(first)) return Effect.fail(first)
+  if (!retryable(first)) return Effect.fail(last(first))
   // The schedule's own step waits, so what may keep it from waiting stands inside of it.
   const admitted = Schedule.tap(
     schedule,
@@ -51,10 +56,10 @@ const again = <A, E, R, Retryable extends E, R2>(
         ? Pull.matchEffect(step(failure), {
           onSuccess: (metadata) =>
             Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from),
-          onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(failure) : Effect.failCause(defects(cause)),
-          onDone: () => Effect.fail(failure)
+          onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(defects(cause)),
+          onDone: () => Effect.fail(last(failure))
         })
-        : Effect.fail(failure)
+        : Effect.fail(last(failure))
     return from(first)
   })
 }

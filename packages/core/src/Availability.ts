@@ -1,0 +1,102 @@
+/**
+ * Which tools of a toolkit may be called now, and why not: one answer for dispatch, which refuses what is disabled and says what
+ * else serves, and for an agent that offers its model only what may be called.
+ *
+ * It reads `ToolHealth`. Where there is none, every tool may be called; a breaker refuses by itself.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Tool from "./Tool.ts"
+import type * as Toolkit from "./Toolkit.ts"
+import * as ToolHealth from "./ToolHealth.ts"
+
+/**
+ * Whether a tool may be called, and if not, why, and when it is back, as far as that is known.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Availability =
+  | { readonly _tag: "Available" }
+  | { readonly _tag: "Unavailable"; readonly reason: string; readonly retryAfter?: Duration.Duration }
+
+/**
+ * Every tool of a toolkit with its availability, in the toolkit's order.
+ *
+ * When to use: for a status page, or for what an operator is shown.
+ *
+ * @example
+ * ```ts
+ * import { Availability, Tool, ToolHealth, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const toolkit = Toolkit.make(
+ *   Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * )
+ * const program = Effect.gen(function*() {
+ *   yield* (yield* ToolHealth.ToolHealth).disable("ping", "It is being moved.")
+ *   return yield* Availability.of(toolkit)
+ * })
+ * const availability = Effect.runSync(Effect.provide(program, ToolHealth.layer))
+ * availability.get("ping") // => { _tag: "Unavailable", reason: "It is disabled: It is being moved." }
+ * ```
+ *
+ * @category availability
+ * @since 0.1.0
+ */
+export const of = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyMap<string, Availability>> =>
+  Effect.map(lookup, (availabilityOf) =>
+    new Map(Array.from(toolkit.tools.values(), (tool) => [tool.name, availabilityOf(tool)])))
+
+/**
+ * What a model is shown of those tools that may be called now.
+ *
+ * @category availability
+ * @since 0.1.0
+ */
+export const offered = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyArray<Toolkit.Definition>> =>
+  Effect.map(of(toolkit), (availability) =>
+    toolkit.definitions.filter(({ name }) => availability.get(name)?._tag === "Available"))
+
+/**
+ * Says of one tool after another whether it may be called now.
+ *
+ * @category availability
+ * @since 0.1.0
+ */
+export const lookup: Effect.Effect<(tool: Tool.Any) => Availability> = Effect.withFiber((fiber) => {
+  const health = Context.getOrUndefined(fiber.context, ToolHealth.ToolHealth)
+  if (health === undefined) return Effect.succeed(() => available)
+  return Effect.map(Clock.currentTimeMillis, (now) => (tool) => judge(tool, health.statusUnsafe(tool.name), now))
+})
+
+const available: Availability = { _tag: "Available" }
+
+const judge = (tool: Tool.Any, status: ToolHealth.Status, now: number): Availability => {
+  switch (status._tag) {
+    case "Available":
+      return available
+    case "Disabled":
+      return {
+        _tag: "Unavailable",
+        reason: status.reason === undefined ? "It is disabled." : `It is disabled: ${status.reason}`
+      }
+    case "CircuitOpen":
+      // Once the time is over, the next call is the probe.
+      return status.until <= now || answersAllTheSame(tool) ? available : {
+        _tag: "Unavailable",
+        reason: "It has failed too often.",
+        retryAfter: Duration.millis(status.until - now)
+      }
+    case "Probing":
+      return answersAllTheSame(tool) ? available : { _tag: "Unavailable", reason: "It is being tried again." }
+  }
+}
+
+// A fallback outside of the breaker serves while the circuit is open.
+const answersAllTheSame = ({ policies }: Tool.Any): boolean =>
+  policies.findLastIndex(({ kind }) => kind === "fallback") > policies.findIndex(({ kind }) => kind === "breaker")

@@ -1,0 +1,153 @@
+/**
+ * What has been called in a run, and what came of it: one fold over the calls, which budgets read.
+ *
+ * Why a budget per call? A model that is not told otherwise repeats what failed. Retrying is the business of a tool's own
+ * policies, which know whether it is safe and how long to wait; by the time the model hears of a failure, the same call with
+ * the same arguments is unlikely to do any better. So after three failed executions in a run it is refused without being run; and
+ * after the first one, when it may have acted and is not idempotent.
+ *
+ * Calls are the same when their arguments are the same JSON, whatever the order of keys and the white space. Only failures are
+ * kept, so that a run in which nothing fails pays nothing.
+ *
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Arguments from "./Arguments.ts"
+import * as DispatchFailure from "./DispatchFailure.ts"
+import { canonical } from "./internal/canonical.ts"
+import type * as Tool from "./Tool.ts"
+import type { ToolCall } from "./ToolCall.ts"
+import { isOutcomeUnknown, type ToolFailure } from "./ToolFailure.ts"
+import type { ToolOutcome } from "./ToolOutcome.ts"
+
+/**
+ * What is known of a call that has failed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
+
+/**
+ * The schema of a {@link FailedCall}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const FailedCall = Schema.Struct({
+  /** How often the handler ran, over all calls. */
+  executions: Schema.Int,
+  /** Executions after which it is not certain that nothing was done. */
+  acted: Schema.Int,
+  /** The last failure: its code, detail and hint, and whether its outcome is unknown. */
+  code: Schema.String,
+  detail: Schema.String,
+  hint: Schema.optionalKey(Schema.String),
+  unknown: Schema.Boolean
+})
+
+/**
+ * What has been called in a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallFacts extends Schema.Schema.Type<typeof schema> {}
+
+/**
+ * The schema of {@link CallFacts}: they survive a suspension.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema = Schema.Struct({
+  /** What has failed, by tool and arguments. */
+  failed: Schema.Array(Schema.Tuple([Schema.String, FailedCall])).pipe(
+    Schema.decodeTo(
+      Schema.HashMap(Schema.String, Schema.toType(FailedCall)),
+      SchemaTransformation.transform({
+        decode: (entries) => HashMap.fromIterable(entries),
+        encode: (failed) => Array.from(failed)
+      })
+    )
+  ),
+  /** The tool that was called last, and how often in a row. */
+  streak: Schema.Struct({ tool: Schema.String, calls: Schema.Int })
+})
+
+/**
+ * Nothing has been called.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const empty: CallFacts = { failed: HashMap.empty(), streak: { tool: "", calls: 0 } }
+
+/**
+ * The model makes a call.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const called = (facts: CallFacts, { name }: ToolCall): CallFacts => ({
+  ...facts,
+  streak: { tool: name, calls: facts.streak.tool === name ? facts.streak.calls + 1 : 1 }
+})
+
+/**
+ * A call has its outcome.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome): CallFacts => {
+  if (outcome._tag !== "Failed" || outcome.attempts === 0) return facts
+  const key = keyOf(call)
+  const before = HashMap.get(facts.failed, key)
+  const { executions, acted } = Option.getOrElse(before, () => ({ executions: 0, acted: 0 }))
+  const { code, detail, hint } = outcome.failure
+  return {
+    ...facts,
+    failed: HashMap.set(facts.failed, key, {
+      executions: executions + outcome.attempts,
+      acted: acted + (isNotExecuted(outcome.failure) ? 0 : outcome.attempts),
+      code,
+      detail,
+      ...(hint === undefined ? {} : { hint }),
+      unknown: isOutcomeUnknown(outcome.failure)
+    })
+  }
+}
+
+/**
+ * Why a call is not to be run again, if so.
+ *
+ * @category budgets
+ * @since 0.1.0
+ */
+export const refusal = (
+  facts: CallFacts,
+  call: ToolCall,
+  { sideEffect }: Pick<Tool.Any, "sideEffect">
+): DispatchFailure.DispatchFailure | undefined => {
+  if (HashMap.isEmpty(facts.failed)) return undefined
+  const earlier = Option.getOrUndefined(HashMap.get(facts.failed, keyOf(call)))
+  if (earlier === undefined) return undefined
+  const mayRun = earlier.executions < failedExecutions && (sideEffect !== "non_idempotent" || earlier.acted === 0)
+  return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
+}
+
+const failedExecutions = 3
+
+const keyOf = (call: ToolCall): string => `${call.name} ${argumentsOf(call)}`
+
+// Arguments that cannot be read never reach a handler; as text they are as good a key as any.
+const argumentsOf = ({ arguments: text }: ToolCall): string =>
+  Result.match(Arguments.parse(text), { onSuccess: ({ value }) => canonical(value), onFailure: () => text ?? "" })
+
+const isNotExecuted = (failure: ToolFailure): boolean =>
+  failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"

@@ -1,0 +1,401 @@
+/**
+ * From what goes wrong over HTTP to a tool's failure, by what happens next:
+ *
+ * | status        | failure                                                     | transient | outcome        |
+ * | ------------- | ----------------------------------------------------------- | --------- | -------------- |
+ * | 401, 403      | `ToolUnavailable`, code `permission_denied`                 | no        | `not_executed` |
+ * | 402           | `ToolUnavailable`, code `quota_exhausted`                   | no        | `not_executed` |
+ * | 404, 410      | `SemanticGarbage`, code `not_found`                         |           |                |
+ * | 408           | `ToolUnavailable`, code `timeout`                           | yes       | `not_executed` |
+ * | 422           | `SchemaMismatch` of the arguments, code `invalid_arguments` |           |                |
+ * | 429           | `ToolUnavailable`, code `rate_limited`                      | yes       | `not_executed` |
+ * | any other 4xx | `ToolUnavailable`, code `rejected`                          | no        | `not_executed` |
+ * | 501, 505      | `ToolUnavailable`, code `server_error`                      | no        | `not_executed` |
+ * | any other 5xx | `ToolUnavailable`, code `server_error`                      | yes       | by the method  |
+ * | any other     | `ToolUnavailable`, code `unexpected_status`                 | no        | by the method  |
+ *
+ * By the method: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`; after any other method, or
+ * an unknown one, it is `unknown`. What is transient comes with `retryAfter`, when the service said how long to wait.
+ *
+ * A connection that was lost, or took too long, is `ToolUnavailable` too, code `connection` or `timeout`, transient:
+ * `not_executed` when nothing had been sent, else by the method. A request that cannot be made is one with code
+ * `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the result.
+ *
+ * A `detail` quotes what the service said: as data, on one line, bounded, and without what the request held of secrets.
+ *
+ * Classify in a handler, and so inside of `Tool.retry`, which retries what is transient; and before `Guard.json`, which
+ * reads what came under a status of success.
+ *
+ * This module stands on `effect/http`, which may still change. So the index leaves it out:
+ * `import * as HttpFailure from "@fallible/core/HttpFailure"`.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Headers from "effect/http/Headers"
+import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { cut, oneLine } from "./internal/text.ts"
+import { withinTime } from "./internal/withinTime.ts"
+import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
+
+/**
+ * What becomes of a failure over HTTP.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HttpFailure = ToolUnavailable | SemanticGarbage | SchemaMismatch
+
+/**
+ * Turns what an HTTP client fails with into a tool's failures; other errors pass.
+ *
+ * When to use: in a tool's handler, behind all that is done with the response. A client takes any status for an answer,
+ * so filter it first. An `Effect.timeout` goes before it, too: what it fails with is a `timeout` of unknown outcome.
+ *
+ * Fails as {@link fromError} says, at most 1 s after the status was known.
+ *
+ * @example
+ * ```ts
+ * import * as HttpFailure from "@fallible/core/HttpFailure"
+ * import { Effect } from "effect"
+ * import { HttpClient, HttpClientResponse } from "effect/http"
+ *
+ * const client = HttpClient.make((request) =>
+ *   Effect.succeed(HttpClientResponse.fromWeb(request, new Response("No such order.", { status: 404 })))
+ * )
+ * const order = client.get("https://orders.example/17").pipe(
+ *   Effect.flatMap(HttpClientResponse.filterStatusOk),
+ *   Effect.flatMap((response) => response.text),
+ *   HttpFailure.classify
+ * )
+ * const failure = await Effect.runPromise(Effect.flip(order))
+ * failure._tag // => "SemanticGarbage"
+ * failure.detail // => "The service answered 404: \"No such order.\""
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const classify = <A, E, R>(
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, Exclude<E, HttpClientError | Cause.TimeoutError> | HttpFailure, R> =>
+  Effect.catch(self, (error) => Effect.flatMap(classified(error), Effect.fail))
+
+const classified = <E>(error: E): Effect.Effect<Exclude<E, HttpClientError | Cause.TimeoutError> | HttpFailure> =>
+  Cause.isTimeoutError(error)
+    ? Effect.succeed(timedOut(error))
+    : isHttpClientError(error)
+    ? fromError(error)
+    : Effect.succeed(other(error))
+
+// A guard that does not hold leaves a type parameter as it is.
+const other = <E>(error: E) => error as Exclude<E, HttpClientError | Cause.TimeoutError>
+
+/**
+ * The failure that an HTTP client's error amounts to.
+ *
+ * When to use: where {@link classify} is too much, such as when one status means something of its own.
+ *
+ * An error with a response that has no status of success is told by {@link fromResponse}, whatever else it says.
+ *
+ * @example
+ * ```ts
+ * import * as HttpFailure from "@fallible/core/HttpFailure"
+ * import { Effect } from "effect"
+ * import { HttpClientError, HttpClientRequest } from "effect/http"
+ *
+ * const refused = new HttpClientError.HttpClientError({
+ *   reason: new HttpClientError.TransportError({
+ *     request: HttpClientRequest.post("https://orders.example"),
+ *     cause: Object.assign(new Error(), { code: "ECONNREFUSED" })
+ *   })
+ * })
+ * const failure = Effect.runSync(HttpFailure.fromError(refused))
+ * failure.detail // => "The service could not be reached: it refused the connection."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromError = (error: HttpClientError): Effect.Effect<HttpFailure> => {
+  const { reason, response } = error
+  return response !== undefined && (reason._tag === "StatusCodeError" || !isSuccess(response.status))
+    ? answered(response, error)
+    : Effect.succeed(withoutStatus(error))
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+/**
+ * The failure that a response amounts to, with what the service said in its body.
+ *
+ * When to use: on a response that was found wanting by its status. Its body is read, but no more than 16 KiB of it and
+ * for no longer than 1 s, and the connection is let go.
+ *
+ * @example
+ * ```ts
+ * import * as HttpFailure from "@fallible/core/HttpFailure"
+ * import { Effect } from "effect"
+ * import { HttpClientRequest, HttpClientResponse } from "effect/http"
+ *
+ * const response = HttpClientResponse.fromWeb(
+ *   HttpClientRequest.get("https://orders.example"),
+ *   new Response("One at a time, please.", { status: 429, headers: { "retry-after": "30" } })
+ * )
+ * const failure = await Effect.runPromise(HttpFailure.fromResponse(response))
+ * failure.code // => "rate_limited"
+ * failure.detail // => "The service answered 429: \"One at a time, please.\""
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromResponse = (response: HttpClientResponse): Effect.Effect<HttpFailure> => answered(response)
+
+/**
+ * The failure that a status amounts to.
+ *
+ * When to use: with another HTTP client than Effect's.
+ *
+ * @param options `message` is what the service said, and is quoted, but for what is too long. `retryAfter` is how long
+ * the service asked to be left alone. `method` is the request's; without it, the outcome of a 5xx is unknown.
+ *
+ * @example
+ * ```ts
+ * import * as HttpFailure from "@fallible/core/HttpFailure"
+ *
+ * const failure = HttpFailure.fromStatus(503, { message: "Back soon.", method: "GET" })
+ * failure.code // => "server_error"
+ * failure.detail // => "The service answered 503: \"Back soon.\""
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromStatus = (
+  status: number,
+  options: { readonly message?: string; readonly retryAfter?: Duration.Input; readonly method?: string } = {}
+): HttpFailure =>
+  byStatus(status, plain(options.message ?? ""), {
+    cause: undefined,
+    method: options.method,
+    retryAfter: options.retryAfter === undefined ? undefined : Duration.fromInputUnsafe(options.retryAfter)
+  })
+
+// -----------------------------------------------------------------------------
+// With a status
+// -----------------------------------------------------------------------------
+
+/** What is known of a failure besides its kind. */
+interface Known {
+  readonly detail: string
+  readonly cause: unknown
+  readonly method: string | undefined
+  readonly retryAfter?: Duration.Duration | undefined
+}
+
+const byStatus = (status: number, said: string, known: Omit<Known, "detail">): HttpFailure => {
+  const line = oneLine(said)
+  const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
+  const [, kind] = kinds.find(([pattern]) => pattern.test(String(status)))!
+  return kind({ ...known, detail: `The service answered ${status}${quote}` })
+}
+
+type Kind = (known: Known) => HttpFailure
+
+/** What came of it depends on the method, unless the kind says so. */
+const unavailable =
+  (kind: Pick<ToolUnavailable, "code" | "transient" | "hint" | "outcome">): Kind =>
+  ({ cause, detail, method, retryAfter }) =>
+    new ToolUnavailable({
+      ...(isSafe(method) ? {} : { outcome: "unknown" }),
+      ...(kind.transient && retryAfter !== undefined ? { retryAfter } : {}),
+      ...kind,
+      detail,
+      cause
+    })
+
+const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
+
+const refused = (code: string, hint: string): Kind =>
+  unavailable({ code, transient: false, outcome: "not_executed", hint })
+
+const postponed = (code: string): Kind => unavailable({ code, transient: true, outcome: "not_executed" })
+
+const mismatch = (side: "arguments" | "result"): Kind => ({ cause, detail }) =>
+  new SchemaMismatch({ side, code: `invalid_${side}`, detail, cause })
+
+const notFound: Kind = ({ cause, detail }) =>
+  new SemanticGarbage({ code: "not_found", detail, hint: "Check the identifiers among the arguments.", cause })
+
+/** The first that fits. */
+const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
+  [/^40[13]$/, refused("permission_denied", "Somebody has to grant access first: say so, and do without.")],
+  [/^402$/, refused("quota_exhausted", "Somebody has to see to the account first: say so, and do without.")],
+  [/^4(04|10)$/, notFound],
+  [/^408$/, postponed("timeout")],
+  [/^422$/, mismatch("arguments")],
+  [/^429$/, postponed("rate_limited")],
+  [/^4\d\d$/, refused("rejected", "The service would refuse the same request again.")],
+  [/^50[15]$/, refused("server_error", "The service cannot do this, now or later.")],
+  [/^5\d\d$/, unavailable({ code: "server_error", transient: true })],
+  [/./, unavailable({ code: "unexpected_status", transient: false })]
+]
+
+const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
+  Effect.zipWith(
+    beginningOf(response),
+    Clock.currentTimeMillis,
+    (body, now) =>
+      byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
+        cause,
+        method: response.request.method,
+        retryAfter: retryAfterIn(response.headers, now)
+      })
+  )
+
+const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Duration | undefined => {
+  const parsed = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
+  return parsed === undefined ? undefined : Headers.retryAfterDelay(parsed, now)
+}
+
+// -----------------------------------------------------------------------------
+// Without one
+// -----------------------------------------------------------------------------
+
+const withoutStatus = (error: HttpClientError): HttpFailure => {
+  const { reason, request: { method } } = error
+  const known = { cause: error, method }
+  const faults = faultsIn(reason.cause)
+  switch (reason._tag) {
+    case "EncodeError":
+    case "InvalidUrlError":
+      return unsendable({ ...known, detail: "The request to the service could not be made." })
+    case "EmptyBodyError":
+      return mismatch("result")({ ...known, detail: "The service sent an empty answer." })
+    case "DecodeError":
+      return faults.some((fault) => ofConnections.test(fault))
+        ? disconnected(faults, known)
+        : mismatch("result")({ ...known, detail: "The service's answer could not be decoded." })
+    // One with a response was told by its status.
+    case "StatusCodeError":
+    case "TransportError":
+      return disconnected(faults, known)
+  }
+}
+
+const unsendable = unavailable({ code: "invalid_request", transient: false, outcome: "not_executed" })
+
+// What was to be done in time may have been more than one request, of any method.
+const timedOut = (cause: Cause.TimeoutError): HttpFailure => late({ cause, method: undefined })
+
+const late = (known: Omit<Known, "detail">): HttpFailure =>
+  unavailable({ code: "timeout", transient: true })({ ...known, detail: "The service did not answer in time." })
+
+const disconnected = (faults: ReadonlyArray<string>, known: Omit<Known, "detail">): HttpFailure => {
+  // Nothing was sent only if every attempt to connect came to nothing.
+  const fault = faults.find((fault) => unconnected(fault) === undefined) ?? faults[0] ?? ""
+  const [, saying, kind = postponed("connection")] = unconnected(fault) ?? []
+  if (saying !== undefined) return kind({ ...known, detail: `The service could not be reached: ${saying}.` })
+  if (/TIMED?OUT/.test(fault)) return late(known)
+  const detail = "The connection to the service failed before its answer was complete."
+  return unavailable({ code: "connection", transient: true })({ ...known, detail })
+}
+
+const unconnected = (fault: string) => beforeSending.find(([pattern]) => pattern.test(fault))
+
+const beforeSending: ReadonlyArray<readonly [fault: RegExp, saying: string, kind?: Kind]> = [
+  [/^ECONNREFUSED/, "it refused the connection"],
+  [/^ENOTFOUND/, "there is no such host"],
+  [/^EAI_AGAIN/, "its name could not be looked up"],
+  // A connection in use can lose its way, too: then it was reading or writing.
+  [/^EHOSTUNREACH(?! read| write)/, "there is no way to its host"],
+  [/^ENETUNREACH(?! read| write)/, "there is no way to its network"],
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT connect)/, "it did not take the connection in time", postponed("timeout")],
+  [/CERT(?!IFICATE)|VERIFY/, "its certificate is not trusted", refused("connection", "Somebody has to see to that.")]
+]
+
+/** Of Node's sockets, of its HTTP client, and of its streams: not of what decodes, such as `Z_DATA_ERROR`. */
+const ofConnections = /^(E[A-Z]+( |$)|UND_ERR_|HPE_|ERR_STREAM_|ERR_HTTP2_)/
+
+/** The system's words for what happened, `"ECONNRESET read"`: a few causes down, of each address that was tried. */
+const faultsIn = (error: unknown, depth = 0): ReadonlyArray<string> => {
+  if (!Predicate.isObject(error) || depth > 5) return []
+  const { cause, code, errors, syscall } = error
+  const below = (Array.isArray(errors) ? errors : [cause]).flatMap((error) => faultsIn(error, depth + 1))
+  if (below.length > 0 || typeof code !== "string") return below
+  return [typeof syscall === "string" ? `${code} ${syscall}` : code]
+}
+
+// -----------------------------------------------------------------------------
+// What the service said
+// -----------------------------------------------------------------------------
+
+const mostBytes = 16 * 1024
+
+/** What came of the body in time: the failure is known already, and does not wait for more. */
+const beginningOf = ({ stream }: HttpClientResponse): Effect.Effect<string> =>
+  Effect.suspend(() => {
+    let left = mostBytes
+    let heard = ""
+    const bytes = Stream.map(stream, (bytes) => {
+      const taken = bytes.subarray(0, left)
+      left -= taken.length
+      return taken
+    })
+    const listen = Stream.runForEachWhile(Stream.decodeText(bytes), (text) => {
+      heard += text
+      return Effect.succeed(left > 0)
+    })
+    return Effect.map(withinTime(Effect.ignoreCause(listen), "1 second"), () => heard)
+  })
+
+/** The message of a JSON body, as RFC 9457 and others have it; else the text. Neither pages nor what is no text. */
+const messageIn = (body: string): string => {
+  const json = Option.getOrUndefined(parse(body))
+  const { detail, error, message, title }: Fields = Predicate.isObject(json) ? json : { message: json }
+  const nested = Predicate.isObject(error) ? error["message"] : undefined
+  const found = [detail, nested, message, error, title].find(isText) ?? body
+  return /^\s*<(?!\?xml)|\uFFFD/i.test(found) ? "" : found
+}
+
+interface Fields {
+  readonly [name: string]: unknown
+}
+
+const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
+
+const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== ""
+
+/** Without addresses, queries, and the lines of a stack. */
+const plain = (text: string): string =>
+  text
+    .replace(/^[ \t]+(?:at |File ").*$/gm, "")
+    .replace(/\b[a-z][a-z\d]{1,15}:\/\/[^\s"'<>]+/gi, "<address>")
+    .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
+
+/** Some services repeat what they were sent, credentials and all: what is one by its name, or marked as one. */
+const withoutSecrets = (request: HttpClientRequest.HttpClientRequest, text: string): string => {
+  const url = Option.getOrUndefined(HttpClientRequest.toUrl(request))
+  const named = [...Object.entries(request.headers), ...(url?.searchParams ?? [])]
+    .flatMap(([name, value]) => secretName.test(name) ? value.split(/[\s,;=]+/) : [])
+  const marked = Array.from(request.urlParams, ([, value]) => Redacted.isRedacted(value) ? Redacted.value(value) : "")
+  return [...named, ...marked, url?.username ?? "", url?.password ?? ""]
+    // What is shorter stands in many a text by chance.
+    .filter(({ length }) => length >= 8)
+    // The longest first: a shorter one may be a part of it.
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((text, secret) => text.replaceAll(secret, "<redacted>"), text)
+}
+
+const secretName = /(auth|authorization|cookie|credential|key|keyid|pass|password|pwd|secret|sig|signature|token)$/i
