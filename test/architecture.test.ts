@@ -32,6 +32,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
   ]],
   ["tool", [
     "CircuitBreaker",
+    "Explanation",
     "HttpFailure",
     "LastKnown",
     "Policy",
@@ -40,13 +41,16 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "RetryPolicy",
     "Tool",
     "ToolHealth",
+    "internal/bounds",
     "internal/bulkhead",
     "internal/callRecord",
+    "internal/explaining",
     "internal/pages",
     "internal/randomId",
     "internal/relay",
     "internal/withinTime",
-    "internal/retrying"
+    "internal/retrying",
+    "internal/stepping"
   ]],
   ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit"]],
   ["agent", [

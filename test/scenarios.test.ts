@@ -8,18 +8,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  Guard,
   ModelFailure,
   RetryPolicy,
   SemanticGarbage,
   Tool,
   ToolCall,
+  ToolHealth,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
 import type { AgentFailure, Answer } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Deferred, Duration, Effect, Exit, Fiber, Logger, Schema, Stream } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
+import * as Persistence from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { atOnce, ollama, openAi, serving } from "./support/models.ts"
 
@@ -273,6 +277,180 @@ for (const way of ways) {
         assert.include(answered(played), "\"error\":\"ToolUnavailable\"")
         assert.include(answered(played), "Already tried 3 times. Do not call it again now")
       }))
+
+    it.effect("15 the same cut-off JSON to every identical call: the model is told to ask for less, by which parameter: 3/2", () =>
+      Effect.gen(function*() {
+        const report = JSON.stringify({ rows: Array.from({ length: 50 }, (_, index) => `row ${index}`) })
+        const played = yield* play({
+          tools: (ran) => [
+            Tool.make(
+              "get_report",
+              {
+                description: "A customer's report",
+                parameters: Schema.Struct({ customer: Schema.String, limit: Schema.optionalKey(Schema.Int) }),
+                success: Schema.Struct({ rows: Schema.Array(Schema.String) }),
+                sideEffect: "none"
+              },
+              ({ limit }) =>
+                Effect.as(ran, limit === undefined ? report.slice(0, 300) : "{\"rows\":[\"row 0\"]}").pipe(
+                  Guard.json(Schema.Struct({ rows: Schema.Array(Schema.String) }))
+                )
+            )
+          ],
+          // It repeats itself unless it is told not to.
+          model: (request, index) => {
+            if (index === 0) return ScriptedModel.call("get_report", { customer: "c-7" })
+            const text = heard(request)
+            if (!text.includes("\"ok\":false")) return ScriptedModel.text(text)
+            const smaller = /do not repeat/i.test(text) ? /smaller '(\w+)'/.exec(text)?.[1] : undefined
+            return ScriptedModel.call("get_report", {
+              customer: "c-7",
+              ...(smaller === undefined ? {} : { [smaller]: 1 })
+            })
+          }
+        })
+        assert.strictEqual(costs(played), "3/2")
+        assert.strictEqual(answered(played), "{\"rows\":[\"row 0\"]}")
+      }))
+
+    for (const manner of ["careful", "weak"]) {
+      it.effect(`21 a payment times out after it was made, and the model is ${manner}: told not to repeat it, and how to check: 3/2`, () =>
+        Effect.gen(function*() {
+          const begun = yield* Deferred.make<void>()
+          const paid: Array<string> = []
+          const order = Schema.Struct({ order: Schema.String })
+          const pay = (ran: Effect.Effect<void>) =>
+            Tool.make(
+              "pay",
+              { description: "Pays an order", parameters: order, success: Schema.String, check: "payment_status" },
+              ({ order }) =>
+                Effect.andThen(
+                  ran,
+                  Effect.suspend(() => {
+                    paid.push(order)
+                    return Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+                  })
+                )
+            ).pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient))
+          const status = (ran: Effect.Effect<void>) =>
+            Tool.make(
+              "payment_status",
+              { description: "Is it paid?", parameters: order, success: Schema.String, sideEffect: "none" },
+              ({ order }) => Effect.as(ran, paid.includes(order) ? "paid" : "not paid")
+            )
+          const fiber = yield* Effect.forkChild(play({
+            tools: (ran) => [pay(ran), status(ran)],
+            model: (request, index) => {
+              const text = heard(request)
+              if (index === 0) return ScriptedModel.call("pay", { order: "o-7" })
+              if (!text.includes("\"ok\":false")) return ScriptedModel.text(text)
+              // A weak one repeats what failed unless it is told not to; a careful one looks for a way to check first.
+              const check = /Call (\w+) to find out/.exec(text)?.[1]
+              const isTold = /do not repeat/i.test(text)
+              return check !== undefined && (manner === "careful" || isTold)
+                ? ScriptedModel.call(check, { order: "o-7" })
+                : ScriptedModel.call("pay", { order: "o-7" })
+            }
+          }))
+          yield* Deferred.await(begun)
+          yield* TestClock.adjust("5 seconds")
+          const played = yield* Fiber.join(fiber)
+          assert.strictEqual(costs(played), "3/2")
+          assert.deepStrictEqual(paid, ["o-7"])
+          assert.strictEqual(answered(played), "\"paid\"")
+        }))
+    }
+
+    it.effect("21 a model that repeats the payment whatever it is told pays once all the same", () =>
+      Effect.gen(function*() {
+        let paid = 0
+        const lost = new ToolUnavailable({ ...reset, outcome: "unknown" })
+        const played = yield* play({
+          tools: (ran) => [
+            Tool.make("pay", { description: "Pays", success: Schema.String }, () =>
+              Effect.andThen(
+                ran,
+                Effect.suspend(() => {
+                  paid++
+                  return Effect.fail(lost)
+                })
+              )).pipe(Tool.retry(RetryPolicy.transient))
+          ],
+          model: (_, index) => index < 4 ? ScriptedModel.call("pay") : ScriptedModel.text("I gave up.")
+        })
+        assert.strictEqual(costs(played), "5/1")
+        assert.strictEqual(paid, 1)
+        assert.include(heard(played.requests[4]), "it may already have taken effect")
+      }))
+
+    /** A tool that always fails behind a breaker, and a mirror that has the data. */
+    const quotes = (ran: Effect.Effect<void>) => {
+      const definition = {
+        description: "A quote",
+        parameters: Schema.Struct({ symbol: Schema.String }),
+        success: Schema.String,
+        sideEffect: "none"
+      } as const
+      return [
+        Tool.make(
+          "get_quote",
+          { ...definition, instead: ["get_quote_mirror"] },
+          () => Effect.andThen(ran, Effect.fail(refused))
+        )
+          .pipe(Tool.retry(RetryPolicy.transient), CircuitBreaker.protect()),
+        Tool.make("get_quote_mirror", definition, ({ symbol }) => Effect.as(ran, `${symbol} 42.10`))
+      ]
+    }
+    const breaking = Effect.provide(
+      Persistence.CircuitBreaker.layer({
+        tripPolicy: Persistence.CircuitBreaker.consecutive(1),
+        openDuration: "30 seconds"
+      }).pipe(Layer.provide(Persistence.CircuitBreaker.layerStoreMemory()), Layer.merge(ToolHealth.layer))
+    )
+    /** What serves instead, if the text says so. */
+    const instead = (text: string) => /Call (\w+) instead/.exec(text)?.[1]
+
+    it.effect("27 a tool keeps failing and a mirror has the data: the model is told of it, and goes there: 3/4", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: quotes,
+          model: (request, index) => {
+            if (index === 0) return ScriptedModel.call("get_quote", { symbol: "ACME" })
+            const other = instead(heard(request))
+            return other === undefined
+              ? ScriptedModel.text(heard(request))
+              : ScriptedModel.call(other, { symbol: "ACME" })
+          }
+        })
+        assert.strictEqual(costs(played), "3/4")
+        assert.strictEqual(answered(played), "\"ACME 42.10\"")
+      }).pipe(breaking))
+
+    it.effect("27 a model that comes back is refused at once, told when the tool is back, and what serves: 5/4", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: quotes,
+          model: (request, index) => {
+            const text = heard(request)
+            if (index === 0 || index === 1 || index === 2) {
+              return ScriptedModel.call("get_quote", { symbol: ["ACME", "BOLT", "CRUX"][index]! })
+            }
+            const other = instead(text)
+            return other === undefined ? ScriptedModel.text(text) : ScriptedModel.call(other, { symbol: "ACME" })
+          }
+        })
+        assert.strictEqual(costs(played), "5/4")
+        assert.strictEqual(answered(played), "\"ACME 42.10\"")
+        const payload: unknown = JSON.parse(heard(played.requests[2]))
+        assert.deepStrictEqual(payload, {
+          ok: false,
+          error: "ToolUnavailable",
+          code: "circuit_open",
+          detail: "get_quote is not called for now: it has failed too often.",
+          hint: "Call get_quote_mirror instead.",
+          retry: "Do not call it again within 30s; use another tool, or answer without it."
+        })
+      }).pipe(breaking))
 
     for (
       const [manner, hang] of [["honouring", Effect.never], ["ignoring", Effect.uninterruptible(Effect.never)]] as const

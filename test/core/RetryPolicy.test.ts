@@ -1,16 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryPolicy, ToolUnavailable } from "@fallible/core"
-import { Clock, Duration, Effect, Fiber, Random } from "effect"
+import { Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
+import { Clock, Duration, Effect, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
+import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
-const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 const busy = (retryAfter: Duration.Input) =>
   new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.fromInputUnsafe(retryAfter) })
 
 /** When an Effect that always fails is tried, in milliseconds from its start. */
 const attempts = (
   provideRandom: <A, E>(self: Effect.Effect<A, E>) => Effect.Effect<A, E>,
-  failure: ToolUnavailable = refused
+  failure: ToolUnavailable = refused,
+  policy: Schedule.Schedule<unknown, RetryPolicy.Retryable> = RetryPolicy.transient
 ) =>
   Effect.gen(function*() {
     const start = yield* Clock.currentTimeMillis
@@ -19,8 +20,8 @@ const attempts = (
       times.push(Math.round(now - start))
       return Effect.fail(failure)
     })
-    const fiber = yield* Effect.retry(failing, RetryPolicy.transient).pipe(provideRandom, Effect.flip, Effect.forkChild)
-    yield* TestClock.adjust("1 minute")
+    const fiber = yield* Effect.retry(failing, policy).pipe(provideRandom, Effect.flip, Effect.forkChild)
+    yield* TestClock.adjust("5 minutes")
     assert.strictEqual(yield* Fiber.join(fiber), failure)
     return times
   })
@@ -72,6 +73,165 @@ describe("RetryPolicy", () => {
         const ada = yield* attempts(Random.withSeed("ada"))
         assert.deepStrictEqual(yield* attempts(Random.withSeed("ada")), ada)
         assert.notDeepEqual(yield* attempts(Random.withSeed("grace")), ada)
+      }))
+  })
+
+  describe("rateLimited", () => {
+    const limited = new ToolUnavailable({ ...refused, code: "rate_limited" })
+    const times = (share: number, failure: ToolUnavailable) =>
+      attempts(drawing(share), failure, RetryPolicy.rateLimited)
+
+    it.effect("waits 1 to 2 s, then 2 to 4 s, where the service does not say how long", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* times(0, limited), [0, 1_000, 3_000])
+        assert.deepStrictEqual(yield* times(0.5, limited), [0, 1_500, 4_500])
+        assert.deepStrictEqual(yield* times(0.999_999, limited), [0, 2_000, 6_000])
+      }))
+
+    it.effect("waits as long as the service says, and up to 1 s, then 2 s, longer", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* times(0, busy("10 seconds")), [0, 10_000, 20_000])
+        assert.deepStrictEqual(yield* times(0.5, busy("10 seconds")), [0, 10_500, 21_500])
+        assert.deepStrictEqual(yield* times(0.999_999, busy("10 seconds")), [0, 11_000, 23_000])
+        assert.deepStrictEqual(yield* times(0, busy(0)), [0, 0, 0])
+      }))
+
+    it.effect("waits for what asks for up to 60 s, and else does not try again", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* times(0, busy("60 seconds")), [0, 60_000, 120_000])
+        assert.deepStrictEqual(yield* times(0.5, busy("60 seconds")), [0, 60_500, 121_500])
+        assert.deepStrictEqual(yield* times(0, busy("60001 millis")), [0])
+        assert.deepStrictEqual(yield* times(0, busy("Infinity")), [0])
+      }))
+
+    it.effect("treats other failures as transient does", () =>
+      Effect.gen(function*() {
+        for (const share of [0, 0.5, 0.999_999]) {
+          assert.deepStrictEqual(yield* times(share, refused), yield* attempts(drawing(share)))
+        }
+        const down = new ToolUnavailable({ ...refused, code: "server_error", retryAfter: Duration.seconds(20) })
+        assert.deepStrictEqual(yield* times(0.5, down), [0, 20_000, 40_000])
+        const long = new ToolUnavailable({ ...down, retryAfter: Duration.seconds(45) })
+        assert.deepStrictEqual(yield* times(0.5, long), [0, 45_000, 90_000])
+      }))
+
+    it.effect("looks at each failure by itself", () =>
+      Effect.gen(function*() {
+        const { play, tool } = new Sequence()
+        const flaky = tool([Effect.fail(refused), Effect.fail(limited), sunny]).pipe(
+          Tool.retry(RetryPolicy.rateLimited)
+        )
+        assert.deepStrictEqual((yield* drawing(0.5)(play(flaky))).filter((event) => event.startsWith("waits")), [
+          "waits 100",
+          "waits 3000"
+        ])
+      }))
+
+    it.effect("tries again when the wait is over, and not a millisecond before", () =>
+      Effect.gen(function*() {
+        const { events, tool } = new Sequence()
+        const limitedAtFirst = tool([Effect.fail(busy("10 seconds")), sunny]).pipe(Tool.retry(RetryPolicy.rateLimited))
+        yield* limitedAtFirst.run(paris).pipe(drawing(0.5), Effect.forkChild({ startImmediately: true }))
+        yield* TestClock.adjust(10_499)
+        assert.deepStrictEqual(events, ["0 attempt 1"])
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(events, ["0 attempt 1", "10500 attempt 2"])
+      }))
+
+    it.effect("serves a model as well", () =>
+      Effect.gen(function*() {
+        const { ending, events, note } = new Sequence()
+        const failing = Effect.andThen(
+          note("asked"),
+          Effect.fail(new ModelFailure({ code: "rate_limited", detail: "Slow down.", transient: true }))
+        )
+        yield* Effect.forkChild(drawing(0)(ending(Model.retry(failing, RetryPolicy.rateLimited))))
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(events, ["0 asked", "1000 asked", "3000 asked", "3000 => rate_limited"])
+      }))
+  })
+
+  describe("none", () => {
+    it.effect("makes no other attempt", () =>
+      Effect.gen(function*() {
+        const { play, tool } = new Sequence()
+        assert.deepStrictEqual(yield* play(tool([Effect.fail(refused), sunny]).pipe(Tool.retry(RetryPolicy.none))), [
+          "0 attempt 1",
+          "0 => connection"
+        ])
+        assert.deepStrictEqual(yield* attempts(drawing(0), refused, RetryPolicy.none), [0])
+      }))
+  })
+
+  it.effect("timeouts and 5xx back off with jitter, 429 honours Retry-After and waits longer, other 4xx are not retried", () =>
+    Effect.gen(function*() {
+      const unavailable = (code: string, transient: boolean, retryAfter?: Duration.Duration) =>
+        Effect.fail(
+          new ToolUnavailable({
+            code,
+            detail: "No.",
+            transient,
+            ...(retryAfter === undefined ? {} : { retryAfter })
+          })
+        )
+      const ends: Record<string, Effect.Effect<string, Failure>> = {
+        "no answer": after(2_000, sunny),
+        "408": unavailable("timeout", true),
+        "503": unavailable("server_error", true),
+        "429": unavailable("rate_limited", true),
+        "429 with Retry-After": unavailable("rate_limited", true, Duration.seconds(10)),
+        "403": unavailable("permission_denied", false),
+        "404": Effect.fail(disabled)
+      }
+      const waits = Effect.fnUntraced(function*(end: Effect.Effect<string, Failure>) {
+        const { play, tool } = new Sequence()
+        const events = yield* play(tool([end]).pipe(Tool.timeout("1 second"), Tool.retry(RetryPolicy.rateLimited)))
+        return events.flatMap((event) => event.startsWith("waits ") ? Number(event.slice(6)) : [])
+      })
+      const under = (share: number) =>
+        drawing(share)(Effect.all(Object.fromEntries(Object.entries(ends).map(([name, end]) => [name, waits(end)]))))
+      assert.deepStrictEqual(yield* under(0), {
+        "no answer": [0, 0],
+        "408": [0, 0],
+        "503": [0, 0],
+        "429": [1_000, 2_000],
+        "429 with Retry-After": [10_000, 10_000],
+        "403": [],
+        "404": []
+      })
+      assert.deepStrictEqual(yield* under(0.5), {
+        "no answer": [100, 200],
+        "408": [100, 200],
+        "503": [100, 200],
+        "429": [1_500, 3_000],
+        "429 with Retry-After": [10_500, 11_000],
+        "403": [],
+        "404": []
+      })
+    }))
+
+  describe("of one's own", () => {
+    it.effect("sees the typed failure", () =>
+      Effect.gen(function*() {
+        const seen: Array<string> = []
+        const policy = Tool.retry(($) =>
+          $(Schedule.recurs(5)).pipe(
+            Schedule.while(({ input }) => {
+              const failure: ToolUnavailable = input
+              seen.push(failure.code)
+              return failure.code !== "rate_limited" && failure.outcome !== "unknown"
+            })
+          )
+        )
+        let attempt = 0
+        const codes = ["connection", "timeout", "rate_limited", "connection"]
+        const failing = doing(
+          Effect.suspend(() => Effect.fail(new ToolUnavailable({ ...refused, code: codes[attempt++] ?? "none" })))
+        )
+        assert.strictEqual((yield* Effect.flip(policy(failing).run(paris))).code, "rate_limited")
+        assert.deepStrictEqual(seen, ["connection", "timeout", "rate_limited"])
+        const dataFirst = Tool.retry(failing, ($) => $(Schedule.recurs(0)))
+        assert.strictEqual((yield* Effect.flip(dataFirst.run(paris))).code, "connection")
       }))
   })
 })

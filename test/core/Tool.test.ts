@@ -4,90 +4,30 @@ import {
   Policy,
   SchemaMismatch,
   SemanticGarbage,
-  SideEffect,
+  type SideEffect,
   Tool,
   ToolCall,
   ToolUnavailable
 } from "@fallible/core"
-import { Cause, Clock, Context, Effect, Exit, Fiber, Schedule, Schema } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import {
+  after,
+  around,
+  disabled,
+  doing,
+  type Failure,
+  notExecuted,
+  parameters,
+  paris,
+  refused,
+  Sequence,
+  sunny,
+  unknownCity
+} from "../support/sequence.ts"
 
-type Failure = SchemaMismatch | SemanticGarbage | ToolUnavailable
-
-const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
-const notExecuted = new ToolUnavailable({ ...refused, outcome: "not_executed" })
-const disabled = new ToolUnavailable({ code: "disabled", detail: "Disabled.", transient: false })
-const unknownCity = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
 const noTotal = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
-
-const parameters = Schema.Struct({ city: Schema.String })
-const paris = { city: "Paris" }
 const twiceAfterOneSecond = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
-
-/** What happens on a run, as `"<millisecond> <event>"`. */
-class Sequence {
-  readonly events: Array<string> = []
-
-  readonly note = (event: string) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
-      this.events.push(`${now} ${event}`)
-    })
-
-  /** A tool whose nth attempt does the nth of the steps, and every later one the last. */
-  readonly tool = <E extends Failure>(
-    steps: readonly [Effect.Effect<string, E>, ...ReadonlyArray<Effect.Effect<string, E>>],
-    sideEffect: SideEffect.SideEffect = "none"
-  ) => {
-    let attempt = 0
-    return Tool.make(
-      "get_weather",
-      { description: "The weather", parameters, success: Schema.String, sideEffect },
-      () =>
-        Effect.andThen(
-          Effect.suspend(() => this.note(`attempt ${++attempt}`)),
-          Effect.suspend(() => steps[attempt - 1] ?? steps[steps.length - 1]!)
-        ).pipe(Effect.onInterrupt(() => this.note("interrupted")))
-    )
-  }
-
-  /** Runs a tool for an hour, with what policies tell of themselves among the events. */
-  readonly play = (tool: Tool.Tool<string, typeof paris, string, Failure>) =>
-    Effect.gen({ self: this }, function*() {
-      const call = yield* ToolCall.current
-      yield* tool.run(paris).pipe(
-        Effect.match({ onSuccess: (value) => value, onFailure: ({ code }) => code }),
-        Effect.flatMap((end) => this.note(`=> ${end}`)),
-        Effect.provideService(ToolCall.current, {
-          ...call,
-          handled: (failure, by) => this.events.push(`${by} handles ${failure.code}`),
-          waited: (millis) => this.events.push(`waits ${millis}`)
-        }),
-        Effect.forkChild
-      )
-      yield* TestClock.adjust("1 hour")
-      return this.events
-    })
-}
-
-const after = <E = never>(millis: number, end: Effect.Effect<string, E>) => Effect.andThen(Effect.sleep(millis), end)
-const sunny = Effect.succeed("sunny")
-
-/** A tool that does one thing. */
-const doing = <E extends Failure, R = never>(
-  effect: Effect.Effect<string, E, R>,
-  sideEffect: SideEffect.SideEffect = "none"
-) =>
-  Tool.make("get_weather", { description: "The weather", parameters, success: Schema.String, sideEffect }, () => effect)
-
-/** How a run stands just before a time and at that time. */
-const around = <A, E>(run: Effect.Effect<A, E>, millis: number) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(run, { startImmediately: true })
-    yield* TestClock.adjust(millis - 1)
-    const before = fiber.pollUnsafe()
-    yield* TestClock.adjust(1)
-    return [before, fiber.pollUnsafe()] as const
-  })
 
 describe("Tool", () => {
   describe("make", () => {

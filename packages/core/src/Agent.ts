@@ -174,24 +174,36 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
   })
 
   const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions = {}) => (watch: Watch) =>
-    Effect.flatMap(Model, (model) =>
-      Effect.flatMap(newId, (id) =>
-        inTime(budget, (deadline) =>
-          AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), {
-            turn: 1,
-            transcript: transcript.append({
-              role: "user",
-              ...(typeof question === "string" ? { text: question } : question)
-            }),
-            account: Account.empty(),
-            facts: CallFacts.empty,
-            blanks: 0
-          }))))
+    Effect.flatMap(
+      Model,
+      (model) =>
+        Effect.flatMap(
+          newId,
+          (id) =>
+            inTime(budget, (deadline) =>
+              AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), {
+                turn: 1,
+                transcript: transcript.append({
+                  role: "user",
+                  ...(typeof question === "string" ? { text: question } : question)
+                }),
+                account: Account.empty(),
+                facts: CallFacts.empty,
+                blanks: 0
+              }))
+        )
+    )
 
   const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions = {}) => (watch: Watch) =>
-    Effect.flatMap(Model, (model) =>
-      inTime(budget, (deadline) =>
-        AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)))
+    Effect.flatMap(
+      Model,
+      (model) =>
+        inTime(
+          budget,
+          (deadline) =>
+            AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)
+        )
+    )
 
   return {
     run: (question, options) => start(question, options)(undefined),

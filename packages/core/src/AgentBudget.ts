@@ -94,7 +94,7 @@ export const usedUp = (budget: AgentBudget, turn: number, account: Account): Lim
 export const refusal = (
   budget: AgentBudget,
   number: number,
-  { streak }: CallFacts
+  { inARow, last }: CallFacts
 ): DispatchFailure.DispatchFailure | undefined => {
   if (number > budget.calls) {
     return DispatchFailure.callLimit(
@@ -102,9 +102,9 @@ export const refusal = (
       "Answer with what you have, and say what is missing."
     )
   }
-  if (streak.calls > budget.consecutive) {
+  if (inARow > budget.consecutive) {
     return DispatchFailure.callLimit(
-      `This call was not run: ${streak.tool} was called ${budget.consecutive} times in a row already.`,
+      `This call was not run: ${last} was called ${budget.consecutive} times in a row already.`,
       "Use what it has returned."
     )
   }

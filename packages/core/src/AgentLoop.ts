@@ -99,10 +99,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       if (reply.calls.length > 0) {
         // It has been told already that there are no calls left.
         if (state.account.calls > run.budget.calls) return Effect.fail(limitReached(run, asked, "calls"))
-        return Effect.flatMap(
-          dispatch(run, asked, reply.calls),
-          ({ facts, outcomes }) => proceed(run, { ...asked, facts }, reply, outcomes)
-        )
+        return dispatch(run, asked, reply)
       }
       return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
     }
@@ -133,7 +130,13 @@ export const proceed = <T extends Tool.Any>(
   const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
     ? rest
-    : Effect.andThen(Defect.report("An outcome could not be rendered", Cause.fromReasons(faults.map((fault) => Cause.makeDieReason(fault)))), rest)
+    : Effect.andThen(
+      Defect.report(
+        "An outcome could not be rendered",
+        Cause.fromReasons(faults.map((fault) => Cause.makeDieReason(fault)))
+      ),
+      rest
+    )
 }
 
 /**
@@ -157,14 +160,10 @@ export const resume = <T extends Tool.Any>(
     }
     return Dispatch.isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
-  return Effect.flatMap(dispatch(run, state, reply.calls, choose), (dispatched) =>
-    proceed(
-      run,
-      { ...state, facts: dispatched.facts },
-      reply,
-      // What had its outcome keeps it, also when something before it asks again.
-      dispatched.outcomes.map((outcome, index) => Dispatch.isNotRun(outcome) ? outcomes[index]! : outcome)
-    ))
+  // What had its outcome keeps it, also when something before it asks again.
+  const kept = (outcome: ToolOutcome.ToolOutcome, index: number) =>
+    Dispatch.isNotRun(outcome) ? outcomes[index]! : outcome
+  return dispatch(run, state, reply, { choose, kept })
 }
 
 // The effort of a call that ran in two parts adds up.
@@ -223,9 +222,10 @@ type Perform<T extends Tool.Any> = (
   replies?: ReadonlyArray<ToolCall.Reply>
 ) => Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
 
-interface Dispatched {
-  readonly outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
-  readonly facts: CallFacts.CallFacts
+/** What is different about calls some of which have been run before. */
+interface Resumed<T extends Tool.Any> {
+  readonly choose: (perform: Perform<T>) => Perform<T>
+  readonly kept: (outcome: ToolOutcome.ToolOutcome, index: number) => ToolOutcome.ToolOutcome
 }
 
 // What may be run is decided in the order of the calls: for those that run together before any of them starts, and with
@@ -233,23 +233,25 @@ interface Dispatched {
 const dispatch = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
-  calls: ReadonlyArray<ToolCall.ToolCall>,
-  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform
-): Effect.Effect<Dispatched, never, Tool.Requirements<T>> =>
+  reply: Reply,
+  resumed?: Resumed<T>
+): Loop<T, Answer> =>
   Effect.suspend(() => {
-    const before = state.account.calls - calls.length
+    const before = state.account.calls - reply.calls.length
     let { facts } = state
     const each: Perform<T> = (call, index, replies) => {
       if (replies === undefined) facts = CallFacts.called(facts, call)
       const known = facts
       const refuse = (tool: Tool.Any) =>
         AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, tool)
-      return Effect.map(perform(run, state.turn, call, index, { refuse, replies: replies ?? [] }), (outcome) => {
+      return Effect.map(perform(run, state.turn, call, index, refuse, replies ?? []), (outcome) => {
         facts = CallFacts.ended(facts, call, outcome)
         return outcome
       })
     }
-    return Effect.map(Dispatch.ordered(run.toolkit, calls, choose(each)), (outcomes) => ({ outcomes, facts }))
+    const outcomes = Dispatch.ordered(run.toolkit, reply.calls, resumed === undefined ? each : resumed.choose(each))
+    return Effect.flatMap(outcomes, (outcomes) =>
+      proceed(run, { ...state, facts }, reply, resumed === undefined ? outcomes : outcomes.map(resumed.kept)))
   })
 
 // A step of the journal, with events around it when somebody looks. A call's position in its turn counts from 0 here.
@@ -258,23 +260,25 @@ const perform = <T extends Tool.Any>(
   turn: number,
   call: ToolCall.ToolCall,
   index: number,
-  place: Required<Pick<Dispatch.Place, "refuse" | "replies">>
+  refuse: Dispatch.Place["refuse"] & {},
+  replies: ReadonlyArray<ToolCall.Reply>
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
   const key = `${run.id}/${position}`
-  const placed = { ...place, idempotencyKey: key, annotations: { run: run.id, turn, tool: call.name, call: key } }
+  const annotations = { run: run.id, turn, tool: call.name, call: key }
+  const place = { idempotencyKey: key, refuse, replies, annotations }
   // A resumed call is a step of its own: under the first name stands that it was suspended.
-  const name = place.replies.length === 0 ? position : `${position}/reply/${place.replies.length}`
+  const name = replies.length === 0 ? position : `${position}/reply/${replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, placed))
+  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, place))
 
   const event = { turn, index: index + 1, call }
   const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
     watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
-    const dispatched = Journal.step(step, Dispatch.call(run.toolkit, call, { ...placed, onHandled }))
+    const dispatched = Journal.step(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }))
     return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
       watch({ _tag: "CallEnded", ...event, outcome, elapsed })
       return outcome

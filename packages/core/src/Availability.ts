@@ -11,8 +11,8 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Tool from "./Tool.ts"
-import type * as Toolkit from "./Toolkit.ts"
 import * as ToolHealth from "./ToolHealth.ts"
+import type * as Toolkit from "./Toolkit.ts"
 
 /**
  * Whether a tool may be called, and if not, why, and when it is back, as far as that is known.
@@ -49,8 +49,10 @@ export type Availability =
  * @since 0.1.0
  */
 export const of = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyMap<string, Availability>> =>
-  Effect.map(lookup, (availabilityOf) =>
-    new Map(Array.from(toolkit.tools.values(), (tool) => [tool.name, availabilityOf(tool)])))
+  Effect.map(
+    lookup,
+    (availabilityOf) => new Map(Array.from(toolkit.tools.values(), (tool) => [tool.name, availabilityOf(tool)]))
+  )
 
 /**
  * What a model is shown of those tools that may be called now.
@@ -59,8 +61,10 @@ export const of = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyMap<string, 
  * @since 0.1.0
  */
 export const offered = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyArray<Toolkit.Definition>> =>
-  Effect.map(of(toolkit), (availability) =>
-    toolkit.definitions.filter(({ name }) => availability.get(name)?._tag === "Available"))
+  Effect.map(
+    of(toolkit),
+    (availability) => toolkit.definitions.filter(({ name }) => availability.get(name)?._tag === "Available")
+  )
 
 /**
  * Says of one tool after another whether it may be called now.

@@ -76,7 +76,8 @@ export const schema = Schema.Struct({
     )
   ),
   /** The tool that was called last, and how often in a row. */
-  streak: Schema.Struct({ tool: Schema.String, calls: Schema.Int })
+  last: Schema.String,
+  inARow: Schema.Int
 })
 
 /**
@@ -85,7 +86,7 @@ export const schema = Schema.Struct({
  * @category constructors
  * @since 0.1.0
  */
-export const empty: CallFacts = { failed: HashMap.empty(), streak: { tool: "", calls: 0 } }
+export const empty: CallFacts = { failed: HashMap.empty(), last: "", inARow: 0 }
 
 /**
  * The model makes a call.
@@ -93,9 +94,10 @@ export const empty: CallFacts = { failed: HashMap.empty(), streak: { tool: "", c
  * @category folding
  * @since 0.1.0
  */
-export const called = (facts: CallFacts, { name }: ToolCall): CallFacts => ({
-  ...facts,
-  streak: { tool: name, calls: facts.streak.tool === name ? facts.streak.calls + 1 : 1 }
+export const called = ({ failed, inARow, last }: CallFacts, { name }: ToolCall): CallFacts => ({
+  failed,
+  last: name,
+  inARow: last === name ? inARow + 1 : 1
 })
 
 /**
@@ -143,7 +145,16 @@ export const refusal = (
 
 const failedExecutions = 3
 
-const keyOf = (call: ToolCall): string => `${call.name} ${argumentsOf(call)}`
+// Asked for before a call and after it.
+const keys = new WeakMap<ToolCall, string>()
+
+const keyOf = (call: ToolCall): string => {
+  const known = keys.get(call)
+  if (known !== undefined) return known
+  const key = `${call.name} ${argumentsOf(call)}`
+  keys.set(call, key)
+  return key
+}
 
 // Arguments that cannot be read never reach a handler; as text they are as good a key as any.
 const argumentsOf = ({ arguments: text }: ToolCall): string =>

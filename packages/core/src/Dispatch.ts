@@ -27,6 +27,8 @@ import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
+import { withFields } from "./internal/failure.ts"
+import { keysAt } from "./internal/jsonSchema.ts"
 import { randomId } from "./internal/randomId.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
@@ -113,6 +115,9 @@ const keyed = <T extends Tool.Any>(
         })
       })
     ).pipe(
+      Effect.catchCause((cause) =>
+        Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit))
+      ),
       // In one step, since every call takes it.
       Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
         Context.add(
@@ -120,8 +125,7 @@ const keyed = <T extends Tool.Any>(
           References.CurrentLogAnnotations,
           annotated(fiber.getRef(References.CurrentLogAnnotations), place.annotations ?? { tool: call.name, call: key })
         )
-      ),
-      Effect.catchCause((cause) => Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)))
+      )
     )
     return health === undefined ? outcome : Effect.map(outcome, (outcome) => counted(outcome, tool, health))
   })
@@ -231,8 +235,7 @@ const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Rec
   return inner
 }
 
-const endedAtDeadline = <T extends Tool.Any>(tool: T) =>
-  Policy.deadline.wrap(runOf(tool), tool)
+const endedAtDeadline = <T extends Tool.Any>(tool: T) => Policy.deadline.wrap(runOf(tool), tool)
 
 // -----------------------------------------------------------------------------
 // Health
@@ -261,28 +264,40 @@ const isAtFault = (outcome: Completed | Failed): boolean =>
 // What else there is
 // -----------------------------------------------------------------------------
 
-// Whom to ask what became of the call, or what serves instead: as far as the toolkit has it, and it may be called.
-const advised = (
-  outcome: ToolOutcome,
-  tool: Tool.Any,
-  toolkit: Toolkit.Toolkit
-): Effect.Effect<ToolOutcome> => {
-  if (outcome._tag !== "Failed" || outcome.failure._tag !== "ToolUnavailable") return Effect.succeed(outcome)
+// A failure's own tool does not know what else the toolkit has.
+const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
+  if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { failure } = outcome
+  if (failure._tag === "SchemaMismatch" && failure.side === "result" && failure.code === "truncated") {
+    const smaller = sizeKey(tool)
+    return Effect.succeed(
+      smaller === undefined ? outcome : hinted(outcome, `Call it again with a smaller '${smaller}'.`)
+    )
+  }
+  if (failure._tag !== "ToolUnavailable") return Effect.succeed(outcome)
+  // Whom to ask what became of the call, or what serves instead, as far as it may be called.
   const isUnknown = isOutcomeUnknown(failure)
-  const names = isUnknown ? [tool.check ?? ""] : tool.instead
-  if (names.every((name) => !toolkit.tools.has(name))) return Effect.succeed(outcome)
+  const others = (isUnknown ? [tool.check ?? ""] : tool.instead).flatMap((name) => toolkit.tools.get(name) ?? [])
+  if (others.length === 0) return Effect.succeed(outcome)
   return Effect.map(Availability.lookup, (availabilityOf) => {
-    const there = names.filter((name) => {
-      const other = toolkit.tools.get(name)
-      return other !== undefined && availabilityOf(other)._tag === "Available"
-    })
-    if (there.length === 0) return outcome
-    const advice = isUnknown ? `Call ${there.join()} to find out.` : `Call ${there.join(" or ")} instead.`
-    const hint = failure.hint === undefined ? advice : `${failure.hint} ${advice}`
-    return { ...outcome, failure: new ToolUnavailable({ ...failure, hint, cause: failure.cause }) }
+    const names = others.filter((other) => availabilityOf(other)._tag === "Available").map(({ name }) => name)
+    if (names.length === 0) return outcome
+    return hinted(outcome, isUnknown ? `Call ${names.join()} to find out.` : `Call ${names.join(" or ")} instead.`)
   })
 }
+
+const hinted = (outcome: Failed, advice: string): Failed => {
+  const { failure } = outcome
+  const hint = failure.hint === undefined ? advice : `${failure.hint} ${advice}`
+  // A copy with its class and its cause.
+  return { ...outcome, failure: withFields(failure, { hint }) }
+}
+
+// A parameter that says how much is asked for.
+const sizeKey = (tool: Tool.Any): string | undefined =>
+  keysAt(Arguments.jsonSchema(tool.parameters), []).find((key) => size.test(key))
+
+const size = /^(limit|count|size|first|top|page_?size|per_?page|max_?(results|items|rows|records|count))$/i
 
 // -----------------------------------------------------------------------------
 // From a cause to an outcome
@@ -309,10 +324,7 @@ const fold = (
   const acted = stage !== "decode" && tool.sideEffect !== "none"
   const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
   return Effect.as(
-    Effect.annotateLogs(Defect.report("A tool failed because of a fault of its own", cause), {
-      tool: tool.name,
-      call: record.idempotencyKey
-    }),
+    Defect.report("A tool failed because of a fault of its own", cause),
     record.failed(failure, stage)
   )
 }

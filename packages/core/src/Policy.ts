@@ -32,11 +32,14 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Deadline from "./Deadline.ts"
+import type { Bounds } from "./Explanation.ts"
+import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { following } from "./internal/pages.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
+import { exhausted, tried } from "./internal/tried.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
@@ -82,6 +85,11 @@ export interface Policy<out R = never> {
   /** For people: `"timeout of 5s"`. */
   readonly description: string
   readonly wrap: <R0>(run: Run<R0>, subject: Subject) => Run<R0 | R>
+  /**
+   * What it makes of the bounds of what is inside, for `Tool.explain`; `(inner) => inner` where it changes none. Of a policy that
+   * does not say, nothing is known, and the tool is unbounded.
+   */
+  readonly bound?: (inner: Bounds, subject: Subject) => Bounds
 }
 
 /**
@@ -122,6 +130,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
   return {
     kind: "retry",
     description: "retry of transient failures",
+    bound: bounds.retry(schedule),
     wrap: (run, { sideEffect }) => {
       const mayRepeat = (failure: ToolFailure): failure is ToolUnavailable =>
         isTransient(failure) && (sideEffect !== "non_idempotent" || failure.outcome === "not_executed")
@@ -131,14 +140,15 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
           call.waited(Duration.toMillis(wait))
         })
       if (sideEffect !== "non_idempotent") {
-        return (params) => retrying(run(params), { schedule, retryable: mayRepeat, onRetry })
+        const retries = { schedule, retryable: mayRepeat, onRetry }
+        return (params) => retrying(run(params), () => retries)
       }
       return (params) =>
         Effect.flatMap(ToolCall.current, ({ stragglers }) => {
           // An attempt that was left behind may still act.
           const retryable = (failure: ToolFailure): failure is ToolUnavailable =>
             mayRepeat(failure) && stragglers.running.size === 0
-          return retrying(run(params), { schedule, retryable, onRetry })
+          return retrying(run(params), () => ({ schedule, retryable, onRetry }))
         })
     }
   }
@@ -156,6 +166,7 @@ export const timeout = (duration: Duration.Input): Policy => {
   return {
     kind: "timeout",
     description: `timeout of ${text}`,
+    bound: bounds.timeout(limit),
     wrap: (run, subject) => (params) =>
       limited(run(params), limit, () => timedOut(subject, `${subject.name} did not answer within ${text}.`))
   }
@@ -170,12 +181,16 @@ export const timeout = (duration: Duration.Input): Policy => {
 export const deadline: Policy = {
   kind: "timeout",
   description: "timeout at the run's deadline",
+  // Whose run has which deadline is not known before.
+  bound: bounds.same,
   wrap: (run, subject) => (params) =>
-    Effect.flatMap(Deadline.timeLeft, (left) =>
-      Duration.isFinite(left)
-        ? limited(run(params), left, () =>
-          timedOut(subject, `The time of the run was up before ${subject.name} answered.`))
-        : run(params))
+    Effect.flatMap(Deadline.timeLeft, (left) => {
+      if (!Duration.isFinite(left)) return run(params)
+      // What acts must not be begun only to be left behind.
+      if (Duration.isZero(left)) return Effect.fail(tooLate(subject))
+      const failure = () => timedOut(subject, `The time of the run was up before ${subject.name} answered.`)
+      return limited(run(params), left, failure, false)
+    })
 }
 
 /**
@@ -193,6 +208,7 @@ export const fallback = <R>(
   return {
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
+    bound: bounds.fallback(source, name),
     wrap: (run, subject) => (params) =>
       Effect.catch(run(params), (failure) =>
         failure._tag !== "ToolUnavailable"
@@ -234,6 +250,7 @@ export const catchTag = <R>(
   return {
     kind: "catch",
     description: `catch of ${tags.join(", ")}`,
+    bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
     wrap: (run) => (params) =>
       Effect.catch(run(params), (failure) =>
         tags.includes(failure._tag)
@@ -256,6 +273,7 @@ export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
   return {
     kind: "map",
     description: "maps failures",
+    bound: bounds.same,
     wrap: (run) => (params) => Effect.mapError(run(params), (failure) => withCauseOf(map(failure), failure))
   }
 }
@@ -273,24 +291,26 @@ export const reconcile = <R>(
   return {
     kind: "reconcile",
     description: "reconciles unknown outcomes",
+    bound: bounds.afterwards("the check of the outcome"),
     wrap: (run) => (params) =>
       Effect.catch(run(params), (failure) => {
         if (!isOutcomeUnknown(failure)) return Effect.fail(failure)
-        return Effect.flatMap(ToolCall.current, (call) =>
-          Effect.matchEffect(look(params, failure), {
+        return Effect.flatMap(ToolCall.current, (call) => {
+          // What was left behind may act after the check has looked: not there yet is not the same as not there.
+          const mayStillAct = call.stragglers.running.size > 0
+          call.forget()
+          return Effect.matchEffect(look(params, failure), {
             onFailure: (problem) => {
               call.heard(problem, "reconcile")
               return Effect.fail(failure)
             },
             onSuccess: (found) => {
-              if (Option.isSome(found)) {
-                call.handled(failure, "reconcile")
-                return Effect.succeed(found.value)
-              }
-              // What was left behind may still act: not there yet is not the same as not there.
-              return Effect.fail(call.stragglers.running.size > 0 ? failure : notExecuted(failure))
+              if (Option.isNone(found)) return Effect.fail(mayStillAct ? failure : notExecuted(failure))
+              call.heard(failure, "reconcile")
+              return Effect.succeed(found.value)
             }
-          }))
+          })
+        })
       })
   }
 }
@@ -320,11 +340,12 @@ export interface CompleteOptions<A> {
  * @category policies
  * @since 0.1.0
  */
-export const complete = (options: CompleteOptions<never>): Policy => {
+export const complete = <A>(options: CompleteOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
   if (!Number.isSafeInteger(pages) || pages < 2) {
     throw new TypeError(`A limit of pages is a whole number from 2; got ${pages}.`)
   }
+  if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
   const limits = {
     merge: erased(merge),
     coverage: coverage === undefined ? undefined : erased(coverage),
@@ -335,6 +356,7 @@ export const complete = (options: CompleteOptions<never>): Policy => {
   return {
     kind: "complete",
     description: `fetches up to ${pages} pages`,
+    bound: bounds.complete(pages, limits.time),
     wrap: (run, { name, parameters, sideEffect }) => {
       if (sideEffect === "non_idempotent") {
         throw new TypeError(
@@ -374,6 +396,7 @@ export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOpt
   return {
     kind: "limit",
     description: `limit of ${permits} at once`,
+    bound: bounds.turn("a permit", patience),
     wrap: (run, { name }) => {
       const through = bulkheads.get(name) ?? make(name)
       bulkheads.set(name, through)
@@ -405,7 +428,7 @@ export const order: ReadonlyArray<string> = [
 
 /**
  * A tool's own policies, with the defaults whose kind it lacks. A default goes inside of the first one that stands
- * further out in the {@link order}, so that a default timeout limits the attempts of a tool that has a retry.
+ * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry.
  *
  * @category defaults
  * @since 0.1.0
@@ -413,22 +436,25 @@ export const order: ReadonlyArray<string> = [
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> =>
   defaults.reduce((policies, policy) => {
     if (policies.some(({ kind }) => kind === policy.kind)) return policies
-    const outer = policies.findIndex(({ kind }) => order.indexOf(kind) > order.indexOf(policy.kind))
-    return outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
+    const place = order.indexOf(policy.kind)
+    const outer = policies.findIndex(({ kind }) => order.indexOf(kind) > place)
+    return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
   }, own)
 
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
 
-// What runs inside knows of the deadline, and what it notes is heard until then.
+// What runs inside knows of the deadline, and what it notes is heard until then. Around the whole tool, and not inside of it, the
+// tool has yet to enter its call.
 const limited = <R>(
   run: Effect.Effect<unknown, ToolFailure, R>,
   duration: Duration.Duration,
-  failure: () => ToolUnavailable
+  failure: () => ToolUnavailable,
+  isInside = true
 ): Effect.Effect<unknown, ToolFailure, R> =>
   Effect.flatMap(ToolCall.current, (call) => {
-    const relay = new Relay(call)
+    const relay = new Relay(call, isInside)
     const inside = Effect.provideService(Deadline.within(run, duration), ToolCall.current, relay)
     return Effect.flatMap(
       withinTime(inside, duration, (fiber) => call.stragglers.add(fiber)),
@@ -460,8 +486,17 @@ const timedOut = ({ sideEffect }: Subject, detail: string): ToolUnavailable => {
   }
 }
 
-const notExecuted = ({ cause, detail }: ToolUnavailable): ToolUnavailable =>
+const tooLate = ({ name }: Subject): ToolUnavailable =>
   new ToolUnavailable({
+    code: "timeout",
+    detail: `${name} was not run: the time of the run was up.`,
+    transient: true,
+    outcome: "not_executed"
+  })
+
+const notExecuted = ({ cause, detail, retryAfter }: ToolUnavailable): ToolUnavailable =>
+  new ToolUnavailable({
+    ...(retryAfter === undefined ? {} : { retryAfter }),
     code: "not_executed",
     detail: `${detail} A check found that it did not take effect.`,
     transient: true,
@@ -476,21 +511,6 @@ const full = (name: string, permits: number): ToolUnavailable =>
     transient: true,
     outcome: "not_executed"
   })
-
-const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> => failure.tried ?? [name]
-
-// The last failure, but what is known of the ones before still holds: that another time is worth it, that something may have been done.
-const exhausted = (first: ToolUnavailable, last: ToolUnavailable, tried: ReadonlyArray<string>): ToolUnavailable => {
-  const retryAfter = last.retryAfter ?? first.retryAfter
-  return new ToolUnavailable({
-    ...last,
-    transient: first.transient || last.transient,
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...(isOutcomeUnknown(first) ? { outcome: "unknown" } : {}),
-    tried,
-    cause: last.cause
-  })
-}
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which
 // is what guarantees that these are the parameters and failures it gets.

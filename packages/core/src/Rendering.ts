@@ -195,7 +195,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     case "SchemaMismatch":
       if (failure.code === "unknown_tool") return "Do not repeat this call."
       if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
-      return "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
+      return failure.code === "truncated"
+        ? "Do not repeat this call with the same arguments: its result came cut off. Ask for less, or say what is missing."
+        : "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
     case "PartialData":
       return !isSendable(failure.next)
         ? "Do not repeat this call with the same arguments. Go on with the data that is there."

@@ -17,6 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
+import { granting } from "./internal/stepping.ts"
 
 /**
  * What a schedule may know of a failure: its code, and how long the service asked to be left alone.
@@ -29,10 +30,22 @@ export interface Retryable {
   readonly retryAfter?: Duration.Duration
 }
 
-// Each bound is twice the one before, and never more than 5 s.
-const backoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
-  Schedule.setInputType<Retryable>()
-)
+// Each bound is twice the one before, and never more than 5 s. No other attempt is made for a service that asks for more time
+// than it is granted at the most.
+const threeAttempts = (
+  longest: Duration.Duration,
+  wait: (failure: Retryable, bound: Duration.Duration, share: number) => Duration.Duration
+): Schedule.Schedule<unknown, Retryable> =>
+  Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+    Schedule.setInputType<Retryable>(),
+    Schedule.while(({ input }) =>
+      Duration.isLessThanOrEqualTo(granting(input, longest).retryAfter ?? Duration.zero, longest)
+    ),
+    Schedule.modifyDelay(({ duration, input }) =>
+      Effect.map(Random.next, (share) => wait(granting(input, longest), duration, share))
+    ),
+    Schedule.upTo({ times: 2 })
+  )
 
 /**
  * For what is usually over in a moment: refused connections, timeouts, a 503.
@@ -59,12 +72,9 @@ const backoff = Schedule.min([Schedule.exponential("200 millis"), Schedule.space
  * @category policies
  * @since 0.1.0
  */
-export const transient: Schedule.Schedule<unknown, Retryable> = backoff.pipe(
-  Schedule.while(({ input }) => asksAtMost(input, Duration.seconds(30))),
-  Schedule.modifyDelay(({ duration, input }) =>
-    Effect.map(Random.next, (share) => Duration.max(Duration.times(duration, share), asked(input)))
-  ),
-  Schedule.upTo({ times: 2 })
+export const transient: Schedule.Schedule<unknown, Retryable> = threeAttempts(
+  Duration.seconds(30),
+  ({ retryAfter = Duration.zero }, bound, share) => Duration.max(Duration.times(bound, share), retryAfter)
 )
 
 /**
@@ -88,16 +98,13 @@ export const transient: Schedule.Schedule<unknown, Retryable> = backoff.pipe(
  * @category policies
  * @since 0.1.0
  */
-export const rateLimited: Schedule.Schedule<unknown, Retryable> = backoff.pipe(
-  Schedule.while(({ input }) => asksAtMost(input, Duration.seconds(60))),
-  Schedule.modifyDelay(({ duration, input }) =>
-    Effect.map(Random.next, (share) => {
-      if (input.code !== "rate_limited") return Duration.max(Duration.times(duration, share), asked(input))
-      const longer = Duration.times(duration, 5)
-      return Duration.sum(input.retryAfter ?? longer, Duration.times(longer, share))
-    })
-  ),
-  Schedule.upTo({ times: 2 })
+export const rateLimited: Schedule.Schedule<unknown, Retryable> = threeAttempts(
+  Duration.seconds(60),
+  ({ code, retryAfter }, bound, share) => {
+    if (code !== "rate_limited") return Duration.max(Duration.times(bound, share), retryAfter ?? Duration.zero)
+    const longer = Duration.times(bound, 5)
+    return Duration.sum(retryAfter ?? longer, Duration.times(longer, share))
+  }
 )
 
 /**
@@ -109,8 +116,3 @@ export const rateLimited: Schedule.Schedule<unknown, Retryable> = backoff.pipe(
  * @since 0.1.0
  */
 export const none: Schedule.Schedule<unknown, unknown> = Schedule.recurs(0)
-
-const asked = ({ retryAfter }: Retryable): Duration.Duration => retryAfter ?? Duration.zero
-
-const asksAtMost = (failure: Retryable, longest: Duration.Duration): boolean =>
-  Duration.isLessThanOrEqualTo(asked(failure), longest)

@@ -19,7 +19,10 @@ import type * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
+import type { Explanation } from "./Explanation.ts"
+import { sources } from "./internal/bounds.ts"
 import { CallRecord } from "./internal/callRecord.ts"
+import { boundsOf, explained } from "./internal/explaining.ts"
 import { randomId } from "./internal/randomId.ts"
 import * as Policy from "./Policy.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -164,6 +167,7 @@ export const make = <
         call.begin()
         return parted(handler(params))
       }),
+    inside: [],
     own: [],
     defaults: []
   })
@@ -460,21 +464,22 @@ export const mapFailure: {
  * @since 0.1.0
  */
 export const reconcile: {
-  <Params, A, R2>(
-    check: (
-      params: Params,
-      failure: ToolUnavailable
-    ) => Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, R2>
+  <Params, A, Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>>(
+    check: (params: Params, failure: ToolUnavailable) => Checked
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, E, R | R2>
-  <Name extends string, Params, A, E extends ToolFailure, R, R2>(
+  ) => Tool<Name, Params, A, E, R | Effect.Services<Checked>>
+  <
+    Name extends string,
+    Params,
+    A,
+    E extends ToolFailure,
+    R,
+    Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>
+  >(
     self: Tool<Name, Params, A, E, R>,
-    check: (
-      params: Params,
-      failure: ToolUnavailable
-    ) => Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, R2>
-  ): Tool<Name, Params, A, E, R | R2>
+    check: (params: Params, failure: ToolUnavailable) => Checked
+  ): Tool<Name, Params, A, E, R | Effect.Services<Checked>>
 } = dual(
   2,
   <T extends Any>(
@@ -527,7 +532,7 @@ export const complete: {
   ): Tool<Name, Params, A, E, R>
 } = dual(
   2,
-  <T extends Any>(self: Any, options: Policy.CompleteOptions<never>): T => withPolicy(self, Policy.complete(options))
+  <T extends Any>(self: Any, options: Policy.CompleteOptions<unknown>): T => withPolicy(self, Policy.complete(options))
 )
 
 /**
@@ -623,6 +628,40 @@ export type WithDefaults<T extends Any, R2> = T extends Tool<infer Name, infer P
   never
 
 // -----------------------------------------------------------------------------
+// Explaining
+// -----------------------------------------------------------------------------
+
+/**
+ * What a tool costs at worst: how often it is tried, how long it waits and how long it takes, computed from its policies before it
+ * runs. It also points out policies that are likely not meant as they are.
+ *
+ * When to use: in a test that keeps the bounds of your tools; and to find out why a call takes as long as it does. Defaults of a
+ * toolkit or an agent count once they are added to the tool.
+ *
+ * @example
+ * ```ts
+ * import { Explanation, Tool } from "@fallible/core"
+ * import { Duration, Effect, Schedule, Schema } from "effect"
+ *
+ * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   Effect.succeed(1)
+ * ).pipe(
+ *   Tool.timeout("5 seconds"),
+ *   Tool.retry(Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 2 })))
+ * )
+ *
+ * const { attempts, time, warnings } = Tool.explain(quote)
+ * attempts.most // => 3
+ * Duration.format(time.most) // => "15s 600ms"
+ * warnings.map(({ code }) => code) // => ["unjittered_retry"]
+ * ```
+ *
+ * @category explaining
+ * @since 0.1.0
+ */
+export const explain = (tool: Any): Explanation => explained(tool)
+
+// -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
 
@@ -636,6 +675,8 @@ const validName = /^[a-zA-Z0-9_-]{1,64}$/
 /** What a tool was made of: a policy that is added later may have its place inside of another. */
 interface Parts {
   readonly handler: Any["run"]
+  /** Policies that are in the handler already: of a tool that was not made here. */
+  readonly inside: ReadonlyArray<Policy.Any>
   readonly own: ReadonlyArray<Policy.Any>
   readonly defaults: ReadonlyArray<Policy.Any>
 }
@@ -644,10 +685,16 @@ const partsOf = new WeakMap<object, Parts>()
 
 /** A tool from its handler, with its policies around it in their order. */
 const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, parts: Parts): T => {
-  const policies = Policy.withDefaults(parts.own, parts.defaults)
-  const run = policies.reduce((run, policy) => policy.wrap(run, fields), parts.handler as Policy.Run)
-  const tool = Object.assign(Object.create(PipeablePrototype), fields, { policies, run: withContext(fields.name, run) })
+  const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
+  const around = policies.filter((policy) => !parts.inside.includes(policy))
+  const run = around.reduce((run, policy) => policy.wrap(run, fields), parts.handler as Policy.Run)
+  const tool = Object.assign(Object.create(PipeablePrototype), fields, {
+    policies,
+    run: withContext(fields.name, run)
+  })
   partsOf.set(tool, parts)
+  // As a fallback, a tool is its run.
+  sources.set(tool.run, () => boundsOf(tool))
   return tool
 }
 
@@ -679,7 +726,7 @@ const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as
 // by the signature of its combinator above, and pinned by the type tests.
 const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
   const { policies, run, ...fields } = self
-  const parts = partsOf.get(self) ?? { handler: run, own: [], defaults: [] }
+  const parts = partsOf.get(self) ?? { handler: run, inside: policies, own: [], defaults: [] }
   return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
 }
 
@@ -689,4 +736,7 @@ const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Par
  * @internal
  */
 export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
-  rebuild(self, () => ({ own: [...self.policies, policy], defaults: [] }))
+  rebuild(self, ({ inside }) => ({
+    own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
+    defaults: []
+  }))

@@ -102,7 +102,9 @@ export interface Current {
   readonly answeredBy: Source | undefined
   /** Attempts that a timeout left behind. */
   readonly stragglers: Stragglers
-  /** A policy took care of a failure; it goes to the ledger, not to the model. */
+  /** What was noted so far belongs to an answer that did not come. */
+  readonly forget: () => void
+  /** A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. */
   readonly handled: (failure: ToolFailure, by: string) => void
   /** A policy waited before the next attempt. */
   readonly waited: (millis: number) => void
@@ -134,6 +136,7 @@ export const detached: Current = {
   source() {},
   answeredBy: undefined,
   stragglers: new Stragglers(),
+  forget() {},
   handled() {},
   heard() {},
   waited() {},

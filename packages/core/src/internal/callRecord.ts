@@ -135,8 +135,7 @@ export class CallRecord implements Current {
     return [`from ${source.name}, ${age(source.age)} old${reason}`, ...this.noted]
   }
 
-  // What was noted belongs to the answer that did not come.
-  private forget() {
+  forget() {
     this.noted = none
     this.answeredBy = undefined
   }

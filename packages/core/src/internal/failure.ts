@@ -73,6 +73,10 @@ const asConstructor = (value: unknown): FailureConstructor => value as FailureCo
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
 
+/** A failure with some fields changed: a copy of the same class, with the same cause. */
+export const withFields = <F extends object>(failure: F, fields: Partial<F>): F =>
+  Object.assign(Object.create(Object.getPrototypeOf(failure), Object.getOwnPropertyDescriptors(failure)), fields)
+
 /**
  * A failure with the cause of another one, unless it has its own: a spread leaves the cause behind. A copy, since
  * a failure may be a constant that many share.

@@ -1,6 +1,8 @@
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
@@ -36,7 +38,7 @@ interface SoFar {
   readonly pages: number
   readonly bytes: number
   /** The pages that were asked for, so that none is asked for twice. */
-  readonly asked: ReadonlySet<string>
+  readonly asked: Set<string>
 }
 
 /**
@@ -64,7 +66,7 @@ const rest = <R>(
   until: number,
   soFar: SoFar
 ): Effect.Effect<unknown, ToolFailure, R> => {
-  const stop = (why: string) => Effect.fail(incomplete(options, soFar, why))
+  const stop = (why: string, isUseless = false) => Effect.fail(incomplete(options, soFar, why, isUseless))
   const { next } = soFar.last
   if (next === undefined) return stop("the service does not say how to go on")
   if (soFar.pages >= options.pages) return stop(`at most ${options.pages} pages are fetched at once`)
@@ -72,10 +74,10 @@ const rest = <R>(
   return Effect.flatMap(timeLeft(until), (left) => {
     if (left <= 0) return stop("the time for it was up")
     return Effect.matchEffect(paramsOf(source, soFar.params, next), {
-      onFailure: () => stop("the arguments that continue do not fit the tool's own parameters"),
+      onFailure: () => stop("the arguments that continue do not fit the tool's own parameters", true),
       onSuccess: (params) => {
         const key = canonical(params)
-        if (soFar.asked.has(key)) return stop("the page that comes next is one that was already fetched")
+        if (soFar.asked.has(key)) return stop("the page that comes next is one that was already fetched", true)
         return Effect.matchEffect(page(source, params, soFar.pages + 1, left), {
           onSuccess: Option.match({
             onNone: () => stop("the time for it was up"),
@@ -89,11 +91,11 @@ const rest = <R>(
                 params,
                 pages: soFar.pages + 1,
                 bytes: soFar.bytes + sizeOf(failure.data),
-                asked: new Set([...soFar.asked, key])
+                asked: soFar.asked.add(key)
               })
               : Effect.andThen(
                 Effect.map(ToolCall.current, (call) => call.heard(failure, "complete")),
-                stop(`page ${soFar.pages + 1} failed: ${failure.detail}`)
+                stop(`page ${soFar.pages + 1} failed: ${failure.detail.replace(/\.$/, "")}`)
               )
         })
       }
@@ -105,11 +107,19 @@ const rest = <R>(
 const page = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
   Effect.flatMap(ToolCall.current, (call) => {
     const context = new Page(call, number)
-    const run_ = Effect.provideService(run(params), ToolCall.current, context)
-    return Effect.tap(
-      withinTime(run_, Duration.millis(left), (fiber) => call.stragglers.add(fiber)),
-      () => Effect.sync(() => context.leave())
-    )
+    const fetched = run(params).pipe(Effect.provideService(ToolCall.current, context), Deadline.within(left))
+    return Effect.onExit(withinTime(fetched, left, (fiber) => call.stragglers.add(fiber)), (exit) =>
+      Effect.sync(() => {
+        // What was noted is said of the whole, if the page is a part of it.
+        if (isThere(exit)) context.leave()
+      }))
+  })
+
+const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean =>
+  Exit.match(exit, {
+    onSuccess: Option.isSome,
+    onFailure: (cause) =>
+      cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "PartialData")
   })
 
 // The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.
@@ -134,7 +144,13 @@ const encode = (parameters: Schema.ConstraintDecoder<unknown>) =>
 
 const sizeOf = (data: unknown): number => utf8Length(canonical(data))
 
-const incomplete = ({ coverage }: Following, { data, last, pages }: SoFar, why: string): PartialData => {
+/** @param isUseless would the call that continues be of no use? */
+const incomplete = (
+  { coverage }: Following,
+  { data, last, pages }: SoFar,
+  why: string,
+  isUseless: boolean
+): PartialData => {
   const of = last.coverage?.unit === "pages" ? last.coverage.of : undefined
   const counted: Coverage = { have: pages, ...(of === undefined ? {} : { of }), unit: "pages" }
   return new PartialData({
@@ -142,7 +158,7 @@ const incomplete = ({ coverage }: Following, { data, last, pages }: SoFar, why: 
     detail: `${pages} ${pages === 1 ? "page" : "pages"}${of === undefined ? "" : ` of ${of}`}: ${why}.`,
     data,
     coverage: coverage?.(data) ?? counted,
-    ...(last.next === undefined ? {} : { next: last.next }),
+    ...(last.next === undefined || isUseless ? {} : { next: last.next }),
     ...(last.hint === undefined ? {} : { hint: last.hint }),
     cause: last.cause
   })

@@ -37,11 +37,14 @@ export class Attempt {
  */
 export class Relay implements Current {
   private isOpen = true
+  private isEntered: boolean
   private readonly underway = new Attempt()
   private readonly to: Current
 
-  constructor(to: Current) {
+  /** @param isEntered is the call's own tool running already, so that whatever else is run is run inside of it? */
+  constructor(to: Current, isEntered = true) {
     this.to = to
+    this.isEntered = isEntered
   }
 
   get idempotencyKey() {
@@ -69,7 +72,11 @@ export class Relay implements Current {
   }
 
   enter(tool: string): Current {
-    return new Nested(this, this.underway.keyInside(this, tool))
+    // Counted with what runs outside of the timeout, so that no two have the same key; apart, once nobody waits any more.
+    const outer = this.isOpen ? this.to.enter(tool) : undefined
+    if (this.isEntered) return new Nested(this, outer?.idempotencyKey ?? this.underway.keyInside(this, tool))
+    this.isEntered = true
+    return this
   }
 
   begin() {
@@ -87,6 +94,10 @@ export class Relay implements Current {
 
   source(source: Source) {
     if (this.isOpen) this.to.source(source)
+  }
+
+  forget() {
+    if (this.isOpen) this.to.forget()
   }
 
   handled(failure: ToolFailure, by: string) {
@@ -176,7 +187,7 @@ export class Nested implements Current {
     if (this.answeredBy !== undefined) this.outer.source(this.answeredBy)
   }
 
-  private forget() {
+  forget() {
     this.noted = []
     this.answeredBy = undefined
   }

@@ -1,5 +1,6 @@
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
@@ -22,7 +23,9 @@ export const retrying = <A, E, R, Retryable extends E, R2>(
 ): Effect.Effect<A, E, R | R2> =>
   Effect.withFiber((fiber) => {
     const budget = fiber.getRef(RetryBudget.current)
-    const attempt = budget === undefined ? self : Effect.tap(self, deposited(budget))
+    const attempt = budget === undefined || fiber.getRef(isInside)
+      ? self
+      : Effect.tap(Effect.provideService(self, isInside, true), deposited(budget))
     return Effect.catch(attempt, (first) => again(first, attempt, begin()))
   })
 
@@ -35,6 +38,9 @@ export interface Retries<E, Retryable extends E, R> {
   /** What is made of the last failure. Default: it goes on as it is. */
   readonly last?: (failure: E) => E
 }
+
+// Of retries around each other only the outermost makes a deposit: a success is one success.
+const isInside = Context.Reference<boolean>("@fallible/core/retrying/isInside", { defaultValue: () => false })
 
 const deposited = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
 

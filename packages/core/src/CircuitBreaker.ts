@@ -1,0 +1,230 @@
+/**
+ * Stops calling a tool that has failed too often, until a probe finds it well again.
+ *
+ * The breaker is effect's own (`effect/persistence`): its layer says when a circuit opens and for how long, and where
+ * circuits are kept. Here is what makes a policy of it: what counts as a failure of the tool, what a refused call fails
+ * with, and who is told.
+ *
+ *     tool.pipe(
+ *       Tool.timeout("5 seconds"),
+ *       Tool.retry(RetryPolicy.transient),     inside: the breaker sees one outcome per call
+ *       CircuitBreaker.protect(),
+ *       Tool.fallback(mirror.run)              outside: it answers while the circuit is open
+ *     )
+ *
+ * | outcome of the call                                        | counts as           |
+ * | ---------------------------------------------------------- | ------------------- |
+ * | a value, or any failure but `ToolUnavailable`              | success: it answers |
+ * | `ToolUnavailable`                                          | failure             |
+ * | a refusal of a policy inside, a defect, an interruption    | nothing             |
+ *
+ * Where there is a `ToolHealth`, it is told when the circuit opens, is probed and closes, and a tool that is enabled by
+ * hand there gets a new circuit.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Breaker from "effect/persistence/CircuitBreaker"
+import { same } from "./internal/bounds.ts"
+import type * as Policy from "./Policy.ts"
+import * as Tool from "./Tool.ts"
+import { type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import { ToolHealth } from "./ToolHealth.ts"
+
+/**
+ * What can be said of a breaker here; the rest is said where effect's layer is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * The circuit's name: tools that stand on one service share it. Not for tools that run inside of each other, since a
+   * probe would refuse its own inner call. Default: the tool's name, a circuit of its own.
+   */
+  readonly key?: string
+}
+
+// -----------------------------------------------------------------------------
+// Policy
+// -----------------------------------------------------------------------------
+
+/**
+ * A breaker as a policy of kind `"breaker"`. See {@link protect}.
+ *
+ * When to use: as a default of a toolkit or an agent: each tool gets a circuit of its own, unless there is a `key`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBreaker> => ({
+  kind: "breaker",
+  description: key === undefined ? "breaker" : `breaker of ${key}`,
+  bound: same,
+  wrap: (run, { name }) => (params) =>
+    Effect.flatMap(Breaker.CircuitBreaker, (breaker) =>
+      Effect.withFiber((fiber) => {
+        const health = Context.getOrUndefined(fiber.context, ToolHealth)
+        const called = health === undefined
+          ? breaker.execute(run(params), { key: key ?? name, classify })
+          : observed(run(params), { breaker, health, key: key ?? name, tool: name })
+        return Effect.mapError(called, (error) => error._tag === "CircuitBreakerError" ? refusal(name, error) : error)
+      }))
+})
+
+/**
+ * Refuses the calls of a tool while its circuit is open.
+ *
+ * When to use: for what goes down for minutes: whoever waits for a timeout again and again loses time, and whoever calls
+ * all the same keeps the service down. Outside of `retry` and `timeout`, inside of `fallback`.
+ *
+ * Fails with `ToolUnavailable`, transient and `not_executed`: as `circuit_open` while the circuit is open, with the time
+ * until the probe as `retryAfter`, and while another call is the probe, without one; as `breaker_unavailable` when effect's
+ * breaker is told to fail with its store. A failure's own `retryAfter` keeps the circuit open for at least as long, up to
+ * effect's `maxOpenDuration`.
+ *
+ * A tool that was enabled by hand (`ToolHealth.enable`) gets a new circuit in this process; of tools that share a key, enable
+ * all.
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolUnavailable } from "@fallible/core"
+ * import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+ * import { Effect, Layer, Schema } from "effect"
+ * import * as Breaker from "effect/persistence/CircuitBreaker"
+ *
+ * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+ * ).pipe(CircuitBreaker.protect())
+ *
+ * const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration: "30 seconds" }).pipe(
+ *   Layer.provide(Breaker.layerStoreMemory())
+ * )
+ * const call = Effect.map(Effect.flip(quote.run({})), ({ code }) => code)
+ * const codes = await Effect.runPromise(Effect.all([call, call, call]).pipe(Effect.provide(breaker)))
+ * codes // => ["connection", "connection", "circuit_open"]
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const protect = (options?: Options) => {
+  const added = policy(options)
+  return <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool.Tool<Name, Params, A, E, R>
+  ): Tool.Tool<Name, Params, A, E | ToolUnavailable, R | Breaker.CircuitBreaker> => Tool.withPolicy(self, added)
+}
+
+// -----------------------------------------------------------------------------
+// Inside
+// -----------------------------------------------------------------------------
+
+// What our own policies refuse says nothing of the service.
+const refusals: ReadonlySet<string> = new Set([
+  "bulkhead_full",
+  "throttled",
+  "limiter_unavailable",
+  "circuit_open",
+  "breaker_unavailable"
+])
+
+const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
+  if (Exit.isSuccess(exit)) return Breaker.success
+  if (Cause.hasDies(exit.cause)) return Breaker.ignored
+  return Option.match(Cause.findErrorOption(exit.cause), {
+    onNone: () => Breaker.ignored,
+    onSome: (failure) => {
+      if (failure._tag !== "ToolUnavailable") return Breaker.success
+      return refusals.has(failure.code) ? Breaker.ignored : Breaker.failure({ retryAfter: failure.retryAfter })
+    }
+  })
+}
+
+const refusal = (tool: string, error: Breaker.CircuitBreakerError): ToolUnavailable => {
+  const refused = { transient: true, outcome: "not_executed", cause: error } as const
+  switch (error.reason._tag) {
+    case "CircuitOpen":
+      return new ToolUnavailable({
+        code: "circuit_open",
+        detail: `${tool} is not called for now: it has failed too often.`,
+        ...refused,
+        retryAfter: error.reason.retryAfter
+      })
+    case "CircuitHalfOpen":
+      return new ToolUnavailable({
+        code: "circuit_open",
+        detail: `${tool} is not called for now: it has failed too often, and is just being tried again.`,
+        ...refused
+      })
+    case "CircuitBreakerStoreError":
+      return new ToolUnavailable({
+        code: "breaker_unavailable",
+        detail: `${tool} is not called for now: its circuit breaker does not answer.`,
+        ...refused
+      })
+  }
+}
+
+/**
+ * A call whose circuit is told to the tool's health. It is looked at only where it may have changed: after a failure, and
+ * while the health knows of trouble; a call that goes well pays nothing.
+ *
+ * Only a probe says that it probes, since it alone is sure to say how that ended: whoever it refuses meanwhile would leave
+ * the tool as being probed for ever.
+ */
+const observed = <R>(
+  self: Effect.Effect<unknown, ToolFailure, R>,
+  { breaker, health, key, tool }: {
+    readonly breaker: Breaker.CircuitBreaker
+    readonly health: ToolHealth["Service"]
+    readonly key: string
+    readonly tool: string
+  }
+): Effect.Effect<unknown, ToolFailure | Breaker.CircuitBreakerError, R> => {
+  // Effect's breaker has no reset: who was enabled by hand starts anew under another key.
+  const keyNow = () => health.enabled(tool) === 0 ? key : `${key}#${health.enabled(tool)}`
+  const circuit = keyNow()
+  const inTrouble = () => {
+    const { _tag } = health.statusUnsafe(tool)
+    return _tag === "CircuitOpen" || _tag === "Probing"
+  }
+  const open = (retryAfter: Duration.Duration) =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => health.noticed(tool, { _tag: "CircuitOpen", until: now + Duration.toMillis(retryAfter) })
+    )
+  const look = (whileHalfOpen: Effect.Effect<void>) =>
+    Effect.matchEffect(breaker.state(circuit), {
+      // A store that cannot say: the next call will find out.
+      onFailure: () => inTrouble() ? whileHalfOpen : Effect.void,
+      onSuccess: (state) => {
+        switch (state._tag) {
+          case "Closed":
+            return health.noticed(tool, { _tag: "Available" })
+          case "Open":
+            return open(state.retryAfter)
+          case "HalfOpen":
+            return whileHalfOpen
+        }
+      }
+    })
+  const probing = () => look(health.noticed(tool, { _tag: "Probing" }))
+  // What is still half-open waits for another probe, which may be any call from now on.
+  const probed = () => look(open(Duration.zero))
+  const watched = Effect.suspend(() => inTrouble() ? Effect.andThen(probing(), self) : self)
+  return Effect.onExit(breaker.execute(watched, { key: circuit, classify }), (exit) => {
+    // Enabled meanwhile: this circuit is no longer the tool's.
+    if (circuit !== keyNow()) return Effect.void
+    const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+    if (error?._tag === "CircuitBreakerError") {
+      return error.reason._tag === "CircuitOpen" ? open(error.reason.retryAfter) : Effect.void
+    }
+    return error?._tag === "ToolUnavailable" || inTrouble() ? probed() : Effect.void
+  })
+}

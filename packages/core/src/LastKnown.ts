@@ -1,0 +1,284 @@
+/**
+ * Answers with the last known value while a tool is unavailable, and says how old it is.
+ *
+ * The tool keeps its own answers: each success is put into a store, under the tool's name and its arguments. When it is
+ * unavailable, the value that was kept answers, and the model is told: "from cache, 3h old; the live service is unavailable".
+ *
+ *     tool.pipe(
+ *       Tool.retry(RetryPolicy.transient),
+ *       CircuitBreaker.protect(),
+ *       Tool.fallback(mirror.run, { name: "mirror" }),    inside: fresh answers of others are kept, too
+ *       LastKnown.fallback({ maxAge: "1 day" })           last: when nobody has a fresh one
+ *     )
+ *
+ * A store is never in the way: one that fails or hangs costs a warning in the log, and a second at the most.
+ *
+ * Values are told apart by the tool's name and by the arguments as JSON shows them (which shows nothing of a `Redacted`), and by
+ * nothing else. Where an answer depends on who asks, give each a store of its own, or name him in the arguments.
+ *
+ * @since 0.1.0
+ */
+import * as Cache from "effect/Cache"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Hash from "effect/Hash"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Persistable from "effect/persistence/Persistable"
+import * as Persistence from "effect/persistence/Persistence"
+import * as Schema from "effect/Schema"
+import * as SchemaParser from "effect/SchemaParser"
+import * as Deadline from "./Deadline.ts"
+import { canonical } from "./internal/canonical.ts"
+import { exhausted, tried } from "./internal/tried.ts"
+import { withinTime } from "./internal/withinTime.ts"
+import type * as Policy from "./Policy.ts"
+import * as Tool from "./Tool.ts"
+import * as ToolCall from "./ToolCall.ts"
+import type { ToolFailure } from "./ToolFailure.ts"
+
+/**
+ * What is said of the values that answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** How old a value may be. Default: as old as it is. */
+  readonly maxAge?: Duration.Input
+  /** What the model is told that it is from, and what stands in the list of what was tried. Default: `"cache"`. */
+  readonly name?: string
+}
+
+// -----------------------------------------------------------------------------
+// Policy
+// -----------------------------------------------------------------------------
+
+/**
+ * The last known values as a policy of kind `"fallback"`. See {@link fallback}.
+ *
+ * When to use: as a default of a toolkit or an agent whose tools all read, for those that have no fallback of their own.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const policy = ({ maxAge = Duration.infinity, name = "cache" }: Options = {}): Policy.Policy<LastKnown> => {
+  const limit = Duration.fromInputUnsafe(maxAge)
+  return {
+    kind: "fallback",
+    description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
+    // What is inside, and then the store's time, to keep or to read.
+    bound: (inner) => ({ ...inner, time: { ...inner.time, most: Duration.sum(inner.time.most, patience) } }),
+    wrap: (run, subject) => {
+      if (subject.sideEffect !== "none") {
+        throw new TypeError(
+          `The last known value of ${subject.name} says nothing of what a new call would do. Declare its sideEffect as "none", if it only reads.`
+        )
+      }
+      const { find, keep } = valuesOf(subject, limit)
+      return (params) =>
+        Effect.matchEffect(run(params), {
+          onSuccess: (value) => Effect.as(keep(params, value), value),
+          onFailure: (failure): Effect.Effect<unknown, ToolFailure, LastKnown> =>
+            failure._tag !== "ToolUnavailable"
+              ? Effect.fail(failure)
+              : Effect.flatMap(find(params), (found) =>
+                Option.isNone(found)
+                  ? Effect.fail(exhausted(failure, failure, [...tried(failure, subject.name), name]))
+                  : Effect.map(ToolCall.current, (call) => {
+                    call.handled(failure, "fallback")
+                    call.source({ name, age: found.value.age })
+                    return found.value.value
+                  }))
+        })
+    }
+  }
+}
+
+/**
+ * Answers with the last known value for the same arguments when the tool is unavailable.
+ *
+ * When to use: as the last source of a tool that only reads, where an old answer is better than none. A tool that acts throws
+ * at once: what it did the last time says nothing of this one.
+ *
+ * A success is kept, unless it is stale itself; so what makes answers up belongs outside. The value that answers is noted with
+ * its age, so that it is not taken for a fresh one. When nothing is known, or it is older than `maxAge`, or no longer fits the
+ * tool's `success`, the failure goes on, with `name` among those that were `tried`.
+ *
+ * @example
+ * ```ts
+ * import { Tool, ToolUnavailable } from "@fallible/core"
+ * import * as LastKnown from "@fallible/core/LastKnown"
+ * import { Effect, Schema } from "effect"
+ *
+ * let isUp = true
+ * const rate = Tool.make("get_rate", { description: "A rate", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   isUp
+ *     ? Effect.succeed(1.08)
+ *     : Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+ * ).pipe(LastKnown.fallback({ maxAge: "1 day" }))
+ *
+ * const goesDown = Effect.sync(() => {
+ *   isUp = false
+ * })
+ * const program = Effect.all([rate.run({}), Effect.andThen(goesDown, rate.run({}))])
+ * await Effect.runPromise(Effect.provide(program, LastKnown.layerMemory())) // => [1.08, 1.08]
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const fallback = (options?: Options) => {
+  const added = policy(options)
+  return <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool.Tool<Name, Params, A, E, R>
+  ): Tool.Tool<Name, Params, A, E, R | LastKnown> => Tool.withPolicy(self, added)
+}
+
+// -----------------------------------------------------------------------------
+// Store
+// -----------------------------------------------------------------------------
+
+/**
+ * A value that was an answer once, in JSON, and when that was, in milliseconds of the `Clock`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Entry {
+  readonly value: Schema.Json
+  readonly at: number
+}
+
+/**
+ * Where last known values are kept. A store of your own may fail with anything: it is logged.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class LastKnown extends Context.Service<LastKnown, {
+  readonly get: (key: string) => Effect.Effect<Option.Option<Entry>, unknown>
+  readonly set: (key: string, entry: Entry) => Effect.Effect<void, unknown>
+}>()("@fallible/core/LastKnown") {}
+
+/**
+ * Keeps values in this process.
+ *
+ * @param options `capacity`: how many; the one that was used least recently goes first. Default: 1,000
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory = ({ capacity = 1000 }: { readonly capacity?: number } = {}): Layer.Layer<LastKnown> =>
+  Layer.effect(
+    LastKnown,
+    Effect.map(
+      Cache.make<string, Entry>({ capacity, lookup: () => Effect.die("Values are set, and not looked up.") }),
+      (cache) =>
+        LastKnown.of({
+          get: (key) => Cache.getOption(cache, key),
+          // What is set again keeps its place in effect's cache, unless it has left it before.
+          set: (key, entry) => Effect.andThen(Cache.invalidate(cache, key), Cache.set(cache, key, entry))
+        })
+    )
+  )
+
+/**
+ * Keeps values in effect's `Persistence`, over any backing: files, SQL, Redis. They survive a restart.
+ *
+ * @param options `storeId`: the name of the store in its backing. `timeToLive`: how long a value is kept. Default: for ever
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerPersisted = (
+  { storeId, timeToLive = Duration.infinity }: { readonly storeId: string; readonly timeToLive?: Duration.Input }
+): Layer.Layer<LastKnown, never, Persistence.Persistence> =>
+  Layer.effect(
+    LastKnown,
+    // Not a `PersistedCache`: that one asks the tool when it knows nothing, and only then. Here the tool is asked first, always.
+    Persistence.Persistence.use((persistence) =>
+      Effect.map(persistence.make({ storeId, timeToLive: () => timeToLive }), (store) =>
+        LastKnown.of({
+          get: (key) =>
+            Effect.map(store.get(new Kept({ key })), (exit) =>
+              exit !== undefined && Exit.isSuccess(exit) && exit.value.key === key
+                ? Option.some(exit.value)
+                : Option.none()),
+          set: (key, entry) => store.set(new Kept({ key }), Exit.succeed({ ...entry, key }))
+        }))
+    )
+  )
+
+// -----------------------------------------------------------------------------
+// Inside
+// -----------------------------------------------------------------------------
+
+// Backings bound the length of a key (the name of a file has 255 bytes), and arguments may be long. So it is a hash, and what is
+// kept says whose it is.
+class Kept extends Persistable.Class<{ payload: { readonly key: string } }>()("LastKnown", {
+  primaryKey: ({ key }) => `${key.length}-${Hash.string(key)}`,
+  success: Schema.Struct({ key: Schema.String, value: Schema.Json, at: Schema.Finite })
+}) {}
+
+const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) => {
+  const codec = Schema.toCodecJson(success)
+  const encode = SchemaParser.encodeUnknownEffect(codec)
+  const decode = SchemaParser.decodeUnknownEffect(codec)
+  const keyOf = (params: unknown) => `${name} ${canonical(params)}`
+  return {
+    find: (params: unknown) =>
+      asked(
+        `The last known value of ${name} could not be read`,
+        LastKnown.use((store) =>
+          Effect.flatMap(store.get(keyOf(params)), (entry) =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) => {
+              if (Option.isNone(entry)) return Effect.succeedNone
+              const age = Duration.millis(Math.max(0, now - entry.value.at))
+              if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
+              return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
+            }))
+        )
+      ),
+    keep: (params: unknown, value: unknown) =>
+      Effect.flatMap(ToolCall.current, ({ answeredBy }) =>
+        answeredBy?.age !== undefined ? Effect.succeedNone : asked(
+          `The last known value of ${name} could not be kept`,
+          LastKnown.use((store) =>
+            Effect.matchEffect(encode(value), {
+              // Dispatch says so, of every value that is none.
+              onFailure: () => Effect.succeedNone,
+              onSuccess: (json) =>
+                Effect.flatMap(
+                  Clock.currentTimeMillis,
+                  (at) => Effect.asSome(store.set(keyOf(params), { value: json, at }))
+                )
+            })
+          )
+        ))
+  }
+}
+
+/** How long a store may take; and how long before the deadline its time is up, so that there is still an answer. */
+const patience = Duration.seconds(1)
+const margin = Duration.millis(100)
+
+// A store may fail, hang, and ignore that it is interrupted. None of that is the caller's matter.
+const asked = <A, R>(
+  complaint: string,
+  store: Effect.Effect<Option.Option<A>, unknown, R>
+): Effect.Effect<Option.Option<A>, never, R> =>
+  Effect.flatMap(
+    Deadline.timeLeft,
+    (left) =>
+      Effect.matchCauseEffect(withinTime(store, Duration.min(patience, Duration.subtract(left, margin))), {
+        onFailure: (cause) => Effect.as(Effect.logWarning(`${complaint}.`, cause), Option.none()),
+        onSuccess: Option.match({
+          onNone: () => Effect.as(Effect.logWarning(`${complaint} in time.`), Option.none()),
+          onSome: Effect.succeed
+        })
+      })
+  )

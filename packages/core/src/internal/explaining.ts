@@ -1,0 +1,152 @@
+import * as Duration from "effect/Duration"
+import * as Iterable from "effect/Iterable"
+import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
+import type * as Policy from "../Policy.ts"
+import { actedExecutions, anything, failedExecutions, handler } from "./bounds.ts"
+
+interface Explained extends Policy.Subject {
+  readonly policies: ReadonlyArray<Policy.Any>
+}
+
+/** What a tool costs at worst, and what of its policies is likely not meant. */
+export const explained = (tool: Explained): Explanation => {
+  const layers = layersOf(tool)
+  const { bounds: { moments, warnings } } = layers.at(-1)!
+  const steps = layers.map(({ bounds, description }): Step => ({
+    description,
+    attempts: bounds.attempts(Duration.infinity),
+    waiting: bounds.waiting,
+    time: bounds.time
+  }))
+  const { attempts, time, waiting } = steps.at(-1)!
+  const [first, more] = told(moments())
+  return {
+    tool: tool.name,
+    attempts,
+    waiting,
+    time,
+    // Each of them ran the handler at least once; the last one was let through with a single execution left.
+    calls: failedExecutions,
+    actingCalls: tool.sideEffect === "non_idempotent" ? actedExecutions : failedExecutions,
+    executions: { ...attempts, most: attempts.most + failedExecutions - 1 },
+    steps,
+    moments: first,
+    more,
+    warnings: [...warnings, ...relations(tool, steps)]
+  }
+}
+
+/** The bounds of a tool as a whole. */
+export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
+
+const layersOf = (tool: Explained) =>
+  tool.policies.reduce(
+    (layers, { bound, description, kind }) => {
+      const inner = layers.at(-1)!.bounds
+      return [...layers, { description, bounds: (bound ?? anything(kind))(inner, tool) }]
+    },
+    [{ description: "handler", bounds: handler }]
+  )
+
+// -----------------------------------------------------------------------------
+// Moments
+// -----------------------------------------------------------------------------
+
+const told = (moments: Iterable<Moment>): readonly [ReadonlyArray<Moment>, number] => {
+  const all = Array.from(Iterable.take(moments, tooMany))
+  let attempts = 0
+  const first = all.slice(0, 30).map((moment) =>
+    moment.event === "attempt" ? { ...moment, event: `attempt ${++attempts}` } : moment
+  )
+  return [first, all.length === tooMany ? Infinity : all.length - first.length]
+}
+
+const tooMany = 10_000
+
+// -----------------------------------------------------------------------------
+// How policies stand to each other
+// -----------------------------------------------------------------------------
+
+/** What is likely not meant in the order of the policies. */
+const relations = (tool: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
+  const { policies, sideEffect } = tool
+  const retries = policies.map(({ bound, kind }) =>
+    kind === "retry" && (bound?.(handler, tool).attempts(Duration.infinity).most ?? Infinity) > 1
+  )
+  return policies.flatMap(({ kind }, index) => {
+    const place: Place = {
+      acts: sideEffect === "non_idempotent",
+      surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
+      surroundsRetry: retries.slice(0, index).includes(true),
+      // Step 0 is the handler, and each policy is the step after its index. The first attempt is what the first retry has inside.
+      isUpFirst: () => {
+        const first = steps[retries.indexOf(true)]
+        const [inner, outer] = steps.slice(index)
+        return first !== undefined && inner !== undefined && outer !== undefined &&
+          Duration.isLessThan(outer.time.most, inner.time.most) &&
+          Duration.isLessThanOrEqualTo(outer.time.most, first.time.most) && Duration.isFinite(first.time.most)
+      }
+    }
+    return rules
+      .filter((rule) => rule.kind === kind && (kind !== "retry" || retries[index] === true) && rule.applies(place))
+      .map(({ code, detail, hint }) => ({ code, detail, hint }))
+  })
+}
+
+interface Place {
+  readonly acts: boolean
+  readonly surrounds: (kind: string) => boolean
+  readonly surroundsRetry: boolean
+  readonly isUpFirst: () => boolean
+}
+
+interface Rule extends Warning {
+  /** The kind of policy that it is about; of retries, those that do try again. */
+  readonly kind: string
+  readonly applies: (place: Place) => boolean
+}
+
+const rules: ReadonlyArray<Rule> = [
+  {
+    kind: "retry",
+    applies: ({ acts, surrounds }) => acts && !surrounds("reconcile"),
+    code: "retry_of_acting_tool",
+    detail: "The tool acts, and is only tried again after a failure with the outcome \"not_executed\".",
+    hint: "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
+  },
+  {
+    kind: "retry",
+    applies: ({ surroundsRetry }) => surroundsRetry,
+    code: "retry_around_retry",
+    detail: "The attempts of retries around each other multiply.",
+    hint: "Keep one of them."
+  },
+  {
+    kind: "retry",
+    applies: ({ surrounds }) => surrounds("breaker"),
+    code: "retry_around_breaker",
+    detail: "The breaker counts each attempt for a call, and the retry waits for an open circuit.",
+    hint: "Put the retry inside of the breaker."
+  },
+  {
+    kind: "retry",
+    applies: ({ surrounds }) => surrounds("fallback"),
+    code: "retry_around_fallback",
+    detail: "The fallback leaves nothing to try again; only when its source fails, too, both are tried again.",
+    hint: "Put the fallback outside of the retry."
+  },
+  {
+    kind: "timeout",
+    applies: ({ isUpFirst, surroundsRetry }) => surroundsRetry && isUpFirst(),
+    code: "timeout_leaves_no_retry",
+    detail: "A timeout over all attempts is up when the first one is: what hangs is never tried again.",
+    hint: "Make it longer than an attempt and its wait, or put it inside of the retry."
+  },
+  {
+    kind: "fallback",
+    applies: ({ acts }) => acts,
+    code: "fallback_of_acting_tool",
+    detail: "The tool acts, and the fallback may do elsewhere what has been done already.",
+    hint: "Look at the failure's outcome in the fallback, before acting there."
+  }
+]

@@ -1,0 +1,302 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  Deadline,
+  Model,
+  ModelFailure,
+  RetryPolicy,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import type { AgentBudget, Transcript } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Clock, Duration, Effect, Fiber, Random, Schedule, Schema } from "effect"
+import { TestClock } from "effect/testing"
+
+const Numbered = Schema.Struct({ n: Schema.Int })
+
+/** Two tools that note when they run, and take their time. */
+const noting = (ran: Array<string>, takes: Duration.Input = 0) => {
+  const tool = <const Name extends string>(name: Name) =>
+    Tool.make(name, { description: name, parameters: Numbered, success: Schema.Int, sideEffect: "none" }, ({ n }) => {
+      ran.push(`${name} ${n}`)
+      return Effect.delay(Effect.succeed(n), takes)
+    })
+  return Toolkit.make(tool("look"), tool("find"))
+}
+
+const calls = (...named: ReadonlyArray<readonly [string, number]>) => ({
+  text: "",
+  calls: named.map(([name, n], index) => ({ id: `${index}`, name, arguments: JSON.stringify({ n }) }))
+})
+
+const run = (
+  toolkit: ReturnType<typeof noting>,
+  limits: AgentBudget.Limits,
+  script: ScriptedModel.Script
+) => Agent.make({ toolkit, limits }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
+
+/** Every call has its result: a history that any provider takes. */
+const isValid = (transcript: Transcript.Transcript): boolean => {
+  const open = new Set<string>()
+  for (let index = 0; index < transcript.length; index++) {
+    const message = transcript.at(index)!
+    if (message.role === "assistant") { for (const { id } of message.calls) open.add(id) }
+    if (message.role === "tool") open.delete(message.callId)
+  }
+  return open.size === 0
+}
+
+describe("AgentBudget", () => {
+  it("refuses limits that are no whole numbers from 1, or no time", () => {
+    const make = (limits: AgentBudget.Limits) => () => Agent.make({ toolkit: Toolkit.empty, limits })
+    for (const key of ["turns", "calls", "tokens", "consecutive"] as const) {
+      for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        assert.throws(make({ [key]: value }), TypeError, "is a whole number from 1")
+      }
+      make({ [key]: 1 })()
+    }
+    assert.throws(make({ elapsed: 0 }), TypeError, "above zero")
+    make({ elapsed: "1 milli" })()
+  })
+
+  it.effect("C11 refuses the calls beyond the limit, and lets the model answer with what it has", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const answer = yield* run(noting(ran), { calls: 2 }, [
+        calls(["look", 1], ["look", 2], ["look", 3]),
+        ScriptedModel.text("Two of three.")
+      ])
+      assert.strictEqual(answer.text, "Two of three.")
+      assert.deepStrictEqual(ran, ["look 1", "look 2"])
+      const message = answer.transcript.at(4)
+      assert.deepStrictEqual(message?.role === "tool" && JSON.parse(message.text), {
+        ok: false,
+        error: "ToolUnavailable",
+        code: "call_limit",
+        detail: "This call was not run: the 2 tool calls of this run are used up.",
+        hint: "Answer with what you have, and say what is missing.",
+        retry: "Do not call it again now."
+      })
+    }))
+
+  it.effect("C11 ends the run, typed, when the model goes on calling after it was told that no calls are left", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const failure = yield* Effect.flip(run(noting(ran), { calls: 2 }, [
+        calls(["look", 1]),
+        calls(["look", 2]),
+        calls(["look", 3]),
+        calls(["look", 4])
+      ]))
+      assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "calls")
+      assert.strictEqual(failure.detail, "The agent used up its 2 tool calls without an answer.")
+      assert.deepStrictEqual(ran, ["look 1", "look 2"])
+      assert.strictEqual(failure.ledger.turns, 4)
+      assert.isTrue(isValid(failure.transcript))
+    }))
+
+  it.effect("C11 refuses calls of one tool in a row beyond the limit, until another one was called", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      yield* run(noting(ran), { consecutive: 2 }, [
+        calls(["look", 1], ["look", 2], ["look", 3]),
+        calls(["look", 4]),
+        calls(["find", 5], ["look", 6]),
+        calls(["look", 7]),
+        calls(["look", 8]),
+        ScriptedModel.text("done")
+      ])
+      assert.deepStrictEqual(ran, ["look 1", "look 2", "find 5", "look 6", "look 7"])
+    }))
+
+  it.effect("C11 ends the run before the model is asked again, once the tokens are used up", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const usage = { inputTokens: 40, outputTokens: 10 }
+      const script = (tokens: number) =>
+        run(noting(ran), { tokens }, [
+          { ...calls(["look", 1]), usage },
+          { ...calls(["look", 2]), usage },
+          { ...ScriptedModel.text("done"), usage }
+        ])
+      const failure = yield* Effect.flip(script(100))
+      assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "tokens")
+      assert.strictEqual(failure.detail, "The agent used up its 100 tokens without an answer.")
+      assert.isTrue(isValid(failure.transcript))
+      assert.deepStrictEqual(ran, ["look 1", "look 2"])
+      assert.strictEqual((yield* script(101)).text, "done")
+    }))
+
+  describe("elapsed", () => {
+    const slowModel = (takes: Duration.Input, replies: ReadonlyArray<Model.Reply>) => {
+      let asked = 0
+      return Model.layer({ respond: () => Effect.delay(Effect.sync(() => replies[asked++]!), takes) })
+    }
+
+    it.effect("C11 ends a model call that is under way, and no millisecond before its time", () =>
+      Effect.gen(function*() {
+        const agent = Agent.make({ toolkit: noting([]), limits: { elapsed: "1 minute" } })
+        const fiber = yield* agent.run("?").pipe(
+          Effect.provide(slowModel("40 seconds", [calls(["look", 1]), ScriptedModel.text("late")])),
+          Effect.flip,
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust(59_999)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust(1)
+        const failure = yield* Fiber.join(fiber)
+        assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "elapsed")
+        assert.strictEqual(failure.detail, "The agent used up its 1m without an answer.")
+        assert.strictEqual(failure.ledger.turns, 1)
+        assert.isTrue(isValid(failure.transcript))
+      }))
+
+    it.effect("C11 ends tool calls that are under way, and keeps what their siblings have", () =>
+      Effect.gen(function*() {
+        const instant = Tool.make(
+          "instant",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () => Effect.succeed("here")
+        )
+        const hangs = Tool.make(
+          "hangs",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () => Effect.never
+        )
+        const pays = Tool.make("pays", { description: "", success: Schema.String }, () => Effect.never)
+        const agent = Agent.make({ toolkit: Toolkit.make(instant, hangs, pays), limits: { elapsed: "1 minute" } })
+        const script = [{
+          text: "",
+          calls: [{ id: "1", name: "instant" }, { id: "2", name: "hangs" }, { id: "3", name: "pays" }]
+        }]
+        const fiber = yield* agent.run("?").pipe(
+          Effect.provide(ScriptedModel.layer(script)),
+          Effect.flip,
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust("1 minute")
+        const failure = yield* Fiber.join(fiber)
+        assert.strictEqual(failure._tag === "LimitReached" && failure.limit, "elapsed")
+        assert.isTrue(isValid(failure.transcript))
+        const texts = [2, 3, 4].map((index) => failure.transcript.at(index)).map((message) =>
+          message?.role === "tool" ? message.text : ""
+        )
+        assert.strictEqual(texts[0], "\"here\"")
+        assert.include(
+          texts[1],
+          "\"code\":\"timeout\",\"detail\":\"The time of the run was up before hangs answered.\""
+        )
+        // What acts had waited for the reads, and is not begun only to be left behind.
+        assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: the time of the run was up.\"")
+        assert.deepStrictEqual(failure.ledger.failures.map(({ attempts }) => attempts), [1, 0])
+      }))
+
+    it.effect("changes nothing for the tools while there is time: the same keys, attempts and notes", () =>
+      Effect.gen(function*() {
+        const noting = Tool.make(
+          "noting",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () =>
+            Effect.gen(function*() {
+              const { attempt, idempotencyKey } = yield* ToolCall.current
+              if (attempt < 3) {
+                return yield* new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+              }
+              yield* ToolCall.caveat("so they say")
+              return `attempt ${attempt} under ${idempotencyKey.replace(/^run-\w+/, "run")}`
+            })
+        ).pipe(Tool.retry(Schedule.recurs(2)))
+        const told = (limits: AgentBudget.Limits) =>
+          Agent.make({ toolkit: Toolkit.make(noting), limits }).run("?").pipe(
+            Effect.map(({ ledger, transcript }) => [transcript.at(2), ledger.failures]),
+            Effect.provide(ScriptedModel.layer([ScriptedModel.call("noting"), ScriptedModel.text("done")]))
+          )
+        const limited = yield* told({ elapsed: "1 hour" })
+        assert.deepStrictEqual(limited, yield* told({}))
+        assert.include(JSON.stringify(limited), "attempt 3 under run/turn/1/call/1")
+        assert.include(JSON.stringify(limited), "so they say")
+      }))
+
+    it.effect("takes the tighter one of its own limit and a deadline that is set already", () =>
+      Effect.gen(function*() {
+        const agent = Agent.make({ toolkit: noting([]), limits: { elapsed: "1 hour" } })
+        const fiber = yield* agent.run("?").pipe(
+          Effect.provide(slowModel("2 hours", [])),
+          Deadline.within("5 seconds"),
+          Effect.flip,
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust(4999)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "LimitReached")
+      }))
+
+    it.effect("F7 one deadline over model, tool and turn: a wait that cannot end before it is not begun", () =>
+      Effect.gen(function*() {
+        const events: Array<string> = []
+        const note = (event: string) =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            events.push(`${now} ${event}`)
+          })
+        const busy = (seconds: number) =>
+          new ToolUnavailable({
+            code: "rate_limited",
+            detail: "Busy.",
+            transient: true,
+            retryAfter: Duration.seconds(seconds)
+          })
+        let executions = 0
+        const quote = Tool.make(
+          "quote",
+          { description: "", success: Schema.String, sideEffect: "none" },
+          () => Effect.andThen(note(`quote ${++executions}`), Effect.fail(busy(executions === 1 ? 6 : 20)))
+        ).pipe(
+          Tool.retry(RetryPolicy.rateLimited),
+          Tool.fallback(() => Effect.as(note("cache"), "41.90"))
+        )
+        let asked = 0
+        const model = Model.layer({
+          respond: () => {
+            asked++
+            return Effect.andThen(
+              note(`model ${asked}`),
+              asked === 1
+                ? Effect.succeed(ScriptedModel.call("quote"))
+                : Effect.fail(
+                  new ModelFailure({
+                    code: "rate_limited",
+                    detail: "Busy.",
+                    transient: true,
+                    retryAfter: Duration.seconds(asked === 2 ? 3 : 10)
+                  })
+                )
+            )
+          }
+        })
+        const agent = Agent.make({ toolkit: Toolkit.make(quote), limits: { elapsed: "15 seconds" } })
+        const fiber = yield* agent.run("?").pipe(
+          Effect.provide(model),
+          Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0, nextIntUnsafe: () => 0 }),
+          Effect.flip,
+          Effect.tap(({ _tag }) => note(_tag)),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(events, [
+          "0 model 1",
+          "0 quote 1",
+          "6000 quote 2",
+          // 20 s more would end at 26 s, and the run at 15 s.
+          "6000 cache",
+          "6000 model 2",
+          "9000 model 3",
+          "9000 ModelFailed"
+        ])
+      }))
+  })
+})

@@ -1,0 +1,196 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentFailure,
+  CallFacts,
+  RetryPolicy,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, HashMap, Schema } from "effect"
+import { atOnce } from "../support/models.ts"
+
+const parameters = Schema.Struct({ order: Schema.Int, note: Schema.optionalKey(Schema.String) })
+const garbage = new SemanticGarbage({
+  code: "unknown_entity",
+  detail: "There is no order 7.",
+  hint: "Ask for the number."
+})
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+const notExecuted = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+
+type Failure = SemanticGarbage | ToolUnavailable
+
+/** A tool that does the nth thing on its nth execution, and the last one from there on. */
+const orders = (sideEffect: SideEffect.SideEffect, ...steps: ReadonlyArray<Failure | "found">) => {
+  let executions = 0
+  const tool = Tool.make(
+    "orders",
+    { description: "Orders", parameters, success: Schema.String, sideEffect },
+    () =>
+      Effect.suspend(() => {
+        const step = steps[Math.min(executions++, steps.length - 1)]!
+        return step === "found" ? Effect.succeed(step) : Effect.fail(step)
+      })
+  )
+  return { tool, executions: () => executions }
+}
+
+/** What a model is told that makes these calls, one a turn. */
+const told = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string | object>) =>
+  Effect.gen(function*() {
+    const script = [...calls.map((args) => ScriptedModel.call("orders", args)), ScriptedModel.text("done")]
+    const agent = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 } })
+    const { ledger, transcript } = yield* Effect.provide(agent.run("?"), ScriptedModel.layer(script))
+    const texts = Array.from({ length: transcript.length }, (_, index) => transcript.at(index))
+      .flatMap((message) => message?.role === "tool" ? [message.text] : [])
+    return { codes: ledger.failures.filter(({ ended }) => ended === "told").map(({ code }) => code), texts }
+  })
+
+describe("CallFacts", () => {
+  it.effect("D4 refuses the same call after three failed executions, without running it", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("none", garbage)
+      const { codes, texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
+      const known = "unknown_entity"
+      const exceeded = "retry_budget_exceeded"
+      assert.deepStrictEqual(codes, [known, known, known, exceeded, exceeded])
+      assert.strictEqual(executions(), 3)
+      assert.deepStrictEqual(JSON.parse(texts[3]!), {
+        ok: false,
+        error: "SemanticGarbage",
+        code: exceeded,
+        detail:
+          "This call was not run: with the same arguments it has already failed 3 times, the last time with unknown_entity: There is no order 7.",
+        hint: "Ask for the number.",
+        retry:
+          "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
+      })
+    }))
+
+  it.effect("D4 counts executions, so that a call that was retried below three times is not run again", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("none", refused)
+      const { codes } = yield* told(tool.pipe(Tool.retry(RetryPolicy.transient)), { order: 7 }, { order: 7 })
+      assert.deepStrictEqual(codes, ["connection", "retry_budget_exceeded"])
+      assert.strictEqual(executions(), 3)
+    }).pipe(atOnce))
+
+  it.effect("D4 refuses a call of a tool that is neither read-only nor idempotent after one failed execution", () =>
+    Effect.gen(function*() {
+      const acting = orders("non_idempotent", garbage)
+      assert.deepStrictEqual((yield* told(acting.tool, { order: 7 }, { order: 7 })).codes, [
+        "unknown_entity",
+        "retry_budget_exceeded"
+      ])
+      assert.strictEqual(acting.executions(), 1)
+      const idempotent = orders("idempotent", garbage)
+      yield* told(idempotent.tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
+      assert.strictEqual(idempotent.executions(), 3)
+    }))
+
+  it.effect("lets a call that certainly did nothing be made again, up to three executions", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", notExecuted)
+      const { codes } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
+      assert.deepStrictEqual(codes, ["connection", "connection", "connection", "retry_budget_exceeded"])
+      assert.strictEqual(executions(), 3)
+    }))
+
+  it.effect("says of a refused call that it may have taken effect, when the earlier one may have", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", lost)
+      const { texts } = yield* told(tool, { order: 7 }, { order: 7 })
+      assert.strictEqual(executions(), 1)
+      assert.include(texts[1], "\"error\":\"ToolUnavailable\",\"code\":\"retry_budget_exceeded\"")
+      assert.include(texts[1], "Do not repeat this call: it may already have taken effect. Check before anything else.")
+    }))
+
+  it.effect("takes calls for the same whatever the order of keys and the white space, and no others", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", garbage)
+      const { codes } = yield* told(
+        tool,
+        "{\"order\":7,\"note\":\"a\"}",
+        " { \"note\" : \"a\",\n \"order\" : 7 } ",
+        "{\"order\":7,\"note\":\"b\"}",
+        "{\"order\":70,\"note\":\"a\"}"
+      )
+      const [known, exceeded] = ["unknown_entity", "retry_budget_exceeded"]
+      assert.deepStrictEqual(codes, [known, exceeded, known, known])
+      assert.strictEqual(executions(), 3)
+    }))
+
+  it.effect("does not count what never reached the tool, nor what went well", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("none", "found")
+      const { codes } = yield* told(tool, {}, {}, {}, {}, "{\"or", ...Array.from({ length: 5 }, () => ({ order: 7 })))
+      assert.deepStrictEqual(codes, [...Array.from({ length: 4 }, () => "invalid_arguments"), "invalid_json"])
+      assert.strictEqual(executions(), 5)
+    }))
+
+  it.effect("holds within a turn: the second of two equal calls that act is not run once the first has failed", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", lost)
+      const pay = { name: "orders", arguments: "{\"order\":7}" }
+      const script = [
+        { text: "", calls: [{ id: "1", ...pay }, { id: "2", ...pay }] },
+        ScriptedModel.text("done")
+      ]
+      const { ledger } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
+        ScriptedModel.layer(script)
+      )
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "retry_budget_exceeded"])
+      assert.strictEqual(executions(), 1)
+    }))
+
+  it.effect("starts anew with each run", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", garbage)
+      yield* told(tool, { order: 7 })
+      yield* told(tool, { order: 7 })
+      assert.strictEqual(executions(), 2)
+    }))
+
+  it.effect("holds after a resume, in another process", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", lost)
+      const asking = Tool.make(
+        "ask",
+        { description: "Asks", success: Schema.String, sideEffect: "none" },
+        () => ToolCall.ask("Again?")
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(tool, asking) })
+      const suspended = yield* Effect.flip(Effect.provide(
+        agent.run("?"),
+        ScriptedModel.layer([ScriptedModel.call("orders", { order: 7 }), ScriptedModel.call("ask")])
+      ))
+      if (suspended._tag !== "RunSuspended") return assert.fail(suspended._tag)
+      const stored = JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(suspended.suspension))
+      const read = yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
+      const { ledger } = yield* Effect.provide(
+        agent.resume(read, "yes"),
+        ScriptedModel.layer([ScriptedModel.call("orders", { order: 7 }), ScriptedModel.text("done")])
+      )
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "retry_budget_exceeded"])
+      assert.strictEqual(executions(), 1)
+    }))
+
+  it("reads arguments with any keys, `__proto__` among them", () => {
+    const call = (text: string) => ({ id: "1", name: "orders", arguments: text })
+    const failed = { _tag: "Failed", failure: garbage, stage: "run", attempts: 1, handled: [] } as never
+    const facts = CallFacts.ended(CallFacts.empty, call("{\"__proto__\":{\"a\":1},\"b\":2}"), failed)
+    assert.strictEqual(HashMap.size(facts.failed), 1)
+    const refusal = (text: string) => CallFacts.refusal(facts, call(text), { sideEffect: "non_idempotent" })
+    assert.isDefined(refusal("{\"b\":2,\"__proto__\":{\"a\":1}}"))
+    assert.isUndefined(refusal("{\"b\":2}"))
+    assert.isUndefined(refusal("{\"b\":2,\"__proto__\":{\"a\":2}}"))
+  })
+})

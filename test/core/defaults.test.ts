@@ -1,0 +1,305 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Policy, RetryPolicy, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Context, Effect, Exit, Option, Schedule } from "effect"
+import { after, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
+
+const merge = (soFar: never): never => soFar
+
+/** A policy that does nothing. */
+const inert = (kind: string, description = kind): Policy.Policy => ({ kind, description, wrap: (run) => run })
+
+/** A policy that notes when a call comes in. */
+const noting = ({ note }: Sequence, kind: string): Policy.Policy => ({
+  kind,
+  description: kind,
+  wrap: (run) => (params) => Effect.andThen(note(kind), run(params))
+})
+
+const kinds = (policies: ReadonlyArray<Policy.Any>) => policies.map(({ kind }) => kind)
+const descriptions = (policies: ReadonlyArray<Policy.Any>) => policies.map(({ description }) => description)
+
+const toolOf = <T extends Tool.Any>(toolkit: Toolkit.Toolkit<T>, name = "get_weather"): T =>
+  toolkit.tools.get(name) ?? assert.fail("no such tool")
+
+type Weather = Tool.Tool<string, typeof paris, string, Failure>
+
+describe("Policy.withDefaults", () => {
+  it("of a tool without policies are the defaults, in the order from the inside out", () => {
+    const defaults = Policy.order.toReversed().map((kind) => inert(kind))
+    assert.deepStrictEqual(kinds(Policy.withDefaults([], defaults)), [
+      "timeout",
+      "reconcile",
+      "retry",
+      "complete",
+      "limit",
+      "rate",
+      "breaker",
+      "fallback"
+    ])
+    assert.deepStrictEqual(Policy.withDefaults([], []), [])
+  })
+
+  for (const kind of Policy.order) {
+    it(`puts ${kind} into its place among all others`, () => {
+      const own = Policy.order.filter((other) => other !== kind).map((kind) => inert(kind))
+      assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert(kind)])), [...Policy.order])
+    })
+  }
+
+  it("adds no kind that is there already, in its place or not", () => {
+    const own = [inert("retry", "own"), inert("timeout", "own, of all attempts")]
+    assert.deepStrictEqual(
+      descriptions(Policy.withDefaults(own, [inert("timeout"), inert("retry"), inert("fallback")])),
+      ["own", "own, of all attempts", "fallback"]
+    )
+  })
+
+  it("takes the first of two defaults of one kind", () => {
+    assert.deepStrictEqual(descriptions(Policy.withDefaults([], [inert("retry", "first"), inert("retry", "second")])), [
+      "first"
+    ])
+  })
+
+  it("leaves the order of the tool's own policies as it was written", () => {
+    const own = [inert("fallback"), inert("map"), inert("retry"), inert("catch")]
+    assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert("timeout"), inert("breaker")])), [
+      "timeout",
+      "breaker",
+      "fallback",
+      "map",
+      "retry",
+      "catch"
+    ])
+  })
+
+  it("puts a timeout inside of a retry, so that it limits the attempts", () => {
+    assert.deepStrictEqual(kinds(Policy.withDefaults([inert("map"), inert("retry")], [inert("timeout")])), [
+      "map",
+      "timeout",
+      "retry"
+    ])
+  })
+})
+
+describe("Tool.withDefaults", () => {
+  it.effect("runs what it adds in the order, around the handler", () =>
+    Effect.gen(function*() {
+      const sequence = new Sequence()
+      const tool = sequence.tool([sunny]).pipe(
+        Tool.withDefaults(Policy.order.map((kind) => noting(sequence, kind)))
+      )
+      assert.deepStrictEqual(yield* sequence.play(tool), [
+        "0 fallback",
+        "0 breaker",
+        "0 rate",
+        "0 limit",
+        "0 complete",
+        "0 retry",
+        "0 reconcile",
+        "0 timeout",
+        "0 attempt 1",
+        "0 => sunny"
+      ])
+    }))
+
+  it.effect("gives each attempt of a tool with its own retry the default time", () =>
+    Effect.gen(function*() {
+      const { play, tool } = new Sequence()
+      const flaky = tool([Effect.never, sunny]).pipe(
+        Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 })),
+        Tool.withDefaults([Policy.timeout("5 seconds")])
+      )
+      assert.deepStrictEqual(yield* play(flaky), [
+        "0 attempt 1",
+        "5000 interrupted",
+        "retry handles timeout",
+        "waits 1000",
+        "6000 attempt 2",
+        "6000 => sunny"
+      ])
+    }))
+
+  it.effect("lets a tool's own fallback see the last failure of the default retry", () =>
+    Effect.gen(function*() {
+      const { play, tool } = new Sequence()
+      const failing = tool([Effect.fail(refused)]).pipe(
+        Tool.fallback(() => Effect.succeed("cached")),
+        Tool.withDefaults([Policy.retry(Schedule.recurs(1))])
+      )
+      assert.deepStrictEqual(yield* play(failing), [
+        "0 attempt 1",
+        "retry handles connection",
+        "waits 0",
+        "0 attempt 2",
+        "fallback handles connection",
+        "0 => cached"
+      ])
+    }))
+
+  it.effect("keeps a default retry away from a tool that says RetryPolicy.none", () =>
+    Effect.gen(function*() {
+      const { play, tool } = new Sequence()
+      const failing = tool([Effect.fail(refused), sunny]).pipe(
+        Tool.retry(RetryPolicy.none),
+        Tool.withDefaults([Policy.retry(RetryPolicy.transient)])
+      )
+      assert.deepStrictEqual(yield* play(failing), ["0 attempt 1", "0 => connection"])
+    }))
+
+  it.effect("puts what is added later by hand outside of all", () =>
+    Effect.gen(function*() {
+      const sequence = new Sequence()
+      const tool = sequence.tool([Effect.fail(refused), sunny]).pipe(
+        Tool.withDefaults([Policy.retry(Schedule.recurs(1)), noting(sequence, "breaker")]),
+        Tool.timeout("1 minute"),
+        Tool.mapFailure((failure) => failure)
+      )
+      assert.deepStrictEqual(kinds(tool.policies), ["retry", "breaker", "timeout", "map"])
+      assert.deepStrictEqual(yield* sequence.play(tool), [
+        "0 breaker",
+        "0 attempt 1",
+        "retry handles connection",
+        "waits 0",
+        "0 attempt 2",
+        "0 => sunny"
+      ])
+    }))
+
+  it.effect("leaves the tool that it is used on as it was, and is the same data-first", () =>
+    Effect.gen(function*() {
+      const bare = doing(Effect.fail(refused))
+      const dataFirst = Tool.withDefaults(bare, [Policy.timeout("1 second"), Policy.retry(Schedule.recurs(1))])
+      assert.deepStrictEqual(kinds(bare.policies), [])
+      assert.deepStrictEqual(kinds(dataFirst.policies), ["timeout", "retry"])
+      const { description, name, parameters, sideEffect, success } = bare
+      assert.deepInclude({ ...dataFirst }, { description, name, parameters, sideEffect, success })
+      assert.deepStrictEqual(yield* Effect.exit(dataFirst.run(paris)), Exit.fail(refused))
+    }))
+
+  it.effect("makes what the policies need a need of the tool, and of its toolkit", () =>
+    Effect.gen(function*() {
+      class Cache extends Context.Service<Cache, { readonly weather: string }>()("Cache") {}
+      const lastKnown = Policy.fallback(() => Cache.use(({ weather }) => Effect.succeed(weather)))
+      const tool = doing(Effect.fail(refused)).pipe(Tool.withDefaults([Policy.timeout("1 second"), lastKnown]))
+      const toolkit = Toolkit.make(doing(Effect.fail(refused))).pipe(Toolkit.withDefaults([lastKnown]))
+      const needs: readonly [
+        Same<Tool.Requirements<typeof tool>, Cache>,
+        Same<Toolkit.Requirements<typeof toolkit>, Cache>
+      ] = [true, true]
+      assert.deepStrictEqual(needs, [true, true])
+      const failures: Same<Tool.Failure<typeof tool>, ToolUnavailable> = true
+      assert.isTrue(failures)
+      const cache = Effect.provideService(Cache, { weather: "cached" })
+      assert.strictEqual(yield* cache(tool.run(paris)), "cached")
+      assert.strictEqual(yield* cache(toolOf(toolkit).run(paris)), "cached")
+    }))
+
+  it.effect("does not run the policies of a copied tool twice", () =>
+    Effect.gen(function*() {
+      const sequence = new Sequence()
+      const tool = sequence.tool([sunny]).pipe(Tool.withDefaults([noting(sequence, "retry")]))
+      const copy: Weather = Object.assign(Object.create(Object.getPrototypeOf(tool)), { ...tool, name: "copy" })
+      yield* sequence.play(Tool.timeout(copy, "1 minute"))
+      yield* sequence.play(Tool.withDefaults(copy, [noting(sequence, "retry")]))
+      assert.deepStrictEqual(sequence.events.filter((event) => event.endsWith("retry")).length, 2)
+    }))
+})
+
+/** Are they the same type? */
+type Same<A, B> = [A] extends [B] ? [B] extends [A] ? true : false : false
+
+describe("Toolkit.withDefaults", () => {
+  it("gives each tool what it lacks, under the same definitions, in the same order", () => {
+    const bare = doing(Effect.fail(refused), "none", "bare")
+    const patient = doing(Effect.fail(refused), "none", "patient").pipe(Tool.timeout("1 hour"))
+    const before = Toolkit.make(bare, patient)
+    const after = Toolkit.withDefaults(before, [Policy.retry(RetryPolicy.transient), Policy.timeout("5 seconds")])
+    assert.deepStrictEqual(Array.from(after.tools, ([name, { policies }]) => [name, descriptions(policies)]), [
+      ["bare", ["timeout of 5s", "retry of transient failures"]],
+      ["patient", ["timeout of 1h", "retry of transient failures"]]
+    ])
+    assert.deepStrictEqual(after.definitions, before.definitions)
+    assert.deepStrictEqual(Array.from(before.tools.values(), ({ policies }) => policies.length), [0, 1])
+  })
+
+  it.effect("a tool's own recovery wins over its toolkit's, and the inner toolkit's over the outer's (C1)", () =>
+    Effect.gen(function*() {
+      const attemptsOf = Effect.fnUntraced(
+        function*(own: (tool: Weather) => Weather, ...defaults: ReadonlyArray<number>) {
+          const { play, tool } = new Sequence()
+          const toolkit = defaults.reduce<Toolkit.Toolkit<Weather>>(
+            (toolkit, times) => Toolkit.withDefaults(toolkit, [Policy.retry(Schedule.recurs(times))]),
+            Toolkit.make(own(tool([Effect.fail(refused)])))
+          )
+          return (yield* play(toolOf(toolkit))).filter((event) => event.includes("attempt")).length
+        }
+      )
+      const nothing = (tool: Weather) => tool
+      assert.strictEqual(yield* attemptsOf(nothing), 1)
+      assert.strictEqual(yield* attemptsOf(nothing, 2), 3)
+      assert.strictEqual(yield* attemptsOf(Tool.retry(Schedule.recurs(4)), 2), 5)
+      assert.strictEqual(yield* attemptsOf(Tool.retry(RetryPolicy.none), 2), 1)
+      assert.strictEqual(yield* attemptsOf(nothing, 3, 6), 4)
+      assert.strictEqual(yield* attemptsOf(Tool.retry(Schedule.recurs(1)), 3, 6), 2)
+    }))
+
+  it.effect("retries n times, then fails with the failure as it was (C2)", () =>
+    Effect.gen(function*() {
+      for (const times of [0, 1, 3]) {
+        let attempts = 0
+        const failures: Array<ToolUnavailable> = []
+        const toolkit = Toolkit.make(doing(Effect.suspend(() => {
+          const failure = new ToolUnavailable({ ...refused, detail: `Refused ${++attempts}.`, cause: attempts })
+          failures.push(failure)
+          return Effect.fail(failure)
+        }))).pipe(Toolkit.withDefaults([Policy.retry(Schedule.recurs(times))]))
+        const failure = yield* Effect.flip(toolOf(toolkit).run(paris))
+        assert.strictEqual(attempts, times + 1)
+        assert.strictEqual(failure, failures.at(-1))
+        assert.strictEqual(failure.cause, times + 1)
+      }
+    }))
+
+  it.effect("of two toolkits' defaults takes what the inner one lacks from the outer", () =>
+    Effect.gen(function*() {
+      const { play, tool } = new Sequence()
+      const inner = Toolkit.make(tool([after(2_000, sunny)])).pipe(Toolkit.withDefaults([Policy.timeout("1 second")]))
+      const outer = Toolkit.merge(inner).pipe(
+        Toolkit.withDefaults([
+          Policy.timeout("1 hour"),
+          Policy.fallback(() => Effect.succeed("cached"), { name: "cache" })
+        ])
+      )
+      assert.deepStrictEqual(descriptions(toolOf(outer).policies), ["timeout of 1s", "fallback to cache"])
+      assert.deepStrictEqual(yield* play(toolOf(outer)), [
+        "0 attempt 1",
+        "1000 interrupted",
+        "fallback handles timeout",
+        "1000 => cached"
+      ])
+    }))
+
+  it("knows the places of all policies that there are", () => {
+    const all = [
+      Policy.fallback(() => sunny),
+      Policy.limit(1),
+      Policy.complete({ merge }),
+      Policy.retry(RetryPolicy.none),
+      Policy.reconcile(() => Effect.succeed(Option.none())),
+      Policy.timeout("1 second")
+    ]
+    const toolkit = Toolkit.make(doing(sunny)).pipe(Toolkit.withDefaults(all))
+    assert.deepStrictEqual(kinds(toolOf(toolkit).policies), [
+      "timeout",
+      "reconcile",
+      "retry",
+      "complete",
+      "limit",
+      "fallback"
+    ])
+  })
+
+  it("of a toolkit without tools is one without tools", () => {
+    assert.strictEqual(Toolkit.withDefaults(Toolkit.empty, [Policy.timeout("1 second")]).tools.size, 0)
+  })
+})

@@ -1,0 +1,250 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Dispatch, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Duration, Effect, Schedule } from "effect"
+import { disabled, doing, type Failure, notExecuted, paris, refused, unknownCity } from "../support/sequence.ts"
+
+const unknown = new ToolUnavailable({ ...refused, code: "timeout", detail: "No answer.", outcome: "unknown" })
+
+type Weather = Tool.Tool<string, typeof paris, string, Failure>
+
+const outcomeOf = (tool: Weather) =>
+  Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: "{\"city\":\"Paris\"}" }, {
+    idempotencyKey: "key"
+  })
+
+type Source = Effect.Effect<string, Failure>
+
+/** B3: the database, then the service, then the cache. */
+const chain = (database: Source, service: Source, cache: Source) =>
+  doing(database, "none", "database").pipe(
+    Tool.fallback(() => service, { name: "service" }),
+    Tool.fallback(() => cache, { name: "cache" })
+  )
+
+const stale = Effect.andThen(ToolCall.source({ name: "cache", age: "3 hours" }), Effect.succeed("cached"))
+const never = Effect.die("not asked for")
+const fail = (failure: Failure) => Effect.fail(failure)
+
+/** What all sources of a chain come to that fail with these. */
+const exhausted = (database: Failure, service: Failure, cache: Failure) =>
+  Effect.gen(function*() {
+    const failure = yield* Effect.flip(chain(fail(database), fail(service), fail(cache)).run(paris))
+    if (failure._tag !== "ToolUnavailable") return assert.fail(failure._tag)
+    return failure
+  })
+
+describe("Tool.fallback", () => {
+  describe("in a chain of three", () => {
+    it.effect("does not name a source where the first one answers", () =>
+      Effect.gen(function*() {
+        const outcome = yield* outcomeOf(chain(Effect.succeed("sunny"), never, never))
+        assert.deepInclude(outcome, { _tag: "Completed", value: "sunny", caveats: [], handled: [] })
+        assert.notProperty(outcome, "source")
+      }))
+
+    it.effect("names the source that answered, and lists what was taken care of", () =>
+      Effect.gen(function*() {
+        assert.deepInclude(yield* outcomeOf(chain(fail(refused), Effect.succeed("rain"), never)), {
+          _tag: "Completed",
+          value: "rain",
+          source: { name: "service" },
+          caveats: [],
+          handled: [{ tag: "ToolUnavailable", code: "connection", detail: "Refused.", by: "fallback" }]
+        })
+        const last = yield* outcomeOf(chain(fail(refused), fail(disabled), Effect.succeed("cached")))
+        assert.deepInclude(last, { _tag: "Completed", value: "cached", source: { name: "cache" } })
+        assert.deepStrictEqual(last.handled.map(({ by, code }) => `${by} ${code}`), [
+          "fallback connection",
+          "fallback disabled"
+        ])
+      }))
+
+    it.effect("says how old a stale answer is", () =>
+      Effect.gen(function*() {
+        assert.deepInclude(yield* outcomeOf(chain(fail(refused), fail(refused), stale)), {
+          _tag: "Completed",
+          value: "cached",
+          source: { name: "cache", age: Duration.hours(3) },
+          caveats: ["from cache, 3h old; the live service is unavailable"]
+        })
+      }))
+
+    it.effect("forgets what a source said of itself that failed after all", () =>
+      Effect.gen(function*() {
+        const boasting = Effect.andThen(
+          Effect.andThen(ToolCall.source({ name: "mirror", age: "1 day" }), ToolCall.caveat("of the mirror")),
+          fail(refused)
+        )
+        assert.deepInclude(yield* outcomeOf(chain(fail(refused), boasting, Effect.succeed("cached"))), {
+          value: "cached",
+          source: { name: "cache" },
+          caveats: []
+        })
+      }))
+
+    it.effect("lists all that were tried, in their order, when all failed", () =>
+      Effect.gen(function*() {
+        const failure = yield* exhausted(refused, disabled, disabled)
+        assert.deepStrictEqual({ ...failure }, {
+          _tag: "ToolUnavailable",
+          code: "disabled",
+          detail: "Disabled.",
+          transient: true,
+          tried: ["database", "service", "cache"]
+        })
+      }))
+
+    it.effect("is worth another time if any of the sources is", () =>
+      Effect.gen(function*() {
+        const transients = yield* Effect.forEach(
+          [[disabled, disabled, disabled], [refused, disabled, disabled], [disabled, refused, disabled], [
+            disabled,
+            disabled,
+            refused
+          ]] as const,
+          ([database, service, cache]) => Effect.map(exhausted(database, service, cache), ({ transient }) => transient)
+        )
+        assert.deepStrictEqual(transients, [false, true, true, true])
+      }))
+
+    it.effect("keeps an unknown outcome, whichever source it was of", () =>
+      Effect.gen(function*() {
+        for (const at of [0, 1, 2]) {
+          const failures = [notExecuted, notExecuted, notExecuted].map((failure, index) =>
+            index === at ? unknown : failure
+          )
+          assert.strictEqual((yield* exhausted(failures[0]!, failures[1]!, failures[2]!)).outcome, "unknown", `${at}`)
+        }
+      }))
+
+    it.effect("was not executed only if that is known of every source", () =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* exhausted(notExecuted, notExecuted, notExecuted)).outcome, "not_executed")
+        for (const at of [0, 1, 2]) {
+          const failures = [notExecuted, notExecuted, notExecuted].map((failure, index) =>
+            index === at ? refused : failure
+          )
+          assert.isUndefined((yield* exhausted(failures[0]!, failures[1]!, failures[2]!)).outcome, `${at}`)
+        }
+      }))
+
+    it.effect("keeps the last failure's cause, and how long to wait", () =>
+      Effect.gen(function*() {
+        const busy = new ToolUnavailable({ ...refused, retryAfter: Duration.seconds(20), cause: "first" })
+        const gone = new ToolUnavailable({ ...disabled, cause: "last" })
+        const failure = yield* exhausted(busy, refused, gone)
+        assert.deepStrictEqual([failure.retryAfter, failure.cause], [Duration.seconds(20), "last"])
+      }))
+
+    it.effect("ends with a failure of another class, as it is", () =>
+      Effect.gen(function*() {
+        const tool = chain(fail(refused), fail(unknownCity), never)
+        assert.strictEqual(yield* Effect.flip(tool.run(paris)), unknownCity)
+        const outcome = yield* outcomeOf(tool)
+        assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "unknown_city")
+        assert.deepStrictEqual(outcome.handled.map(({ code }) => code), ["connection"])
+      }))
+  })
+
+  it.effect("does not repeat an act that may have happened, because a source behind it was not reached", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const acts = doing(
+        Effect.suspend(() => {
+          attempts++
+          return Effect.fail(refused)
+        }),
+        "non_idempotent"
+      ).pipe(Tool.fallback(() => Effect.fail(notExecuted)), Tool.retry(Schedule.recurs(2)))
+      yield* Effect.exit(acts.run(paris))
+      assert.strictEqual(attempts, 1)
+    }))
+
+  it.effect("without a name is listed as a fallback, and not named in the outcome", () =>
+    Effect.gen(function*() {
+      const failing = doing(fail(refused)).pipe(Tool.fallback(() => fail(refused)), Tool.fallback(() => fail(refused)))
+      const failure = yield* Effect.flip(failing.run(paris))
+      assert.deepStrictEqual(failure._tag === "ToolUnavailable" && failure.tried, [
+        "get_weather",
+        "a fallback",
+        "a fallback"
+      ])
+      const answered = yield* outcomeOf(doing(fail(refused)).pipe(Tool.fallback(() => Effect.succeed("rain"))))
+      assert.notProperty(answered, "source")
+    }))
+
+  it("says in its description where it goes", () => {
+    const described = chain(fail(refused), never, never).pipe(Tool.fallback(() => never))
+    assert.deepStrictEqual(described.policies.map(({ description }) => description), [
+      "fallback to service",
+      "fallback to cache",
+      "fallback"
+    ])
+  })
+
+  it.effect("data-first is the same", () =>
+    Effect.gen(function*() {
+      const tool = Tool.fallback(doing(fail(refused)), ({ city }) => Effect.succeed(city), { name: "atlas" })
+      assert.deepInclude(yield* outcomeOf(tool), { value: "Paris", source: { name: "atlas" } })
+    }))
+
+  describe("to another tool's run", () => {
+    const named = (name: string, effect: Source, sideEffect: SideEffect.SideEffect = "none") =>
+      doing(effect, sideEffect, name)
+
+    it.effect("gives it the parameters, and lists what it has tried itself", () =>
+      Effect.gen(function*() {
+        const mirror = named("mirror", fail(disabled)).pipe(
+          Tool.fallback(() => fail(refused), { name: "mirror's cache" })
+        )
+        const tool = named("live", fail(refused)).pipe(
+          Tool.fallback(mirror.run),
+          Tool.fallback(() => fail(disabled), { name: "almanac" })
+        )
+        const failure = yield* Effect.flip(tool.run(paris))
+        assert.deepStrictEqual(failure._tag === "ToolUnavailable" && failure.tried, [
+          "live",
+          "mirror",
+          "mirror's cache",
+          "almanac"
+        ])
+      }))
+
+    it.effect("names the source behind it that has answered, and what it says of its age", () =>
+      Effect.gen(function*() {
+        const mirror = named("mirror", fail(disabled)).pipe(Tool.fallback(() => stale, { name: "cache" }))
+        const tool = named("live", fail(refused)).pipe(Tool.fallback(mirror.run, { name: "mirror" }))
+        assert.deepInclude(yield* outcomeOf(tool), {
+          value: "cached",
+          source: { name: "cache", age: Duration.hours(3) },
+          caveats: ["from cache, 3h old; the live service is unavailable"],
+          attempts: 1
+        })
+        const fresh = named("live", fail(refused)).pipe(
+          Tool.fallback(named("mirror", Effect.succeed("rain")).run, { name: "mirror" })
+        )
+        assert.deepInclude(yield* outcomeOf(fresh), { value: "rain", source: { name: "mirror" } })
+      }))
+
+    it.effect("gives it a key of its own, different from those of the handler's calls, also under a timeout", () =>
+      Effect.gen(function*() {
+        const keysOf = Effect.fnUntraced(function*(limit: <T extends Weather>(tool: T) => Weather) {
+          const keys: Array<string> = []
+          const log = named(
+            "log",
+            Effect.map(ToolCall.current, ({ idempotencyKey }) => {
+              keys.push(idempotencyKey)
+              return "logged"
+            }),
+            "idempotent"
+          )
+          const live = named("live", Effect.andThen(log.run({ city: "of the handler" }), fail(refused)))
+          yield* outcomeOf(limit(live).pipe(Tool.fallback(() => log.run({ city: "of the fallback" }))))
+          return keys
+        })
+        assert.deepStrictEqual(yield* keysOf((tool) => tool), ["key/log/1", "key/log/2"])
+        const [first, second] = yield* keysOf((tool) => Tool.timeout(tool, "1 second"))
+        assert.notStrictEqual(first, second)
+      }))
+  })
+})

@@ -1,0 +1,318 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Dispatch, SemanticGarbage, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  after,
+  disabled,
+  doing,
+  type Failure,
+  notExecuted,
+  paris,
+  refused,
+  Sequence,
+  sunny
+} from "../support/sequence.ts"
+
+const lost = new ToolUnavailable({
+  code: "connection",
+  detail: "Reset.",
+  transient: true,
+  outcome: "unknown",
+  cause: "a socket"
+})
+const unreadable = new SemanticGarbage({ code: "unknown_receipt", detail: "No such receipt." })
+
+const found = Effect.succeed(Option.some("found"))
+const nothing = Effect.succeed(Option.none<string>())
+const once = Schedule.recurs(1)
+
+/** Runs a tool for an hour, as a model's call. */
+const outcomeOf = (tool: Tool.Tool<string, typeof paris, string, Failure>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(
+      Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: "{\"city\":\"Paris\"}" }, {
+        idempotencyKey: "key"
+      })
+    )
+    yield* TestClock.adjust("1 hour")
+    const outcome = yield* fiber.pollUnsafe() ?? assert.fail("no end")
+    return outcome
+  })
+
+describe("Tool.reconcile", () => {
+  it.effect("succeeds with what a lost call did, knowing the parameters and the failure", () =>
+    Effect.gen(function*() {
+      const tool = doing(Effect.fail(lost), "non_idempotent").pipe(
+        Tool.reconcile(({ city }, { code, outcome }) =>
+          Effect.succeed(Option.some(`${city}, after ${code}, ${outcome}`))
+        )
+      )
+      assert.strictEqual(yield* tool.run(paris), "Paris, after connection, unknown")
+      const dataFirst = Tool.reconcile(doing(Effect.fail(lost)), () => found)
+      assert.strictEqual(yield* dataFirst.run(paris), "found")
+      assert.deepStrictEqual(dataFirst.policies.map(({ description, kind }) => [kind, description]), [
+        ["reconcile", "reconciles unknown outcomes"]
+      ])
+    }))
+
+  it.effect("says that a call was not executed when the check finds nothing", () =>
+    Effect.gen(function*() {
+      const tool = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => nothing))
+      const failure = yield* Effect.flip(tool.run(paris))
+      assert.deepStrictEqual({ ...failure }, {
+        _tag: "ToolUnavailable",
+        code: "not_executed",
+        detail: "Reset. A check found that it did not take effect.",
+        transient: true,
+        outcome: "not_executed"
+      })
+      assert.strictEqual(failure.cause, "a socket")
+    }))
+
+  it.effect("keeps the time that the service asked to be left alone for", () =>
+    Effect.gen(function*() {
+      const busy = new ToolUnavailable({ ...lost, code: "server_error", retryAfter: Duration.seconds(20) })
+      const tool = doing(Effect.fail(busy), "non_idempotent").pipe(Tool.reconcile(() => nothing))
+      assert.deepStrictEqual((yield* Effect.flip(tool.run(paris))).retryAfter, Duration.seconds(20))
+    }))
+
+  it.effect("lets a retry outside run again what did not happen, under the same idempotency key", () =>
+    Effect.gen(function*() {
+      const { ending, events, note } = new Sequence()
+      let attempt = 0
+      const pays = doing(
+        Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+          Effect.andThen(
+            note(`attempt ${++attempt} under ${idempotencyKey}`),
+            Effect.suspend(() => attempt === 1 ? Effect.never : sunny)
+          )),
+        "non_idempotent"
+      ).pipe(
+        Tool.timeout("5 seconds"),
+        Tool.reconcile(() =>
+          Effect.flatMap(
+            ToolCall.current,
+            ({ idempotencyKey }) => Effect.andThen(note(`check under ${idempotencyKey}`), nothing)
+          )
+        ),
+        Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 2 }))
+      )
+      yield* Effect.forkChild(ending(pays.run(paris).pipe(ToolCall.withKey("order-7"))))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(events, [
+        "0 attempt 1 under order-7",
+        "5000 check under order-7",
+        "6000 attempt 2 under order-7",
+        "6000 => sunny"
+      ])
+    }))
+
+  it.effect("asks after each attempt, and once after each", () =>
+    Effect.gen(function*() {
+      const { note, play, tool } = new Sequence()
+      let checks = 0
+      const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
+        Tool.reconcile(() => Effect.andThen(note("check"), Effect.suspend(() => ++checks === 3 ? found : nothing))),
+        Tool.retry(Schedule.recurs(5))
+      )
+      assert.deepStrictEqual(yield* play(pays), [
+        "0 attempt 1",
+        "0 check",
+        "retry handles not_executed",
+        "waits 0",
+        "0 attempt 2",
+        "0 check",
+        "retry handles not_executed",
+        "waits 0",
+        "0 attempt 3",
+        "0 check",
+        "reconcile handles connection",
+        "0 => found"
+      ])
+    }))
+
+  it.effect("leaves the outcome unknown when the check fails, and nothing is tried again", () =>
+    Effect.gen(function*() {
+      for (const problem of [refused, unreadable]) {
+        let attempts = 0
+        const tool = doing(
+          Effect.suspend(() => {
+            attempts++
+            return Effect.fail(lost)
+          }),
+          "non_idempotent"
+        ).pipe(Tool.reconcile(() => Effect.fail(problem)), Tool.retry(once))
+        assert.strictEqual(yield* Effect.flip(tool.run(paris)), lost)
+        assert.strictEqual(attempts, 1)
+      }
+    }))
+
+  it.effect("leaves the outcome unknown while the attempt may still be running, and believes what it finds", () =>
+    Effect.gen(function*() {
+      const endWith = (check: Effect.Effect<Option.Option<string>>) => {
+        const { play, tool } = new Sequence()
+        return play(
+          tool([Effect.uninterruptible(after(10_000, sunny))], "non_idempotent").pipe(
+            Tool.timeout("5 seconds"),
+            Tool.reconcile(() => check),
+            Tool.retry(once)
+          )
+        )
+      }
+      assert.deepStrictEqual(yield* endWith(nothing), [
+        "0 attempt 1",
+        "5000 => outcome_unknown",
+        "10000 interrupted"
+      ])
+      const start = yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis)
+      assert.deepStrictEqual(yield* endWith(found), [
+        `${start} attempt 1`,
+        "reconcile handles outcome_unknown",
+        `${start + 5_000} => found`,
+        `${start + 10_000} interrupted`
+      ])
+    }))
+
+  it.effect("does not believe a check that looked while the attempt was still running, though it has ended since", () =>
+    Effect.gen(function*() {
+      const { ending, events, note } = new Sequence()
+      let paid = Option.none<string>()
+      // It is left behind at 5 s, pays at 6 s and ends, while the check has read at 5 s and answers at 7 s.
+      const pays = doing(
+        Effect.uninterruptible(Effect.andThen(
+          Effect.sleep("6 seconds"),
+          Effect.suspend(() => {
+            paid = Option.some("receipt")
+            return Effect.as(note("pays"), "receipt")
+          })
+        )),
+        "non_idempotent"
+      ).pipe(
+        Tool.timeout("5 seconds"),
+        Tool.reconcile(() => Effect.suspend(() => Effect.delay(Effect.succeed(paid), "2 seconds"))),
+        Tool.retry(once)
+      )
+      yield* Effect.forkChild(ending(pays.run(paris)))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(events, ["6000 pays", "7000 => outcome_unknown"])
+    }))
+
+  it.effect("checks nothing whose outcome is known", () =>
+    Effect.gen(function*() {
+      const check = () => Effect.die("not asked for")
+      for (const failure of [refused, notExecuted, disabled, unreadable]) {
+        const tool = doing<Failure>(Effect.fail(failure), "non_idempotent").pipe(Tool.reconcile(check))
+        assert.strictEqual(yield* Effect.flip(tool.run(paris)), failure)
+      }
+      assert.strictEqual(yield* doing(sunny).pipe(Tool.reconcile(check)).run(paris), "sunny")
+      assert.deepStrictEqual(
+        yield* Effect.exit(doing(Effect.die("bug")).pipe(Tool.reconcile(check)).run(paris)),
+        Exit.die("bug")
+      )
+    }))
+
+  it.effect("checks the timeout of a tool that acts, idempotent or not, and not of one that only reads", () =>
+    Effect.gen(function*() {
+      const endOf = Effect.fnUntraced(function*(sideEffect: SideEffect.SideEffect) {
+        const { play, tool } = new Sequence()
+        const events = yield* play(
+          tool([Effect.never], sideEffect).pipe(Tool.timeout("5 seconds"), Tool.reconcile(() => found))
+        )
+        return events.at(-1)?.split("=> ")[1]
+      })
+      assert.deepStrictEqual(yield* Effect.forEach(["none", "idempotent", "non_idempotent"] as const, endOf), [
+        "timeout",
+        "found",
+        "found"
+      ])
+    }))
+
+  it.effect("asks once after all attempts where it stands outside of retry", () =>
+    Effect.gen(function*() {
+      const { note, play, tool } = new Sequence()
+      const puts = tool([Effect.fail(lost)], "idempotent").pipe(
+        Tool.retry(once),
+        Tool.reconcile(() => Effect.andThen(note("check"), nothing))
+      )
+      assert.deepStrictEqual(yield* play(puts), [
+        "0 attempt 1",
+        "retry handles connection",
+        "waits 0",
+        "0 attempt 2",
+        "0 check",
+        "0 => not_executed"
+      ])
+    }))
+
+  it.effect("passes a defect of the check on", () =>
+    Effect.gen(function*() {
+      const bug = new Error("bug")
+      const dying = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => Effect.die(bug)))
+      assert.deepStrictEqual(yield* Effect.exit(dying.run(paris)), Exit.die(bug))
+      const throwing = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile((): typeof nothing => {
+        throw bug
+      }))
+      assert.deepStrictEqual(yield* Effect.exit(throwing.run(paris)), Exit.die(bug))
+      const outcome = yield* outcomeOf(throwing)
+      assert.isTrue(
+        outcome._tag === "Failed" && outcome.failure._tag === "ToolUnavailable" && outcome.failure.code === "defect" &&
+          outcome.failure.outcome === "unknown"
+      )
+    }))
+
+  describe("in the ledger", () => {
+    it.effect("a call that took effect is one failure that was taken care of", () =>
+      Effect.gen(function*() {
+        const outcome = yield* outcomeOf(
+          doing(Effect.andThen(ToolCall.caveat("of the lost answer"), Effect.fail(lost)), "non_idempotent").pipe(
+            Tool.reconcile(() => Effect.andThen(ToolCall.caveat("read back"), found))
+          )
+        )
+        assert.deepInclude(outcome, {
+          _tag: "Completed",
+          value: "found",
+          attempts: 1,
+          handled: [{ tag: "ToolUnavailable", code: "connection", detail: "Reset.", by: "reconcile" }]
+        })
+      }))
+
+    it.effect("what the lost attempt said is forgotten, and what the check says of the answer is kept", () =>
+      Effect.gen(function*() {
+        const outcome = yield* outcomeOf(
+          doing(Effect.andThen(ToolCall.caveat("of the lost answer"), Effect.fail(lost)), "non_idempotent").pipe(
+            Tool.reconcile(() => Effect.andThen(ToolCall.caveat("read back"), found))
+          )
+        )
+        assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["read back"])
+      }))
+
+    it.effect("a check that failed stands beside the call's own failure", () =>
+      Effect.gen(function*() {
+        const outcome = yield* outcomeOf(
+          doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => Effect.fail(unreadable)))
+        )
+        assert.isTrue(outcome._tag === "Failed" && outcome.failure.detail === "Reset.")
+        assert.deepStrictEqual(outcome.handled, [
+          { tag: "SemanticGarbage", code: "unknown_receipt", detail: "No such receipt.", by: "reconcile" }
+        ])
+      }))
+  })
+
+  it.effect("takes another tool as its check, which has a key of its own", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const status = Tool.make("status", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        Effect.map(ToolCall.current, ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+          return "paid"
+        }))
+      const pays = doing(Effect.fail(lost), "non_idempotent").pipe(
+        Tool.reconcile(() =>
+          Effect.map(status.run({}), Option.some)
+        )
+      )
+      assert.deepInclude(yield* outcomeOf(pays), { _tag: "Completed", value: "paid", attempts: 1 })
+      assert.deepStrictEqual(keys, ["key/status/1"])
+    }))
+})

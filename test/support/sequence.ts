@@ -1,0 +1,89 @@
+/** What happens on a run, and when: a weather tool that does as it is told, and a list of what came of it. */
+import { type SchemaMismatch, SemanticGarbage, type SideEffect, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
+import { Clock, Effect, Schema } from "effect"
+import { TestClock } from "effect/testing"
+
+export type Failure = SchemaMismatch | SemanticGarbage | ToolUnavailable
+
+export const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+export const notExecuted = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+export const disabled = new ToolUnavailable({ code: "disabled", detail: "Disabled.", transient: false })
+export const unknownCity = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
+
+export const parameters = Schema.Struct({ city: Schema.String })
+export const paris = { city: "Paris" }
+
+/** What happens on a run, as `"<millisecond> <event>"`. */
+export class Sequence {
+  readonly events: Array<string> = []
+
+  readonly note = (event: string) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      this.events.push(`${now} ${event}`)
+    })
+
+  /** A tool whose nth attempt does the nth of the steps, and every later one the last. */
+  readonly tool = <E extends Failure>(
+    steps: readonly [Effect.Effect<string, E>, ...ReadonlyArray<Effect.Effect<string, E>>],
+    sideEffect: SideEffect.SideEffect = "none"
+  ) => {
+    let attempt = 0
+    return Tool.make(
+      "get_weather",
+      { description: "The weather", parameters, success: Schema.String, sideEffect },
+      () =>
+        Effect.andThen(
+          Effect.suspend(() => this.note(`attempt ${++attempt}`)),
+          Effect.suspend(() => steps[attempt - 1] ?? steps[steps.length - 1]!)
+        ).pipe(Effect.onInterrupt(() => this.note("interrupted")))
+    )
+  }
+
+  /** Runs an Effect and notes its end: the value, or the code of the failure. */
+  readonly ending = <R>(run: Effect.Effect<string, Pick<Failure, "code">, R>, as = "") =>
+    run.pipe(
+      Effect.match({ onSuccess: (value) => value, onFailure: ({ code }) => code }),
+      Effect.flatMap((end) => this.note(`${as}=> ${end}`))
+    )
+
+  /** Runs an Effect for an hour, with what policies tell of themselves among the events. */
+  readonly watch = (run: Effect.Effect<string, Pick<Failure, "code">>) =>
+    Effect.gen({ self: this }, function*() {
+      const call = yield* ToolCall.current
+      yield* this.ending(run).pipe(
+        Effect.provideService(ToolCall.current, {
+          ...call,
+          heard: (failure, by) => this.events.push(`${by} handles ${failure.code}`),
+          handled: (failure, by) => this.events.push(`${by} handles ${failure.code}`),
+          waited: (millis) => this.events.push(`waits ${millis}`)
+        }),
+        Effect.forkChild
+      )
+      yield* TestClock.adjust("1 hour")
+      return this.events
+    })
+
+  /** Runs a tool for an hour, as `watch` does. */
+  readonly play = (tool: Tool.Tool<string, typeof paris, string, Failure>) => this.watch(tool.run(paris))
+}
+
+export const after = <A, E = never>(millis: number, end: Effect.Effect<A, E>) =>
+  Effect.andThen(Effect.sleep(millis), end)
+export const sunny = Effect.succeed("sunny")
+
+/** A tool that does one thing. */
+export const doing = <E extends Failure, R = never>(
+  effect: Effect.Effect<string, E, R>,
+  sideEffect: SideEffect.SideEffect = "none",
+  name = "get_weather"
+) => Tool.make(name, { description: "The weather", parameters, success: Schema.String, sideEffect }, () => effect)
+
+/** How a run stands just before a time and at that time. */
+export const around = <A, E>(run: Effect.Effect<A, E>, millis: number) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(run, { startImmediately: true })
+    yield* TestClock.adjust(millis - 1)
+    const before = fiber.pollUnsafe()
+    yield* TestClock.adjust(1)
+    return [before, fiber.pollUnsafe()] as const
+  })
