@@ -28,6 +28,9 @@ export const withinTime = <A, E, R>(
     Effect.flatMap(
       Effect.forkDetach(restore(self), { startImmediately: true }),
       (fiber) => {
+        // What needs no time needs no clock.
+        const done = fiber.pollUnsafe()
+        if (done !== undefined) return Effect.map(done, Option.some)
         const abandon = Effect.suspend(() => {
           onLeft(fiber)
           return abandoned(fiber)
