@@ -1,0 +1,129 @@
+import {
+  Agent,
+  PartialData,
+  Policy,
+  RetryPolicy,
+  SemanticGarbage,
+  Tool,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import type { AgentFailure, Answer, Model } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as HttpFailure from "@fallible/core/HttpFailure"
+import * as LastKnown from "@fallible/core/LastKnown"
+import * as RateLimit from "@fallible/core/RateLimit"
+import { Context, Effect, Option, Schedule, Schema } from "effect"
+import type { HttpClient } from "effect/http"
+import { HttpClient as Client } from "effect/http"
+import type * as Breaker from "effect/persistence/CircuitBreaker"
+import type * as RateLimiter from "effect/persistence/RateLimiter"
+import { describe, expect, test } from "tstyche"
+
+class Ledger extends Context.Service<Ledger, {
+  readonly find: (order: string) => Effect.Effect<Option.Option<string>, ToolUnavailable>
+}>()("Ledger") {}
+
+class Jitter extends Context.Service<Jitter, number>()("Jitter") {}
+
+const parameters = Schema.Struct({ order: Schema.String })
+interface Params {
+  readonly order: string
+}
+
+const garbage = new SemanticGarbage({ code: "empty_result", detail: "Nothing." })
+
+/** A tool that cannot be unavailable, and one that can. */
+const steady = Tool.make("steady", { description: "", parameters, success: Schema.String }, () => Effect.fail(garbage))
+const shaky = Tool.make(
+  "shaky",
+  { description: "", parameters, success: Schema.String },
+  () => Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+)
+
+type Steady<R> = Tool.Tool<"steady", Params, string, SemanticGarbage, R>
+type Unsteady<R = never> = Tool.Tool<"steady", Params, string, SemanticGarbage | ToolUnavailable, R>
+
+describe("what a policy does to a tool's type", () => {
+  test("a function gives a schedule the type of the failures, and its services enter R", () => {
+    const retried = steady.pipe(
+      Tool.retry(($) =>
+        $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => {
+          expect(input).type.toBe<ToolUnavailable>()
+          return input.code !== "rate_limited"
+        }))
+      )
+    )
+    expect(retried).type.toBe<typeof steady>()
+    const jittered = Schedule.modifyDelay(Schedule.recurs(3), ({ duration }) => Effect.as(Jitter, duration))
+    expect(steady.pipe(Tool.retry(jittered))).type.toBe<Steady<Jitter>>()
+  })
+
+  test("a limit, a breaker and a rate limit may refuse, and their services enter R", () => {
+    expect(steady.pipe(Tool.limit(1))).type.toBe<Unsteady>()
+    expect(Tool.limit(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
+    expect(steady.pipe(CircuitBreaker.protect())).type.toBe<Unsteady<Breaker.CircuitBreaker>>()
+    expect(steady.pipe(RateLimit.limit({ limit: 1, window: "1 second" }))).type.toBe<
+      Unsteady<RateLimiter.RateLimiter>
+    >()
+  })
+
+  test("a last known value may be missing, so that unavailability stays; a fallback takes it away", () => {
+    expect(shaky.pipe(LastKnown.fallback())).type.toBe<
+      Tool.Tool<"shaky", Params, string, ToolUnavailable, LastKnown.LastKnown>
+    >()
+    expect(shaky.pipe(Tool.fallback(() => Effect.succeed("default"), { name: "default" }))).type.toBe<
+      Tool.Tool<"shaky", Params, string>
+    >()
+  })
+
+  test("a check of the outcome needs what it needs, and leaves the failures as they are", () => {
+    const reconciled = shaky.pipe(Tool.reconcile(({ order }) => Ledger.use(({ find }) => find(order))))
+    expect(reconciled).type.toBe<Tool.Tool<"shaky", Params, string, ToolUnavailable, Ledger>>()
+    expect(shaky.pipe(Tool.reconcile(() => Effect.fail(garbage)))).type.toBe<typeof shaky>()
+    expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => Effect.succeed(Option.some(1)))
+    expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => Effect.fail("text"))
+  })
+
+  test("pages are put together from pages, and what is there may stay partial", () => {
+    const paged = Tool.make(
+      "paged",
+      { description: "", success: Schema.Array(Schema.String), sideEffect: "none" },
+      () => Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: ["a"], next: { page: 2 } }))
+    )
+    const complete = paged.pipe(Tool.complete({ merge: (soFar, page) => [...soFar, ...page] }))
+    expect<Tool.Failure<typeof complete>>().type.toBe<PartialData<Array<string>>>()
+    expect(Tool.complete).type.not.toBeCallableWith(paged, { merge: () => 1 })
+  })
+})
+
+describe("default policies", () => {
+  test("may find a tool unavailable, and their services enter R", () => {
+    expect(steady.pipe(Tool.withDefaults([Policy.timeout("1 second")]))).type.toBe<Unsteady>()
+    const kit = Toolkit.make(steady).pipe(Toolkit.withDefaults([Policy.timeout("1 second"), CircuitBreaker.policy()]))
+    expect<Toolkit.Requirements<typeof kit>>().type.toBe<Breaker.CircuitBreaker>()
+    expect<Toolkit.Failure<typeof kit>>().type.toBe<SemanticGarbage | ToolUnavailable>()
+  })
+
+  test("of an agent are needed by its runs", () => {
+    const agent = Agent.make({
+      toolkit: Toolkit.make(steady),
+      policies: [Policy.retry(RetryPolicy.none), LastKnown.policy()]
+    })
+    expect(agent.run("?")).type.toBe<
+      Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | LastKnown.LastKnown>
+    >()
+    expect(Agent.make({ toolkit: Toolkit.make(steady) }).run("?")).type.toBe<
+      Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model>
+    >()
+  })
+})
+
+describe("HttpFailure.classify", () => {
+  test("takes the client's error away and leaves others alone", () => {
+    const got = Client.get("https://example.com").pipe(HttpFailure.classify, Effect.asVoid)
+    expect(got).type.toBe<Effect.Effect<void, HttpFailure.HttpFailure, HttpClient.HttpClient>>()
+    const other = Effect.fail(garbage).pipe(HttpFailure.classify, Effect.asVoid)
+    expect(other).type.toBe<Effect.Effect<void, HttpFailure.HttpFailure>>()
+  })
+})
