@@ -60,7 +60,7 @@ const calls = 2000
 const params = { city: "Paris" }
 
 /** Microseconds of CPU per call. */
-const measure = async (run: Effect.Effect<unknown, unknown, never>): Promise<number> => {
+const measure = async (run: Effect.Effect<unknown, unknown>): Promise<number> => {
   const before = process.cpuUsage()
   await Effect.runPromise(run)
   const { system, user } = process.cpuUsage(before)

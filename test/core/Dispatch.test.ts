@@ -6,13 +6,12 @@ import {
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
-  SideEffect,
   Tool,
   ToolCall,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { ToolOutcome, Transcript } from "@fallible/core"
+import type { SideEffect, ToolOutcome, Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"

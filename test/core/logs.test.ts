@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Defect, Dispatch, Model, Tool, Toolkit } from "@fallible/core"
+import { Agent, Defect, Dispatch, Tool, Toolkit } from "@fallible/core"
+import type { Model } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Fiber, Logger, References, Schema } from "effect"
 import { TestClock } from "effect/testing"

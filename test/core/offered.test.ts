@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Policy, Tool, ToolCall, ToolHealth, Toolkit, ToolUnavailable } from "@fallible/core"
+import { Agent, Tool, ToolCall, ToolHealth, Toolkit, ToolUnavailable } from "@fallible/core"
+import type { Policy } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Layer, Schedule, Schema } from "effect"

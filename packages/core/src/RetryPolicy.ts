@@ -115,4 +115,4 @@ export const rateLimited: Schedule.Schedule<unknown, Retryable> = threeAttempts(
  * @category policies
  * @since 0.1.0
  */
-export const none: Schedule.Schedule<unknown, unknown> = Schedule.recurs(0)
+export const none: Schedule.Schedule<unknown> = Schedule.recurs(0)
