@@ -20,9 +20,10 @@ import {
 } from "@fallible/core"
 import type { AgentFailure, Answer } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as LastKnown from "@fallible/core/LastKnown"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
 import * as Persistence from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { atOnce, ollama, openAi, serving } from "./support/models.ts"
@@ -249,13 +250,12 @@ for (const way of ways) {
 
     it.effect("13 always refused, with a last known value: it is used, and flagged as stale: 2/3", () =>
       Effect.gen(function*() {
-        const tool = source(() => Effect.fail(refused))
+        // Three hours ago it was there.
+        yield* source(() => Effect.succeed("41.90"))(Effect.void).pipe(LastKnown.fallback()).run({})
+        yield* TestClock.adjust("3 hours")
         const played = yield* play({
           tools: (ran) => [
-            tool(ran).pipe(
-              Tool.retry(RetryPolicy.transient),
-              Tool.fallback(() => Effect.as(ToolCall.source({ name: "cache", age: Duration.hours(3) }), "41.90"))
-            )
+            source(() => Effect.fail(refused))(ran).pipe(Tool.retry(RetryPolicy.transient), LastKnown.fallback())
           ],
           model: quoteThenTell
         })
@@ -264,7 +264,7 @@ for (const way of ways) {
           answered(played),
           "{\"value\":\"41.90\",\"notes\":[\"from cache, 3h old; the live service is unavailable\"]}"
         )
-      }))
+      }).pipe(Effect.provide(LastKnown.layerMemory())))
 
     it.effect("14 always refused, with no fallback: the model is told that it was tried 3 times: 2/3", () =>
       Effect.gen(function*() {

@@ -28,6 +28,7 @@ const pinging = Agent.make({ instructions: "Be brief.", toolkit: Toolkit.make(pi
 const once = [ScriptedModel.call("ping"), ScriptedModel.text("It said pong.")]
 
 const down = new ModelFailure({ code: "server_error", detail: "The model answered 503.", transient: true })
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 const denied = new ModelFailure({ code: "permission_denied", detail: "The key is not valid.", transient: false })
 
 /** A journal that only notes the names of its steps. */
@@ -55,6 +56,37 @@ describe("Agent.run", () => {
         { role: "assistant", text: "It said pong.", calls: [] }
       ])
     }).pipe(Effect.provide(ScriptedModel.layer(once))))
+
+  it.effect("E5 retries below the model what is transient, and leaves to the model what needs judgement", () =>
+    Effect.gen(function*() {
+      const attempts: Array<string> = []
+      const find = Tool.make("find", {
+        description: "Finds",
+        parameters: Schema.Struct({ city: Schema.String }),
+        success: Schema.String,
+        sideEffect: "none"
+      }, ({ city }) =>
+        Effect.suspend((): Effect.Effect<string, SemanticGarbage | ToolUnavailable> => {
+          attempts.push(city)
+          if (attempts.length === 1) return Effect.fail(refused)
+          return city === "Paris"
+            ? Effect.succeed("found")
+            : Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: "Unknown.", alternatives: ["Paris"] }))
+        })).pipe(Tool.retry(Schedule.recurs(2)))
+      const { ledger } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(find) }).run("?"),
+        ScriptedModel.layer([
+          ScriptedModel.call("find", { city: "Pariss" }),
+          ScriptedModel.call("find", { city: "Paris" }),
+          ScriptedModel.text("done")
+        ])
+      )
+      assert.deepStrictEqual(attempts, ["Pariss", "Pariss", "Paris"])
+      assert.deepStrictEqual(ledger.failures.map(({ code, ended }) => [code, ended]), [
+        ["connection", "retry"],
+        ["unknown_city", "told"]
+      ])
+    }))
 
   it.effect("offers the model its tools, with a closed JSON Schema each", () =>
     Effect.gen(function*() {

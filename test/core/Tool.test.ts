@@ -569,7 +569,7 @@ describe("Tool", () => {
         ])
       }))
 
-    it.effect("fallback outside of retry answers once all attempts have failed", () =>
+    it.effect("A12 fallback outside of retry answers once all attempts have failed", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused)]).pipe(

@@ -21,10 +21,6 @@ type Page = Effect.Effect<Names, PartialData<Names> | SemanticGarbage | ToolUnav
 
 const merge = (soFar: Names, page: Names): Names => [...soFar, ...page]
 
-/** As a policy takes it that is not yet added to a tool. */
-const asErased = (merge: (soFar: Names, page: Names) => Names) =>
-  merge as unknown as (soFar: never, page: never) => never
-
 /** One page of many. */
 const more = (data: Names, next?: Schema.JsonObject, fields: Partial<PartialData<Names>> = {}) =>
   Effect.fail(
@@ -83,7 +79,7 @@ const outcomeOf = (tool: Tool.Any) =>
     idempotencyKey: "key"
   })
 
-describe("Tool.complete", () => {
+describe("F6 Tool.complete", () => {
   it.effect("puts three pages together, in their order", () =>
     Effect.gen(function*() {
       const complete = paged(counting(3)).pipe(Tool.complete({ merge }))
@@ -456,14 +452,14 @@ describe("Tool.complete", () => {
     const acts = Tool.make("order", { description: "", success: Names }, () => Effect.succeed([]))
     assert.throws(() => Tool.complete(acts, { merge }), TypeError, "The pages of order cannot be followed")
     assert.throws(
-      () => Toolkit.make(acts).pipe(Toolkit.withDefaults([Policy.complete({ merge: asErased(merge) })])),
+      () => Toolkit.make(acts).pipe(Toolkit.withDefaults([Policy.complete({ merge })])),
       TypeError
     )
   })
 
   it("throws at a number of pages that is none from 2", () => {
     for (const pages of [1, 0, -1, 2.5, Number.NaN, Infinity]) {
-      assert.throws(() => Policy.complete({ merge: asErased(merge), pages }), TypeError)
+      assert.throws(() => Policy.complete({ merge, pages }), TypeError)
     }
   })
 })

@@ -34,7 +34,7 @@ const exhausted = (database: Failure, service: Failure, cache: Failure) =>
   })
 
 describe("Tool.fallback", () => {
-  describe("in a chain of three", () => {
+  describe("B3 in a chain of three", () => {
     it.effect("does not name a source where the first one answers", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(chain(Effect.succeed("sunny"), never, never))

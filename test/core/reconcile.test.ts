@@ -40,7 +40,7 @@ const outcomeOf = (tool: Tool.Tool<string, typeof paris, string, Failure>) =>
     return outcome
   })
 
-describe("Tool.reconcile", () => {
+describe("F4 Tool.reconcile", () => {
   it.effect("succeeds with what a lost call did, knowing the parameters and the failure", () =>
     Effect.gen(function*() {
       const tool = doing(Effect.fail(lost), "non_idempotent").pipe(

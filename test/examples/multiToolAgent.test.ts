@@ -273,7 +273,7 @@ describe("the four tools", () => {
 })
 
 describe("an outage of the geocoder", () => {
-  it.effect("is bridged by a cached value, flagged with its age, where there is one", () =>
+  it.effect("A10 is bridged by a cached value, flagged with its age, where there is one", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* textOf("How is the weather in Tokyo?", dark),
@@ -281,7 +281,7 @@ describe("an outage of the geocoder", () => {
       )
     }))
 
-  it.effect("else the answer goes on without it, and says what is missing and what is in the cache", () =>
+  it.effect("A10 else the answer goes on without it, and says what is missing and what is in the cache", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* textOf("How is the weather in Mumbai? And convert 50 GBP to JPY.", dark),
@@ -290,7 +290,7 @@ describe("an outage of the geocoder", () => {
       )
     }))
 
-  it.effect("else the run ends with a question to the user, and goes on with the reply", () =>
+  it.effect("A10 else the run ends with a question to the user, and goes on with the reply", () =>
     Effect.gen(function*() {
       const first = yield* passing(agent.run("How is the weather in Mumbai?"))
       assert.match(first.text, /Shall I look up another city\?$/)
