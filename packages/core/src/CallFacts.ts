@@ -18,6 +18,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Arguments from "./Arguments.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
+import { actedExecutions, failedExecutions } from "./internal/bounds.ts"
 import { canonical } from "./internal/canonical.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
@@ -139,11 +140,10 @@ export const refusal = (
   if (HashMap.isEmpty(facts.failed)) return undefined
   const earlier = Option.getOrUndefined(HashMap.get(facts.failed, keyOf(call)))
   if (earlier === undefined) return undefined
-  const mayRun = earlier.executions < failedExecutions && (sideEffect !== "non_idempotent" || earlier.acted === 0)
+  const mayRun = earlier.executions < failedExecutions &&
+    (sideEffect !== "non_idempotent" || earlier.acted < actedExecutions)
   return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
 }
-
-const failedExecutions = 3
 
 // Asked for before a call and after it.
 const keys = new WeakMap<ToolCall, string>()

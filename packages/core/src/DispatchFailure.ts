@@ -5,17 +5,18 @@
  * shape; but the type keeps them apart: a tool's `E` never holds one, and `tool.run` never
  * fails with one. A program that matches on everything matches on their union.
  *
- * | code                | class             | made when                                                    |
- * | ------------------- | ----------------- | ------------------------------------------------------------ |
- * | `unknown_tool`      | `SchemaMismatch`  | no tool of the toolkit has the name that was called          |
- * | `invalid_json`      | `SchemaMismatch`  | the argument text is no JSON object                          |
- * | `invalid_arguments` | `SchemaMismatch`  | the arguments do not fit the tool's parameters               |
- * | `invalid_result`    | `SchemaMismatch`  | the handler's value does not fit the tool's own result       |
- * | `defect`            | `ToolUnavailable` | the handler threw, died, or interrupted itself               |
- * | `not_run`           | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked        |
- * | `disabled`          | `ToolUnavailable` | somebody disabled the tool (`ToolHealth`)                    |
- * | `call_limit`        | `ToolUnavailable` | a limit of the agent on calls is used up                     |
- * | `retry_budget_exceeded` | `SemanticGarbage`, or `ToolUnavailable` | the same call has failed too often in this run; the latter if it may have taken effect |
+ * | code                    | class             | made when                                              |
+ * | ----------------------- | ----------------- | ------------------------------------------------------ |
+ * | `unknown_tool`          | `SchemaMismatch`  | no tool of the toolkit has the name that was called    |
+ * | `invalid_json`          | `SchemaMismatch`  | the argument text is no JSON object                    |
+ * | `invalid_arguments`     | `SchemaMismatch`  | the arguments do not fit the tool's parameters         |
+ * | `invalid_result`        | `SchemaMismatch`  | the handler's value does not fit the tool's own result |
+ * | `defect`                | `ToolUnavailable` | the handler threw, died, or interrupted itself         |
+ * | `not_run`               | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked  |
+ * | `disabled`              | `ToolUnavailable` | somebody disabled the tool (`ToolHealth`)              |
+ * | `call_limit`            | `ToolUnavailable` | a limit of the agent on calls is used up               |
+ * | `retry_budget_exceeded` | `SemanticGarbage` | the same call has failed too often in this run         |
+ * | `retry_budget_exceeded` | `ToolUnavailable` | the same, and it may have taken effect                 |
  *
  * @since 0.1.0
  */

@@ -142,4 +142,5 @@ export class CallRecord implements Current {
 }
 
 // The largest unit says enough: "3h", not "3h 12m 4s".
-const age = (duration: Duration.Duration): string => Duration.format(duration).split(" ")[0] ?? "0s"
+const age = (duration: Duration.Duration): string =>
+  Duration.isLessThan(duration, Duration.seconds(1)) ? "less than 1s" : Duration.format(duration).split(" ")[0]!

@@ -39,11 +39,14 @@ export const waitsOf = (schedule: Retries): Waits => {
   if (starts.some((start) => !areAlike(step(schedule, { draw: greatest, start, steps: 100 }), eager))) {
     return unknown("the waits of the retry depend on the time of day")
   }
-  const asking = Array.from(probe.granted, (wait) => step(schedule, { draw: greatest, failure: askingFor(wait) }))
-  const runs = [calm, eager, ...asking]
+  const failures = [plain, ...Array.from(probe.granted, askingFor)]
+  const isVaried = calm.isRandom || failures.length > 1
+  const runs = isVaried ? [calm, ...failures.map((failure) => step(schedule, { draw: greatest, failure }))] : [calm]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
-  // Jitter moves a schedule that looks at the clock away from its longest waits. While no time passes, all of them come.
-  const still = calm.isRandom ? [step(schedule, { draw: greatest, isStill: true, steps })] : []
+  // A longer wait may move a schedule that looks at the clock away from its longest waits. While no time passes, all of them come.
+  const still = isVaried
+    ? failures.map((failure) => step(schedule, { draw: greatest, failure, isStill: true, steps }))
+    : []
   const most = inEachStep([...runs, ...still], steps, Math.max, 0)
   const isEndless = runs.some(({ isDone }) => !isDone)
   if (!isEndless) {
