@@ -14,8 +14,8 @@ import { Model, Suggestion } from "@fallible/core"
 import type { ToolCall, Transcript } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
+import { type Result, resultsOf } from "../shared/ToolMessages.ts"
 import { cityNames } from "./World.ts"
 
 export const notice = "A stand-in plays the model: a small planner in this process. No language model is asked."
@@ -101,57 +101,7 @@ const conversionsOf = (sentence: string): ReadonlyArray<Wish> =>
   )
 
 // -----------------------------------------------------------------------------
-// 2. The tool messages
-// -----------------------------------------------------------------------------
-
-interface Result {
-  readonly tool: string
-  readonly args: Schema.JsonObject
-  readonly message: Told
-}
-
-/** What a tool message says: a value with notes, or a failure. */
-type Told =
-  | { readonly _tag: "Value"; readonly value: Schema.JsonObject; readonly notes: ReadonlyArray<string> }
-  | { readonly _tag: "Failure"; readonly failure: typeof Failure.Type }
-
-const Failure = Schema.fromJsonString(Schema.Struct({
-  ok: Schema.Literal(false),
-  error: Schema.String,
-  detail: Schema.String,
-  hint: Schema.optionalKey(Schema.String),
-  alternatives: Schema.optionalKey(Schema.Array(Schema.String)),
-  data: Schema.optionalKey(Schema.Json)
-}))
-const Noted = Schema.fromJsonString(Schema.Struct({ value: Schema.JsonObject, notes: Schema.Array(Schema.String) }))
-const Bare = Schema.fromJsonString(Schema.JsonObject)
-
-const failureOf = Schema.decodeUnknownOption(Failure)
-const notedOf = Schema.decodeUnknownOption(Noted)
-const bareOf = Schema.decodeUnknownOption(Bare)
-
-const resultsOf = (messages: ReadonlyArray<Transcript.Message>): ReadonlyArray<Result> => {
-  const calls = messages.flatMap((message) => message.role === "assistant" ? message.calls : [])
-  const texts = new Map(messages.flatMap((message) => message.role === "tool" ? [[message.callId, message.text]] : []))
-  return calls.map((call) => ({
-    tool: call.name,
-    args: Option.getOrElse(bareOf(call.arguments ?? "{}"), () => ({})),
-    message: toldBy(texts.get(call.id) ?? "")
-  }))
-}
-
-const toldBy = (text: string): Told => {
-  const failure = failureOf(text)
-  if (Option.isSome(failure)) return { _tag: "Failure", failure: failure.value }
-  const { notes, value } = Option.getOrElse(notedOf(text), () => ({
-    value: Option.getOrElse(bareOf(text), (): Schema.JsonObject => ({})),
-    notes: []
-  }))
-  return { _tag: "Value", value, notes }
-}
-
-// -----------------------------------------------------------------------------
-// 3. The next call for a wish
+// 2. and 3. What has come of a wish, and the next call for a wish
 // -----------------------------------------------------------------------------
 
 type NextCall = Omit<ToolCall.ToolCall, "id">

@@ -63,7 +63,8 @@ const endedWith = (
     case "Failed":
       return [
         line("failed"),
-        `           ${outcome.failure._tag}, ${outcome.failure.code}: ${outcome.failure.detail}`
+        `           ${outcome.failure._tag}, ${outcome.failure.code}: ${outcome.failure.detail}`,
+        ...sourcesOf(outcome.failure)
       ]
     case "Suspended":
       return [line("asks"), `           ${outcome.question}`]
@@ -71,6 +72,11 @@ const endedWith = (
       return [line("stops"), `           ${outcome.reason}`]
   }
 }
+
+const sourcesOf = (failure: ToolFailure.ToolFailure): ReadonlyArray<string> =>
+  failure._tag === "ToolUnavailable" && failure.tried !== undefined
+    ? [`           tried: ${failure.tried.join(", then ")}`]
+    : []
 
 const called = (call: ToolCall.ToolCall): string => `${call.name} ${call.arguments ?? ""}`.trimEnd()
 const tried = ({ attempts }: ToolOutcome.ToolOutcome): string => attempts > 1 ? `${attempts} attempts  ` : ""

@@ -1,5 +1,5 @@
 /**
- * Which model plays: the one that the environment names, or else the stand-in.
+ * Which model plays: the one that the environment names, or else an example's stand-in.
  */
 import type { Model } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
@@ -7,12 +7,11 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
-import * as Planner from "./Planner.ts"
 
-export interface Chosen {
+export interface Player<out E = never> {
   /** Who plays, in a sentence. */
   readonly notice: string
-  readonly layer: Layer.Layer<Model.Model, Config.ConfigError>
+  readonly layer: Layer.Layer<Model.Model, E>
 }
 
 const isSet = (name: string): Config.Config<boolean> =>
@@ -22,7 +21,10 @@ const isSet = (name: string): Config.Config<boolean> =>
  * `OPENAI_BASE_URL` goes before `OLLAMA_HOST`, which many have set for Ollama itself. The name of a model without any of
  * them is a mistake.
  */
-export const choose = (model: string | undefined): Effect.Effect<Chosen, Config.ConfigError | string> =>
+export const choose = (
+  model: string | undefined,
+  standIn: Player
+): Effect.Effect<Player<Config.ConfigError>, Config.ConfigError | string> =>
   Effect.gen(function*() {
     if (yield* isSet("OPENAI_BASE_URL")) {
       const name = model ?? (yield* Config.NonEmptyString("OPENAI_MODEL").pipe(Config.withDefault("")))
@@ -36,7 +38,7 @@ export const choose = (model: string | undefined): Effect.Effect<Chosen, Config.
     if (model !== undefined) {
       return yield* Effect.fail("Where is the model? Say it in OLLAMA_HOST, or in OPENAI_BASE_URL.")
     }
-    return { notice: Planner.notice, layer: Planner.layer }
+    return standIn
   })
 
 const overHttp = <E, R>(layer: Layer.Layer<Model.Model, E, R>) => Layer.provide(layer, FetchHttpClient.layer)

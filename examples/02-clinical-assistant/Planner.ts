@@ -1,0 +1,210 @@
+/**
+ * A stand-in for a language model, over the same port: it reads the question and the tool messages, and decides what to
+ * do next. It is a small deterministic program, and it knows nothing but the three tools.
+ *
+ * Like a model it sees text alone. It looks up the patient and the drugs that are named; then what those drugs do together
+ * with the ones that the patient takes; then it says what it found, from where, and what it could not find out. It does not
+ * correct the name of a drug, and it never says that something is safe.
+ */
+import { Model } from "@fallible/core"
+import type { ToolCall, Transcript } from "@fallible/core"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { type Failure, type Result, resultsOf } from "../shared/ToolMessages.ts"
+import { DrugFacts, drugs as knownDrugs, Interactions, Patient } from "./World.ts"
+
+export const notice = "A stand-in plays the model: a small planner in this process. No language model is asked."
+
+export const layer: Layer.Layer<Model.Model> = Model.layer({
+  respond: ({ transcript }) => Effect.sync(() => reply(Array.from(transcript)))
+})
+
+/** The next message, given those before it. */
+export const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply => {
+  const asked = messages.findLastIndex(({ role }) => role === "user")
+  const question = messages[asked]
+  const wish = wishOf(question?.role === "user" ? question.text : "")
+  const results = resultsOf(messages.slice(asked + 1))
+  const found = foundFor(wish, results)
+  const calls = nextCalls(wish, found)
+  return calls.length > 0
+    ? { text: "", calls: calls.map((call, index) => ({ id: `call_${results.length + index + 1}`, ...call })) }
+    : { text: answer(wish, found), calls: [] }
+}
+
+// -----------------------------------------------------------------------------
+// The question
+// -----------------------------------------------------------------------------
+
+interface Wish {
+  readonly patientId: string | undefined
+  readonly drugs: ReadonlyArray<string>
+}
+
+const wishOf = (question: string): Wish => ({
+  patientId: /\bP-?\d+\b/i.exec(question)?.[0].toUpperCase(),
+  drugs: unique(Array.from(question.matchAll(drugIn), ([, known, named]) => (known ?? named ?? "").toLowerCase()))
+})
+
+/** A drug that is known, or a word where the name of one is likely. */
+const drugIn = new RegExp(
+  `\\b(${knownDrugs.map(({ name }) => name).join("|")})\\b` +
+    "|(?<=\\b(?:give|take|prescribe|add|about|of|with|and) )" +
+    "(?!(?:the|what|which|how|is|are|it|this|that|tell|any|patient)\\b)([a-z][a-z'-]{3,})\\b",
+  "gi"
+)
+
+const unique = (names: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(names))
+
+// -----------------------------------------------------------------------------
+// What has been found so far, and what to ask next
+// -----------------------------------------------------------------------------
+
+interface Found {
+  readonly patient: Finding<Patient> | undefined
+  readonly facts: ReadonlyMap<string, Finding<DrugFacts>>
+  readonly interactions: Finding<Interactions> | undefined
+}
+
+/** What a result is worth: a value, the whole or a part of it; what was said of it; or why there is none. */
+interface Finding<A> {
+  readonly value: A | undefined
+  readonly notes: ReadonlyArray<string>
+  readonly failure: Failure | undefined
+}
+
+const foundFor = ({ drugs }: Wish, results: ReadonlyArray<Result>): Found => {
+  const last = (tool: string, name?: string) =>
+    results.findLast(({ args, tool: called }) => called === tool && (name === undefined || args["name"] === name))
+  return {
+    patient: findingIn(Patient, last("get_patient")),
+    facts: new Map(drugs.flatMap((name) => {
+      const finding = findingIn(DrugFacts, last("get_drug_facts", name))
+      return finding === undefined ? [] : [[name, finding]]
+    })),
+    interactions: findingIn(Interactions, last("check_interactions"))
+  }
+}
+
+const findingIn = <A>(form: Schema.ConstraintDecoder<A>, result: Result | undefined): Finding<A> | undefined => {
+  if (result === undefined) return undefined
+  const valueIn = (json: unknown) => Option.getOrUndefined(Schema.decodeUnknownOption(form)(json))
+  const { message } = result
+  return message._tag === "Value"
+    ? { value: valueIn(message.value), notes: message.notes, failure: undefined }
+    : { value: valueIn(message.failure.data), notes: [], failure: message.failure }
+}
+
+type NextCall = Omit<ToolCall.ToolCall, "id">
+
+const nextCalls = (wish: Wish, found: Found): ReadonlyArray<NextCall> => {
+  const { drugs, patientId } = wish
+  const lookUps = [
+    ...(patientId !== undefined && found.patient === undefined ? [callOf("get_patient", { patientId })] : []),
+    ...drugs.filter((name) => !found.facts.has(name)).map((name) => callOf("get_drug_facts", { name }))
+  ]
+  if (lookUps.length > 0 || found.interactions !== undefined) return lookUps
+  const together = takenTogether(wish, found)
+  return together.length > 1 ? [callOf("check_interactions", { drugs: together })] : []
+}
+
+const callOf = (name: string, args: Schema.JsonObject): NextCall => ({ name, arguments: JSON.stringify(args) })
+
+/** The drugs that were asked for, unless they are none, and then those that the patient takes already. */
+const takenTogether = ({ drugs }: Wish, { facts, patient }: Found): ReadonlyArray<string> => {
+  const real = drugs.filter((name) => facts.get(name)?.failure?.error !== "SemanticGarbage")
+  return real.length === 0 ? [] : unique([...real, ...(patient?.value?.medications ?? [])])
+}
+
+// -----------------------------------------------------------------------------
+// The answer
+// -----------------------------------------------------------------------------
+
+const answer = (wish: Wish, found: Found): string => {
+  const { drugs, patientId } = wish
+  if (patientId === undefined && drugs.length === 0) {
+    return "I can look up patients (P-1001), drugs (ibuprofen), and what drugs do to each other. What would you like to know?"
+  }
+  const concerns = [...interactionsIn(wish, found), ...allergiesIn(found)]
+  return [
+    ...(found.patient === undefined ? [] : [aboutPatient(patientId ?? "The patient", found.patient)]),
+    ...Array.from(found.facts, ([name, finding]) => aboutDrug(name, finding)),
+    ...(found.interactions === undefined ? [] : [aboutInteractions(found.interactions)]),
+    ...concerns,
+    ...(takenTogether(wish, found).length > 1 || patientId !== undefined && drugs.length > 0
+      ? [verdict(concerns.length > 0, found)]
+      : [])
+  ].join("\n")
+}
+
+const aboutPatient = (id: string, { failure, notes, value }: Finding<Patient>): string => {
+  if (value === undefined) return `${id}: ${reason(failure)}`
+  const { born, kilograms, medications, name } = value
+  const weight = kilograms === null ? "" : `, ${kilograms} kg`
+  const allergies = value.allergies.length === 0 ? "none known" : listed(value.allergies)
+  return `${id} is ${name}, born ${born}${weight}; takes ${listed(medications)}; allergies: ${allergies}` +
+    said(notes, failure)
+}
+
+const aboutDrug = (name: string, { failure, notes, value }: Finding<DrugFacts>): string => {
+  if (value !== undefined) return `${name}: ${value.class}, usual dose ${value.dose}${said(notes, failure)}`
+  const [meant] = failure?.alternatives ?? []
+  return `${name}: ${reason(failure)}${meant === undefined ? "" : ` Did you mean ${meant}? I do not guess at drugs.`}`
+}
+
+const aboutInteractions = ({ failure, notes, value }: Finding<Interactions>): string => {
+  if (value === undefined) return `The interactions could not be checked. ${reason(failure)}`
+  const are = value.interactions.length === 0 ? "No interaction is known" : "Interactions are known"
+  return `${are} among ${listed(value.covered)}${said(notes, failure)}`
+}
+
+/** As the check says, or else as the drugs that were asked for say of themselves. */
+const interactionsIn = (wish: Wish, found: Found): ReadonlyArray<string> => {
+  const checked = found.interactions?.value
+  if (checked !== undefined) {
+    return checked.interactions.map(({ between, effect, severity }) =>
+      `- ${between.join(" with ")}, ${severity}: ${effect}.`
+    )
+  }
+  const together = takenTogether(wish, found)
+  return Array.from(found.facts).flatMap(([name, { value }]) => {
+    const others = (value?.interactsWith ?? []).filter((other) => together.includes(other))
+    return others.length === 0 ? [] : [`- By its facts alone, ${name} interacts with ${listed(others)}.`]
+  })
+}
+
+const allergiesIn = ({ facts, patient }: Found): ReadonlyArray<string> =>
+  Array.from(facts.values()).flatMap(({ value }) =>
+    value === undefined || !patient?.value?.allergies.some((allergen) => value.class.includes(allergen))
+      ? []
+      : [`- ${value.name} is a ${value.class}: mind the allergy.`]
+  )
+
+const verdict = (isConcerned: boolean, { facts, interactions, patient }: Found): string => {
+  const isMissing = [patient, ...facts.values(), interactions].some((finding) =>
+    finding !== undefined && (finding.value === undefined || finding.failure !== undefined)
+  )
+  return isConcerned
+    ? "So: not before a doctor or a pharmacist has agreed."
+    : isMissing
+    ? "So: I cannot tell. Somebody has to look who sees what I could not."
+    : "So: I found nothing against it. A doctor or a pharmacist decides."
+}
+
+/** Where a value is from, and what is not right with it. */
+const said = (notes: ReadonlyArray<string>, failure: Failure | undefined): string =>
+  `${notes.length === 0 ? "" : ` (${notes.join("; ")})`}.${failure === undefined ? "" : ` ${failure.detail}`}`
+
+const reason = (failure: Failure | undefined): string => {
+  if (failure === undefined) return unreadable
+  const { code = "", detail, tried = [] } = failure
+  const why = /^(invalid_json|truncated|invalid_result)$/.test(code) ? unreadable : detail
+  return tried.length === 0 ? why : `${why} I tried the ${tried.join(", then the ")}.`
+}
+
+const unreadable = "What came back cannot be read."
+
+const listed = (names: ReadonlyArray<string>): string =>
+  names.length < 2 ? names[0] ?? "nothing" : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`

@@ -1,0 +1,210 @@
+/**
+ * The three tools, and what each does about what goes wrong below it.
+ *
+ *     get_patient           the internal database, tried three times
+ *     get_drug_facts        the internal database, then the external API, then the cache: the first that can answer does
+ *     check_interactions    the external API alone, tried three times: an old all-clear would be worse than none
+ *
+ * What no policy could help comes to the model in one shape, with a code and advice of its own:
+ *
+ *     not found            unknown_patient, unknown_drug             SemanticGarbage
+ *     not allowed          permission_denied                         ToolUnavailable, for good
+ *     used up              quota_exhausted                           ToolUnavailable, for good
+ *     gone for a while     connection, database_locked, timeout,
+ *                          server_error, rate_limited                ToolUnavailable, transient
+ *     not the whole        incomplete_record, not_covered            PartialData: a value with a warning
+ *     not to be read       invalid_json, truncated, invalid_result   SchemaMismatch of the result
+ *     wrongly asked        invalid_arguments, invalid_json           SchemaMismatch of the arguments
+ */
+import {
+  Guard,
+  RetryPolicy,
+  type SchemaMismatch,
+  SemanticGarbage,
+  Suggestion,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import * as LastKnown from "@fallible/core/LastKnown"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Database } from "./Database.ts"
+import { DrugApi } from "./DrugApi.ts"
+import { DrugFacts, Interactions, Patient, type PatientRecord } from "./World.ts"
+
+// -----------------------------------------------------------------------------
+// What they take: wrong fields are refused before anything is asked of anybody
+// -----------------------------------------------------------------------------
+
+const PatientId = Schema.String.annotate({ description: "The patient's id, for example 'P-1001'" }).check(
+  Schema.isPattern(/^P-\d{4}$/u, { expected: "'P-' and four digits" })
+)
+
+const DrugName = Schema.String.annotate({ description: "The name of one drug, 2 to 60 letters, as in 'ibuprofen'" })
+  .pipe(
+    Schema.decodeTo(
+      Schema.String.check(
+        Schema.isPattern(/^\p{L}[\p{L}\d' -]{1,59}$/u, { expected: "the name of one drug, 2 to 60 letters" })
+      ),
+      SchemaTransformation.transform({ decode: (name) => name.trim().toLowerCase(), encode: (name) => name })
+    )
+  )
+
+const DrugNames = Schema.Array(DrugName).check(
+  Schema.isMinLength(2, { expected: "2 drugs or more" }),
+  Schema.isMaxLength(10, { expected: "10 drugs at the most" }),
+  Schema.isUnique({ expected: "each drug once" })
+)
+
+// -----------------------------------------------------------------------------
+// The tools
+// -----------------------------------------------------------------------------
+
+export const getPatient = Tool.make("get_patient", {
+  description: "A patient's record: date of birth, weight, allergies, current medications",
+  parameters: Schema.Struct({ patientId: PatientId }),
+  success: Patient,
+  sideEffect: "none"
+}, ({ patientId }) =>
+  Database.use((database) => database.patient(patientId)).pipe(
+    Effect.flatMap(foundOr(() => unknownPatient(patientId))),
+    Effect.flatMap(permitted),
+    Effect.tap(from("internal database")),
+    Guard.partial(({ kilograms }) =>
+      kilograms !== null ? undefined : {
+        code: "incomplete_record",
+        detail: "The record has no weight.",
+        hint: "Go by no dose that depends on the weight; all else holds.",
+        coverage: { have: 5, of: 6, unit: "fields" }
+      }
+    )
+  )).pipe(Tool.retry(RetryPolicy.transient))
+
+/** The second source of `get_drug_facts`: a tool of its own, with attempts and a time limit of its own. */
+const askApi = Tool.make("ask_api", {
+  description: "Facts of a drug, from the external API",
+  parameters: Schema.Struct({ name: DrugName }),
+  success: DrugFacts,
+  sideEffect: "none"
+}, ({ name }) => Effect.tap(DrugApi.use((api) => api.facts(name)), from("external API"))).pipe(
+  Tool.timeout("2 seconds"),
+  Tool.retry(RetryPolicy.rateLimited),
+  Tool.mapFailure(bySource("external API")),
+  Tool.catchTag("SemanticGarbage", (_, { name }) => Effect.flatMap(unknownDrug(name), Effect.fail))
+)
+
+export const getDrugFacts = Tool.make("get_drug_facts", {
+  description: "Facts of a drug: its class, the usual dose, what it interacts with",
+  parameters: Schema.Struct({ name: DrugName }),
+  success: DrugFacts,
+  sideEffect: "none"
+}, ({ name }) =>
+  Database.use((database) => database.drug(name)).pipe(
+    Effect.flatMap(foundOr(() => notHeld(name))),
+    Effect.tap(from("internal database"))
+  )).pipe(
+    Tool.retry(RetryPolicy.transient),
+    Tool.mapFailure(bySource("internal database")),
+    Tool.fallback(askApi.run, { name: "external API" }),
+    LastKnown.fallback({ maxAge: "7 days", name: "cache" })
+  )
+
+export const checkInteractions = Tool.make("check_interactions", {
+  description: "What two to ten drugs do to each other",
+  parameters: Schema.Struct({ drugs: DrugNames }),
+  success: Interactions,
+  sideEffect: "none",
+  instead: ["get_drug_facts"]
+}, ({ drugs }) =>
+  DrugApi.use((api) => api.interactions(drugs)).pipe(
+    Effect.tap(from("external API")),
+    Guard.partial(({ covered, uncovered }) =>
+      uncovered.length === 0 ? undefined : {
+        code: "not_covered",
+        detail: `Nothing is known of ${uncovered.join(", ")}.`,
+        hint: "Say so: that no interaction is known does not mean that there is none.",
+        coverage: { have: covered.length, of: drugs.length, unit: "drugs" }
+      }
+    )
+  )).pipe(
+    Tool.timeout("2 seconds"),
+    Tool.retry(RetryPolicy.rateLimited)
+  )
+
+export const toolkit = Toolkit.make(getPatient, getDrugFacts, checkInteractions)
+
+// -----------------------------------------------------------------------------
+// Where an answer is from
+// -----------------------------------------------------------------------------
+
+/** The model is told by itself where a stale answer is from; here it is told of every one. */
+const from = (name: string) => Effect.andThen(ToolCall.source({ name }), ToolCall.caveat(`from the ${name}`))
+
+/** One source of several: what cannot be read there may be read elsewhere, and a failure says whose it is. */
+function bySource(name: string) {
+  return (failure: SchemaMismatch | SemanticGarbage | ToolUnavailable): SemanticGarbage | ToolUnavailable => {
+    switch (failure._tag) {
+      case "SemanticGarbage":
+        return failure
+      case "ToolUnavailable":
+        return new ToolUnavailable({ ...failure, tried: [name] })
+      case "SchemaMismatch":
+        return new ToolUnavailable({ code: failure.code, detail: failure.detail, transient: false, tried: [name] })
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------
+// What is not there, or not for everybody
+// -----------------------------------------------------------------------------
+
+const foundOr = <E>(failure: () => E) => <A>(found: Option.Option<A>): Effect.Effect<A, E> =>
+  Option.match(found, { onNone: () => Effect.fail(failure()), onSome: Effect.succeed })
+
+/** It lists no ids of others: they are nobody's business. */
+const unknownPatient = (id: string) =>
+  new SemanticGarbage({
+    code: "unknown_patient",
+    detail: `There is no patient ${id}.`,
+    hint: "Ask the user for the right id."
+  })
+
+/** To a chain of sources, one that does not have it is as good as one that is down. */
+const notHeld = (name: string) =>
+  new ToolUnavailable({
+    code: "not_held",
+    detail: `The internal database does not have '${name}'.`,
+    transient: false
+  })
+
+/** Names that look alike are a classic mistake: what may be meant is told, but the choice is the user's. */
+const unknownDrug = (name: string) =>
+  Database.use(({ drugNames }) => drugNames).pipe(
+    Effect.map((names) => Suggestion.didYouMean(name, names)),
+    Effect.orElseSucceed(() => undefined),
+    Effect.map((meant) =>
+      new SemanticGarbage({
+        code: "unknown_drug",
+        detail: `No source knows a drug called '${name}'.`,
+        hint: "Ask the user which drug is meant. Do not choose one.",
+        alternatives: meant === undefined ? [] : [meant]
+      })
+    )
+  )
+
+/** What this assistant may read. */
+const permissions: ReadonlyArray<string> = ["ward"]
+
+const permitted = ({ permission, ...patient }: PatientRecord): Effect.Effect<Patient, ToolUnavailable> =>
+  permissions.includes(permission) ? Effect.succeed(patient) : Effect.fail(
+    new ToolUnavailable({
+      code: "permission_denied",
+      detail: `The record of ${patient.id} needs the permission '${permission}', which this assistant does not have.`,
+      hint: "Somebody who has it must look: say so, and do without.",
+      transient: false
+    })
+  )

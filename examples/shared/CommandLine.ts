@@ -1,0 +1,96 @@
+/**
+ * What the commands of all examples have in common: the question and some flags, who answers, and how the program runs.
+ */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import type * as Config from "effect/Config"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Display from "./Display.ts"
+import * as LanguageModel from "./LanguageModel.ts"
+
+// -----------------------------------------------------------------------------
+// What can be said on the command line
+// -----------------------------------------------------------------------------
+
+/** The question, which has a default. */
+export const question = (text: string, options: { readonly hint: string; readonly example: string }) =>
+  Argument.String("question").pipe(
+    Argument.withDescription(`What you want to know; ${options.hint}`),
+    Argument.filter((text) => text.trim() !== "", () => `a question, such as "${options.example}"`),
+    Argument.withDefault(text)
+  )
+
+export const toggle = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+export const flags = {
+  json: toggle("json", "One JSON object a line"),
+  quiet: toggle("quiet", "The answer alone"),
+  model: Flag.String("model").pipe(
+    Flag.withDescription("Which model plays, at OLLAMA_HOST or OPENAI_BASE_URL; without these a stand-in does"),
+    Flag.optional
+  ),
+  maxTurns: Flag.Int("max-turns").pipe(
+    Flag.withDescription("How often the model may reply, from 1"),
+    Flag.filter((turns) => turns >= 1, () => "a whole number from 1"),
+    Flag.withDefault(10)
+  )
+}
+
+// -----------------------------------------------------------------------------
+// What is done with it
+// -----------------------------------------------------------------------------
+
+/** Shows a run in the way that was asked for, with the model that was asked for. */
+export const show = <R>(
+  { events, json, model, question, quiet, standIn }: Omit<Display.Run<R>, "notice"> & {
+    readonly json: boolean
+    readonly quiet: boolean
+    readonly model: Option.Option<string>
+    readonly standIn: LanguageModel.Player
+  }
+) =>
+  Effect.flatMap(
+    Effect.tapError(LanguageModel.choose(Option.getOrUndefined(model), standIn), explainSettings),
+    ({ layer, notice }) =>
+      (json ? Display.json : quiet ? Display.quiet : Display.readable)({ events, notice, question }).pipe(
+        Effect.provide(Layer.tapError(layer, explainSettings))
+      )
+  )
+
+/** What is wrong in the environment, in one paragraph. */
+const explainSettings = (problem: string | Config.ConfigError) =>
+  Console.error(typeof problem === "string" ? problem : problem.cause.message.replace(/\s+/g, " "))
+
+/** What was wrong with the command line, in one paragraph. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Console.error(
+        `${event.errors.map(({ message }) => message).join(". ")} (--help says what can be asked, and how.)`
+      )
+      : CliOutput.defaultPresenter.present(event)
+}
+
+/** Runs a command as the program of this process. */
+export const run = <Name extends string, Input, Context, E>(
+  command: Command.Command<Name, Input, Context, E, NodeServices.NodeServices>
+): void =>
+  Command.run(command, { version: "0.1.0" }).pipe(
+    Effect.provide([
+      NodeServices.layer,
+      CliOutput.layerPresenter(presenter),
+      CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
+    ]),
+    Effect.tapDefect((defect) => Console.error(String(defect))),
+    // A run without an answer has already been reported; what remains is the exit code.
+    NodeRuntime.runMain({ disableErrorReporting: true })
+  )
