@@ -46,6 +46,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/callRecord",
     "internal/explaining",
     "internal/pages",
+    "internal/positive",
     "internal/randomId",
     "internal/relay",
     "internal/withinTime",

@@ -187,10 +187,10 @@ describe("AgentBudget", () => {
         assert.strictEqual(texts[0], "\"here\"")
         assert.include(
           texts[1],
-          "\"code\":\"timeout\",\"detail\":\"The time of the run was up before hangs answered.\""
+          "\"code\":\"timeout\",\"detail\":\"hangs did not answer before its time was up.\""
         )
         // What acts had waited for the reads, and is not begun only to be left behind.
-        assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: the time of the run was up.\"")
+        assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: its time was up.\"")
         assert.deepStrictEqual(failure.ledger.failures.map(({ attempts }) => attempts), [1, 0])
       }))
 

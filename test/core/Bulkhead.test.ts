@@ -264,7 +264,7 @@ describe("Tool.limit", () => {
         yield* TestClock.adjust(9_500)
         yield* calling(sequence, limited, "c")
         yield* TestClock.adjust(499)
-        assert.deepStrictEqual(sequence.events, ["0 a begins", "1000 a => timeout", "1000 b => timeout"])
+        assert.deepStrictEqual(sequence.events, ["0 a begins", "1000 a => timeout", "1000 b => bulkhead_full"])
         yield* TestClock.adjust(1)
         assert.deepStrictEqual(sequence.events.slice(3), ["10000 c begins", "10000 c => sunny"])
       }))

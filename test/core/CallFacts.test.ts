@@ -188,7 +188,8 @@ describe("CallFacts", () => {
     const failed = { _tag: "Failed", failure: garbage, stage: "run", attempts: 1, handled: [] } as never
     const facts = CallFacts.ended(CallFacts.empty, call("{\"__proto__\":{\"a\":1},\"b\":2}"), failed)
     assert.strictEqual(HashMap.size(facts.failed), 1)
-    const refusal = (text: string) => CallFacts.refusal(facts, call(text), { sideEffect: "non_idempotent" })
+    const refusal = (text: string) =>
+      CallFacts.refusal(facts, call(text), JSON.parse(text), { sideEffect: "non_idempotent" })
     assert.isDefined(refusal("{\"b\":2,\"__proto__\":{\"a\":1}}"))
     assert.isUndefined(refusal("{\"b\":2}"))
     assert.isUndefined(refusal("{\"b\":2,\"__proto__\":{\"a\":2}}"))

@@ -355,7 +355,7 @@ describe("F6 Tool.complete", () => {
         ).pipe(Tool.retry(Schedule.recurs(1)), Tool.complete({ merge }))
         const outcome = yield* outcomeOf(tool)
         assert.deepInclude(outcome, { _tag: "Completed", value: ["user 1", "user 2", "user 3"], attempts: 6 })
-        assert.deepStrictEqual(keys, ["key", "key", "key/page/2", "key/page/2", "key/page/3", "key/page/3"])
+        assert.deepStrictEqual(keys, ["key", "key", "key/page+2", "key/page+2", "key/page+3", "key/page+3"])
         assert.deepStrictEqual(outcome.handled.map(({ by, code }) => `${by} ${code}`), [
           "retry connection",
           "retry connection",

@@ -62,13 +62,30 @@ describe("Policy.withDefaults", () => {
 
   it("leaves the order of the tool's own policies as it was written", () => {
     const own = [inert("fallback"), inert("map"), inert("retry"), inert("catch")]
+    // Defaults stand outside of what maps failures, which knows of no others.
     assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert("timeout"), inert("breaker")])), [
-      "timeout",
-      "breaker",
       "fallback",
       "map",
+      "timeout",
       "retry",
-      "catch"
+      "catch",
+      "breaker"
+    ])
+  })
+
+  it("puts a default of a kind that has no place outermost", () => {
+    assert.deepStrictEqual(kinds(Policy.withDefaults([inert("timeout"), inert("fallback")], [inert("custom")])), [
+      "timeout",
+      "fallback",
+      "custom"
+    ])
+  })
+
+  it("takes a tool's own catch of ToolUnavailable for a fallback: a default retry stands inside of it", () => {
+    const caught = doing(Effect.fail(refused)).pipe(Tool.catchTag("ToolUnavailable", () => sunny))
+    assert.deepStrictEqual(kinds(Policy.withDefaults(caught.policies, [inert("retry"), inert("fallback")])), [
+      "retry",
+      "fallback"
     ])
   })
 

@@ -68,7 +68,9 @@ describe("logs", () => {
   it.effect("G4 have a defect whole, and once", () =>
     Effect.gen(function*() {
       const lines = yield* logged(inRun(ScriptedModel.call("broken")))
-      assert.deepStrictEqual(lines.map(({ message }) => message), ["A tool failed because of a fault of its own"])
+      assert.deepStrictEqual(lines.map(({ message }) => message), [
+        "The tool broken failed because of a fault of its own"
+      ])
       const [{ annotations, cause }] = lines as [typeof lines[number]]
       assert.isTrue(cause instanceof NoRows && cause.message === "no rows")
       assert.includeMembers(Object.keys(annotations), ["run", "turn", "tool", "call"])
@@ -85,7 +87,7 @@ describe("logs", () => {
         Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, reporter)
       )
       assert.deepStrictEqual(lines, [])
-      assert.deepStrictEqual(reported, [["A tool failed because of a fault of its own", true, 1]])
+      assert.deepStrictEqual(reported, [["The tool broken failed because of a fault of its own", true, 1]])
     }))
 
   for (

@@ -1,5 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, SemanticGarbage, type SideEffect, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import {
+  Dispatch,
+  SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
 import { Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
@@ -21,7 +30,8 @@ const lost = new ToolUnavailable({
   outcome: "unknown",
   cause: "a socket"
 })
-const unreadable = new SemanticGarbage({ code: "unknown_receipt", detail: "No such receipt." })
+const noTotal = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
+const noReceipt = new SemanticGarbage({ code: "unknown_receipt", detail: "No such receipt." })
 
 const found = Effect.succeed(Option.some("found"))
 const nothing = Effect.succeed(Option.none<string>())
@@ -44,8 +54,8 @@ describe("F4 Tool.reconcile", () => {
   it.effect("succeeds with what a lost call did, knowing the parameters and the failure", () =>
     Effect.gen(function*() {
       const tool = doing(Effect.fail(lost), "non_idempotent").pipe(
-        Tool.reconcile(({ city }, { code, outcome }) =>
-          Effect.succeed(Option.some(`${city}, after ${code}, ${outcome}`))
+        Tool.reconcile(({ city }, failure) =>
+          Effect.succeed(Option.some(`${city}, after ${failure.code}, ${"outcome" in failure ? failure.outcome : ""}`))
         )
       )
       assert.strictEqual(yield* tool.run(paris), "Paris, after connection, unknown")
@@ -134,7 +144,7 @@ describe("F4 Tool.reconcile", () => {
 
   it.effect("leaves the outcome unknown when the check fails, and nothing is tried again", () =>
     Effect.gen(function*() {
-      for (const problem of [refused, unreadable]) {
+      for (const problem of [refused, noReceipt]) {
         let attempts = 0
         const tool = doing(
           Effect.suspend(() => {
@@ -198,11 +208,32 @@ describe("F4 Tool.reconcile", () => {
       assert.deepStrictEqual(events, ["6000 pays", "7000 => outcome_unknown"])
     }))
 
+  it.effect("takes a passing failure of what acts for one of unknown outcome, unless it says otherwise", () =>
+    Effect.gen(function*() {
+      const tool = doing<Failure>(Effect.fail(refused), "non_idempotent")
+      const failure = yield* Effect.flip(tool.run(paris))
+      assert.deepInclude({ ...failure }, { code: "connection", outcome: "unknown" })
+      assert.strictEqual(yield* tool.pipe(Tool.reconcile(() => found)).run(paris), "found")
+    }))
+
+  it.effect("checks what acts and has an answer that nobody can read, and leaves that failure when nothing is found", () =>
+    Effect.gen(function*() {
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        const tool = doing<Failure>(Effect.fail(noTotal), sideEffect)
+        assert.strictEqual(yield* tool.pipe(Tool.reconcile(() => found)).run(paris), "found")
+        assert.strictEqual(yield* Effect.flip(tool.pipe(Tool.reconcile(() => nothing)).run(paris)), noTotal)
+      }
+    }))
+
   it.effect("checks nothing whose outcome is known", () =>
     Effect.gen(function*() {
       const check = () => Effect.die("not asked for")
-      for (const failure of [refused, notExecuted, disabled, unreadable]) {
+      for (const failure of [notExecuted, disabled]) {
         const tool = doing<Failure>(Effect.fail(failure), "non_idempotent").pipe(Tool.reconcile(check))
+        assert.strictEqual(yield* Effect.flip(tool.run(paris)), failure)
+      }
+      for (const failure of [refused, noReceipt]) {
+        const tool = doing<Failure>(Effect.fail(failure)).pipe(Tool.reconcile(check))
         assert.strictEqual(yield* Effect.flip(tool.run(paris)), failure)
       }
       assert.strictEqual(yield* doing(sunny).pipe(Tool.reconcile(check)).run(paris), "sunny")
@@ -290,7 +321,7 @@ describe("F4 Tool.reconcile", () => {
     it.effect("a check that failed stands beside the call's own failure", () =>
       Effect.gen(function*() {
         const outcome = yield* outcomeOf(
-          doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => Effect.fail(unreadable)))
+          doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => Effect.fail(noReceipt)))
         )
         assert.isTrue(outcome._tag === "Failed" && outcome.failure.detail === "Reset.")
         assert.deepStrictEqual(outcome.handled, [

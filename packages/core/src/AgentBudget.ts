@@ -20,7 +20,7 @@ import type { Account } from "./internal/account.ts"
 export interface Limits {
   /** How often the model may reply; at least 1. Default: 10. */
   readonly turns?: number
-  /** How many tool calls may be run. Default: no limit. */
+  /** How many tool calls the model may make, whatever becomes of them. Default: no limit. */
   readonly calls?: number
   /** How many tokens, in and out, as far as the provider counts them. Default: no limit. */
   readonly tokens?: number

@@ -242,8 +242,11 @@ const dispatch = <T extends Tool.Any>(
     const each: Perform<T> = (call, index, replies) => {
       if (replies === undefined) facts = CallFacts.called(facts, call)
       const known = facts
-      const refuse = (tool: Tool.Any) =>
-        AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, tool)
+      // What is resumed was admitted before.
+      const refuse = (tool: Tool.Any, params: unknown) =>
+        replies !== undefined
+          ? undefined
+          : AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, params, tool)
       return Effect.map(perform(run, state.turn, call, index, refuse, replies ?? []), (outcome) => {
         facts = CallFacts.ended(facts, call, outcome)
         return outcome

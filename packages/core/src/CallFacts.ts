@@ -6,7 +6,7 @@
  * the same arguments is unlikely to do any better. So after three failed executions in a run it is refused without being run; and
  * after the first one, when it may have acted and is not idempotent.
  *
- * Calls are the same when their arguments are the same JSON, whatever the order of keys and the white space. Only failures are
+ * Calls are the same when their arguments come to the same parameters, whatever the order of keys and the white space. Only failures are
  * kept, so that a run in which nothing fails pays nothing.
  *
  * @since 0.1.0
@@ -20,10 +20,11 @@ import * as Arguments from "./Arguments.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { actedExecutions, failedExecutions } from "./internal/bounds.ts"
 import { canonical } from "./internal/canonical.ts"
+import { cut, mostDetail } from "./internal/text.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import { isOutcomeUnknown, type ToolFailure } from "./ToolFailure.ts"
-import type { ToolOutcome } from "./ToolOutcome.ts"
+import { isNotExecuted } from "./ToolFailure.ts"
+import { Handled, type ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What is known of a call that has failed.
@@ -44,10 +45,12 @@ export const FailedCall = Schema.Struct({
   executions: Schema.Int,
   /** Executions after which it is not certain that nothing was done. */
   acted: Schema.Int,
-  /** The last failure: its code, detail and hint, and whether its outcome is unknown. */
+  /** The last failure. */
   code: Schema.String,
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
+  tag: Handled.fields.tag,
+  /** May any of them have taken effect? */
   unknown: Schema.Boolean
 })
 
@@ -108,20 +111,22 @@ export const called = ({ failed, inARow, last }: CallFacts, { name }: ToolCall):
  * @since 0.1.0
  */
 export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome): CallFacts => {
-  if (outcome._tag !== "Failed" || outcome.attempts === 0) return facts
+  // A page of many is no failure to be repeated: it went well.
+  if (outcome._tag !== "Failed" || outcome.attempts === 0 || outcome.failure._tag === "PartialData") return facts
   const key = keyOf(call)
   const before = HashMap.get(facts.failed, key)
-  const { executions, acted } = Option.getOrElse(before, () => ({ executions: 0, acted: 0 }))
+  const { acted, executions, unknown } = Option.getOrElse(before, () => ({ executions: 0, acted: 0, unknown: false }))
   const { code, detail, hint } = outcome.failure
   return {
     ...facts,
     failed: HashMap.set(facts.failed, key, {
       executions: executions + outcome.attempts,
-      acted: acted + (isNotExecuted(outcome.failure) ? 0 : outcome.attempts),
+      acted: acted + (isNotExecuted(outcome.failure) && outcome.mayHaveActed !== true ? 0 : outcome.attempts),
       code,
-      detail,
-      ...(hint === undefined ? {} : { hint }),
-      unknown: isOutcomeUnknown(outcome.failure)
+      detail: cut(detail, mostDetail),
+      ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
+      tag: outcome.failure._tag,
+      unknown: unknown || outcome.mayHaveActed === true
     })
   }
 }
@@ -135,8 +140,10 @@ export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome): C
 export const refusal = (
   facts: CallFacts,
   call: ToolCall,
+  params: unknown,
   { sideEffect }: Pick<Tool.Any, "sideEffect">
 ): DispatchFailure.DispatchFailure | undefined => {
+  decoded.set(call, params)
   if (HashMap.isEmpty(facts.failed)) return undefined
   const earlier = Option.getOrUndefined(HashMap.get(facts.failed, keyOf(call)))
   if (earlier === undefined) return undefined
@@ -144,6 +151,9 @@ export const refusal = (
     (sideEffect !== "non_idempotent" || earlier.acted < actedExecutions)
   return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
 }
+
+// What a call's arguments come to. A default that is left out, or a number in another form, makes no other call.
+const decoded = new WeakMap<ToolCall, unknown>()
 
 // Asked for before a call and after it.
 const keys = new WeakMap<ToolCall, string>()
@@ -156,9 +166,11 @@ const keyOf = (call: ToolCall): string => {
   return key
 }
 
-// Arguments that cannot be read never reach a handler; as text they are as good a key as any.
-const argumentsOf = ({ arguments: text }: ToolCall): string =>
-  Result.match(Arguments.parse(text), { onSuccess: ({ value }) => canonical(value), onFailure: () => text ?? "" })
-
-const isNotExecuted = (failure: ToolFailure): boolean =>
-  failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
+// A journal gives back outcomes without any decoding: as it was written, then.
+const argumentsOf = (call: ToolCall): string =>
+  decoded.has(call)
+    ? canonical(decoded.get(call))
+    : Result.match(Arguments.parse(call.arguments), {
+      onSuccess: ({ value }) => canonical(value),
+      onFailure: () => call.arguments ?? ""
+    })

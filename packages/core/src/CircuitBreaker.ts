@@ -18,6 +18,8 @@
  * | `ToolUnavailable`                                          | failure             |
  * | a refusal of a policy inside, a defect, an interruption    | nothing             |
  *
+ * A probe that never ends keeps the circuit from closing: put a `Tool.timeout` inside.
+ *
  * Where there is a `ToolHealth`, it is told when the circuit opens, is probed and closes, and a tool that is enabled by
  * hand there gets a new circuit.
  *

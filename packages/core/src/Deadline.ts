@@ -3,7 +3,8 @@
  *
  * A run with an `elapsed` limit and a `Tool.timeout` set it, for all that runs inside; the tighter one wins. What
  * waits reads it: a retry whose wait cannot end before the deadline is not begun, so that a fallback gets its turn
- * at once. A deadline ends nothing by itself; that is the business of whoever set it.
+ * at once. A deadline ends nothing by itself: a `Tool.timeout` inside does, at the deadline if that comes first, and an agent's
+ * run does.
  *
  * @since 0.1.0
  */
@@ -27,7 +28,8 @@ export const current: Context.Reference<number> = Context.Reference("@fallible/c
  * Sets a deadline for what runs inside, unless there is an earlier one already.
  *
  * When to use: in a backend that knows when its own caller stops waiting: around `tool.run` in the handler of a
- * request, say.
+ * request, say. Timeouts inside become no longer than that, and no wait begins that would end later; a tool without a timeout
+ * is not ended by it, but an agent's run is.
  *
  * @example
  * ```ts

@@ -21,7 +21,7 @@ export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.
 /**
  * Where defects go. By default they are logged as errors, with the annotations of the run, the turn, the tool and the call.
  *
- * When to use: to pass them on to an error reporter. A reporter that dies itself is left alone.
+ * When to use: to pass them on to an error reporter. It has a second; one that dies itself is left alone.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.
  *
  * const call = Dispatch.call(Toolkit.make(broken), { id: "1", name: "broken" })
  * Effect.runSync(Effect.provideService(call, Defect.reporter, reporter))
- * reported // => ["A tool failed because of a fault of its own: No rows."]
+ * reported // => ["The tool broken failed because of a fault of its own: No rows."]
  * ```
  *
  * @category context
@@ -52,4 +52,6 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
  * @since 0.1.0
  */
 export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Effect.flatMap(reporter, (report) => Effect.ignoreCause(Effect.suspend(() => report(message, cause))))
+  Effect.flatMap(reporter, (report) =>
+    // A reporter that hangs must not keep the run.
+    Effect.ignoreCause(Effect.timeoutOption(Effect.suspend(() => report(message, cause)), "1 second")))

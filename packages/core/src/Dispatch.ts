@@ -35,7 +35,14 @@ import { kind } from "./internal/text.ts"
 import * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
-import { isOutcomeUnknown, isToolFailure, PartialData, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import {
+  isOutcomeUnknown,
+  isToolFailure,
+  PartialData,
+  type SchemaMismatch,
+  type ToolFailure,
+  ToolUnavailable
+} from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type { Completed, Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
@@ -56,7 +63,7 @@ export interface Place {
   /** What logs say of the call. Default: its tool and its key. */
   readonly annotations?: Readonly<Record<string, unknown>>
   /** Why the call is not to be run, if so: asked once its arguments are decoded. */
-  readonly refuse?: (tool: Tool.Any) => DispatchFailure.DispatchFailure | undefined
+  readonly refuse?: (tool: Tool.Any, params: unknown) => DispatchFailure.DispatchFailure | undefined
 }
 
 /**
@@ -106,7 +113,7 @@ const keyed = <T extends Tool.Any>(
     const outcome = Effect.suspend(() =>
       Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
         stage = "admit"
-        const refusal = disabled(tool, health) ?? place.refuse?.(tool)
+        const refusal = disabled(tool, health) ?? place.refuse?.(tool, params)
         if (refusal !== undefined) return Effect.fail(refusal)
         stage = "run"
         return Effect.flatMap(run(params), (value) => {
@@ -127,7 +134,7 @@ const keyed = <T extends Tool.Any>(
         )
       )
     )
-    return health === undefined ? outcome : Effect.map(outcome, (outcome) => counted(outcome, tool, health))
+    return health === undefined ? outcome : Effect.map(outcome, (outcome) => counted(outcome, tool, record, health))
   })
 
 /**
@@ -170,7 +177,8 @@ export const ordered = <E, R>(
     const from = (group: number): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
       const members = groups[group]
       if (members === undefined) return Effect.succeed(done)
-      const outcomes = Effect.forEach(members, ({ call, index }) => each(call, index), {
+      // All of them are asked for before any starts: what may be run is decided in the order of the calls.
+      const outcomes = Effect.all(members.map(({ call, index }) => each(call, index)), {
         concurrency: members.length === 1 ? 1 : readers
       })
       return Effect.flatMap(outcomes, (outcomes) => {
@@ -247,18 +255,22 @@ const disabled = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined)
 }
 
 // Only what reached the tool says anything of it. That a name is unknown, or a page is missing, is not its fault.
-const counted = (outcome: ToolOutcome, { name }: Tool.Any, health: ToolHealth["Service"]): ToolOutcome => {
+const counted = (
+  outcome: ToolOutcome,
+  { name }: Tool.Any,
+  { fellBack }: CallRecord,
+  health: ToolHealth["Service"]
+): ToolOutcome => {
   if (outcome.attempts > 0 && (outcome._tag === "Completed" || outcome._tag === "Failed")) {
-    health.called(name, isAtFault(outcome))
+    health.called(name, fellBack || isAtFault(outcome))
   }
   return outcome
 }
 
 const isAtFault = (outcome: Completed | Failed): boolean =>
-  outcome._tag === "Completed"
-    ? outcome.handled.some(({ by, tag }) => tag === "ToolUnavailable" && by === "fallback")
-    : outcome.failure._tag === "ToolUnavailable" ||
-      outcome.failure._tag === "SchemaMismatch" && outcome.failure.side === "result"
+  outcome._tag === "Failed" &&
+  (outcome.failure._tag === "ToolUnavailable" ||
+    outcome.failure._tag === "SchemaMismatch" && outcome.failure.side === "result")
 
 // -----------------------------------------------------------------------------
 // What else there is
@@ -268,15 +280,15 @@ const isAtFault = (outcome: Completed | Failed): boolean =>
 const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { failure } = outcome
-  if (failure._tag === "SchemaMismatch" && failure.side === "result" && failure.code === "truncated") {
+  if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && outcome.mayHaveActed !== true) {
     const smaller = sizeKey(tool)
     return Effect.succeed(
       smaller === undefined ? outcome : hinted(outcome, `Call it again with a smaller '${smaller}'.`)
     )
   }
-  if (failure._tag !== "ToolUnavailable") return Effect.succeed(outcome)
+  const isUnknown = outcome.mayHaveActed === true
+  if (failure._tag !== "ToolUnavailable" && !isUnknown) return Effect.succeed(outcome)
   // Whom to ask what became of the call, or what serves instead, as far as it may be called.
-  const isUnknown = isOutcomeUnknown(failure)
   const others = (isUnknown ? [tool.check ?? ""] : tool.instead).flatMap((name) => toolkit.tools.get(name) ?? [])
   if (others.length === 0) return Effect.succeed(outcome)
   return Effect.map(Availability.lookup, (availabilityOf) => {
@@ -288,6 +300,8 @@ const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit)
 
 const hinted = (outcome: Failed, advice: string): Failed => {
   const { failure } = outcome
+  // What was refused because it had failed before may say it already.
+  if (failure.hint?.includes(advice) === true) return outcome
   const hint = failure.hint === undefined ? advice : `${failure.hint} ${advice}`
   // A copy with its class and its cause.
   return { ...outcome, failure: withFields(failure, { hint }) }
@@ -324,8 +338,8 @@ const fold = (
   const acted = stage !== "decode" && tool.sideEffect !== "none"
   const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
   return Effect.as(
-    Defect.report("A tool failed because of a fault of its own", cause),
-    record.failed(failure, stage)
+    Defect.report(`The tool ${tool.name} failed because of a fault of its own`, cause),
+    failed(failure, stage, tool, record, acted)
   )
 }
 
@@ -335,12 +349,44 @@ const settle = (
   tool: Tool.Any,
   record: CallRecord
 ): Effect.Effect<ToolOutcome> => {
-  if (failure._tag === "PartialData") return partial(failure, stage, tool, record)
-  if (failure._tag === "ToolUnavailable" && isOutcomeUnknown(failure)) {
-    return Effect.succeed(record.failed(judged(failure, tool), stage))
+  switch (failure._tag) {
+    case "PartialData":
+      return partial(failure, stage, tool, record)
+    case "SchemaMismatch":
+      return Effect.succeed(mismatched(failure, stage, tool, record))
+    case "SemanticGarbage":
+      return Effect.succeed(failed(failure, stage, tool, record, false))
+    case "ToolUnavailable":
+      return Effect.succeed(unavailable(failure, stage, tool, record))
   }
-  const isUnread = stage === "decode" && failure.code === "invalid_json"
-  return Effect.succeed(record.failed(failure, isUnread ? "parse" : stage))
+}
+
+/** @param isUnknown may this failure have come after the act? */
+const failed = (
+  failure: Failed["failure"],
+  stage: Stage,
+  { sideEffect }: Tool.Any,
+  record: CallRecord,
+  isUnknown: boolean
+): Failed => {
+  const outcome = record.failed(failure, stage)
+  // Or one that a policy took care of, by something that failed then in another way.
+  return sideEffect !== "none" && (isUnknown || sideEffect === "non_idempotent" && record.sawUnknown)
+    ? { ...outcome, mayHaveActed: true }
+    : outcome
+}
+
+// An answer that nobody can read is lost, too.
+const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: CallRecord): Failed =>
+  failure.side === "arguments"
+    ? record.failed(failure, stage === "decode" && failure.code === "invalid_json" ? "parse" : stage)
+    : failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
+
+// Of what acts, a passing failure that says nothing of its outcome may have come after the act.
+const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
+  const isUnknown = isOutcomeUnknown(failure) ||
+    tool.sideEffect === "non_idempotent" && failure.transient && failure.outcome === undefined
+  return failed(isUnknown ? judged(failure, tool) : failure, stage, tool, record, isUnknown)
 }
 
 // What an unknown outcome means depends on the tool. One that only reads has done nothing, whatever its handler
@@ -357,6 +403,7 @@ const judged = (failure: ToolUnavailable, { sideEffect }: Tool.Any): ToolUnavail
         ...failure,
         code: failure.code === "defect" || failure.code === "retry_budget_exceeded" ? failure.code : "outcome_unknown",
         transient: false,
+        outcome: "unknown",
         cause
       })
   }
@@ -371,7 +418,7 @@ const partial = (
 ): Effect.Effect<Failed> =>
   Effect.match(guard(tool, failure.data), {
     onSuccess: (data) => record.failed(new PartialData({ ...failure, data, cause: failure.cause }), stage),
-    onFailure: (invalid) => record.failed(invalid, "guard")
+    onFailure: (invalid) => mismatched(invalid, "guard", tool, record)
   })
 
 // -----------------------------------------------------------------------------

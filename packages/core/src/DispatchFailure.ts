@@ -16,13 +16,13 @@
  * | `disabled`              | `ToolUnavailable` | somebody disabled the tool (`ToolHealth`)              |
  * | `call_limit`            | `ToolUnavailable` | a limit of the agent on calls is used up               |
  * | `retry_budget_exceeded` | `SemanticGarbage` | the same call has failed too often in this run         |
- * | `retry_budget_exceeded` | `ToolUnavailable` | the same, and it may have taken effect                 |
+ * | `retry_budget_exceeded` | `ToolUnavailable` | the same, after `ToolUnavailable`, or if it may have acted |
  *
  * @since 0.1.0
  */
 import { cut, list, oneLine } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
-import { type FieldIssue, SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
+import { type FieldIssue, SchemaMismatch, SemanticGarbage, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * What only dispatch can add. Its `code` is one of the literal codes in the table above.
@@ -202,7 +202,8 @@ export const retryBudgetExceeded = (earlier: {
   readonly code: string
   readonly detail: string
   readonly hint?: string
-  /** May the last one have taken effect? */
+  readonly tag: ToolFailure["_tag"]
+  /** May any of them have taken effect? */
   readonly unknown: boolean
 }): Unavailable | Repeated => {
   const times = earlier.executions === 1 ? "once" : `${earlier.executions} times`
@@ -213,8 +214,9 @@ export const retryBudgetExceeded = (earlier: {
     }: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
-  return earlier.unknown
-    ? unavailable({ ...fields, transient: false, outcome: "unknown" })
+  // What was unavailable is not a matter of the arguments.
+  return earlier.unknown || earlier.tag === "ToolUnavailable"
+    ? unavailable({ ...fields, transient: false, outcome: earlier.unknown ? "unknown" : "not_executed" })
     : new SemanticGarbage(fields) as Repeated
 }
 

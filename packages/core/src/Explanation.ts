@@ -9,9 +9,9 @@
  * inside: a retry multiplies and waits, a timeout cuts, a fallback adds. How long a retry waits, its Schedule is asked: it is
  * stepped with a simulated clock, in which attempts take no time, and with the least and the greatest random draws.
  *
- * A bound is never too low. It may be too high, since each is computed for itself: no single call need reach them all, and
- * one that waits the longest may be tried the least. What is not known is unbounded, and the bound says why: give what has no
- * timeout a timeout, inside or outside.
+ * A bound may be too high, since each is computed for itself: no single call need reach them all, and one that waits the
+ * longest may be tried the least. It is not too low, unless by a schedule of your own whose longest waits lie at neither end of
+ * its draws. What is not known is unbounded, and the bound says why: give what has no timeout a timeout, inside or outside.
  *
  * What a handler, a fallback or a check does inside of itself counts as time alone, the waits of tools that it runs included.
  * Defects and the caller's interruption end a call early.
@@ -201,7 +201,7 @@ export const unbounded = (because: string): Bound<Duration.Duration> => ({
  * ).pipe(Tool.timeout("5 seconds"))
  *
  * Explanation.table(Tool.explain(quote)).split("\n").slice(1, 4)
- * // => ["  policy         attempts  waiting  time", "  handler        1         0        unbounded", "  timeout of 5s  1         0        5s"]
+ * // => ["  policy         attempts  waiting  time", "  handler        1         0ms      unbounded", "  timeout of 5s  1         0ms      5s"]
  * ```
  *
  * @category rendering
@@ -239,7 +239,7 @@ export const table = (explanation: Explanation): string => {
  * ).pipe(Tool.timeout("5 seconds"), Tool.retry(Schedule.recurs(1)))
  *
  * Explanation.timeline(Tool.explain(quote)).split("\n")
- * // => ["get_quote", "  0ms  attempt 1", "  5s   timed out", "  5s   waits 0ms", "  5s   attempt 2", "  10s  timed out"]
+ * // => ["get_quote", "  0ms  attempt 1", "  5s   times out", "  5s   waits 0ms", "  5s   attempt 2", "  10s  times out"]
  * ```
  *
  * @category rendering

@@ -33,6 +33,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Deadline from "./Deadline.ts"
 import { canonical } from "./internal/canonical.ts"
+import { positive } from "./internal/positive.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type * as Policy from "./Policy.ts"
@@ -66,7 +67,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const policy = ({ maxAge = Duration.infinity, name = "cache" }: Options = {}): Policy.Policy<LastKnown> => {
-  const limit = Duration.fromInputUnsafe(maxAge)
+  const limit = positive("maxAge", maxAge)
   return {
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,

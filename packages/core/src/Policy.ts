@@ -37,16 +37,19 @@ import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { following } from "./internal/pages.ts"
+import { positive } from "./internal/positive.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
-import { exhausted, tried } from "./internal/tried.ts"
+import { exhausted, tried, withUnknownOutcome } from "./internal/tried.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
 import {
   type Coverage,
+  isNotExecuted,
   isOutcomeUnknown,
   isTransient,
+  type SchemaMismatch,
   type Tag,
   type ToolFailure,
   ToolUnavailable
@@ -132,23 +135,30 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
     description: "retry of transient failures",
     bound: bounds.retry(schedule),
     wrap: (run, { sideEffect }) => {
-      const mayRepeat = (failure: ToolFailure): failure is ToolUnavailable =>
-        isTransient(failure) && (sideEffect !== "non_idempotent" || failure.outcome === "not_executed")
-      const onRetry = (failure: ToolUnavailable, wait: Duration.Duration) =>
-        Effect.map(ToolCall.current, (call) => {
-          call.handled(failure, "retry")
-          call.waited(Duration.toMillis(wait))
-        })
-      if (sideEffect !== "non_idempotent") {
-        const retries = { schedule, retryable: mayRepeat, onRetry }
-        return (params) => retrying(run(params), () => retries)
-      }
+      const mayRepeat = (failure: ToolUnavailable): boolean =>
+        sideEffect !== "non_idempotent" || failure.outcome === "not_executed"
       return (params) =>
-        Effect.flatMap(ToolCall.current, ({ stragglers }) => {
-          // An attempt that was left behind may still act.
-          const retryable = (failure: ToolFailure): failure is ToolUnavailable =>
-            mayRepeat(failure) && stragglers.running.size === 0
-          return retrying(run(params), () => ({ schedule, retryable, onRetry }))
+        retrying(run(params), (fiber) => {
+          const call = fiber.getRef(ToolCall.current)
+          let mayHaveActed = false
+          return {
+            schedule,
+            // What acts is not tried again while an attempt that was left behind may still act.
+            retryable: (failure): failure is ToolUnavailable =>
+              isTransient(failure) && mayRepeat(failure) &&
+              (sideEffect !== "non_idempotent" || call.stragglers.running.size === 0),
+            onRetry: (failure, wait) =>
+              Effect.sync(() => {
+                mayHaveActed ||= failure.outcome !== "not_executed"
+                call.handled(failure, "retry")
+                call.waited(Duration.toMillis(wait))
+              }),
+            // That the last attempt did nothing says nothing of those before.
+            last: (failure) =>
+              mayHaveActed && sideEffect !== "none" && isNotExecuted(failure)
+                ? withUnknownOutcome(failure)
+                : failure
+          }
         })
     }
   }
@@ -161,14 +171,12 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
  * @since 0.1.0
  */
 export const timeout = (duration: Duration.Input): Policy => {
-  const limit = Duration.fromInputUnsafe(duration)
-  const text = Duration.format(limit)
+  const limit = positive("timeout", duration)
   return {
     kind: "timeout",
-    description: `timeout of ${text}`,
+    description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
-    wrap: (run, subject) => (params) =>
-      limited(run(params), limit, () => timedOut(subject, `${subject.name} did not answer within ${text}.`))
+    wrap: (run, subject) => (params) => limited(run(params), subject, limit)
   }
 }
 
@@ -181,16 +189,8 @@ export const timeout = (duration: Duration.Input): Policy => {
 export const deadline: Policy = {
   kind: "timeout",
   description: "timeout at the run's deadline",
-  // Whose run has which deadline is not known before.
   bound: bounds.same,
-  wrap: (run, subject) => (params) =>
-    Effect.flatMap(Deadline.timeLeft, (left) => {
-      if (!Duration.isFinite(left)) return run(params)
-      // What acts must not be begun only to be left behind.
-      if (Duration.isZero(left)) return Effect.fail(tooLate(subject))
-      const failure = () => timedOut(subject, `The time of the run was up before ${subject.name} answered.`)
-      return limited(run(params), left, failure, false)
-    })
+  wrap: (run, subject) => (params) => limited(run(params), subject, Duration.infinity, false)
 }
 
 /**
@@ -248,7 +248,8 @@ export const catchTag = <R>(
   const tags = Array.isArray(tag) ? tag : [tag]
   const recover = erased(handler)
   return {
-    kind: "catch",
+    // To whom nobody is unavailable, that is a fallback.
+    kind: tags.includes("ToolUnavailable") ? "fallback" : "catch",
     description: `catch of ${tags.join(", ")}`,
     bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
     wrap: (run) => (params) =>
@@ -285,16 +286,20 @@ export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
  * @since 0.1.0
  */
 export const reconcile = <R>(
-  check: (params: never, failure: ToolUnavailable) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
+  check: (
+    params: never,
+    failure: ToolUnavailable | SchemaMismatch
+  ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
 ): Policy<R> => {
   const look = erased(check)
   return {
     kind: "reconcile",
     description: "reconciles unknown outcomes",
     bound: bounds.afterwards("the check of the outcome"),
-    wrap: (run) => (params) =>
+    wrap: (run, { sideEffect }) => (params) =>
       Effect.catch(run(params), (failure) => {
-        if (!isOutcomeUnknown(failure)) return Effect.fail(failure)
+        const isUnreadable = sideEffect !== "none" && failure._tag === "SchemaMismatch" && failure.side === "result"
+        if (!isOutcomeUnknown(failure) && !isUnreadable) return Effect.fail(failure)
         return Effect.flatMap(ToolCall.current, (call) => {
           // What was left behind may act after the check has looked: not there yet is not the same as not there.
           const mayStillAct = call.stragglers.running.size > 0
@@ -305,7 +310,9 @@ export const reconcile = <R>(
               return Effect.fail(failure)
             },
             onSuccess: (found) => {
-              if (Option.isNone(found)) return Effect.fail(mayStillAct ? failure : notExecuted(failure))
+              if (Option.isNone(found)) {
+                return Effect.fail(mayStillAct || failure._tag === "SchemaMismatch" ? failure : notExecuted(failure))
+              }
               call.heard(failure, "reconcile")
               return Effect.succeed(found.value)
             }
@@ -350,7 +357,7 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
     merge: erased(merge),
     coverage: coverage === undefined ? undefined : erased(coverage),
     pages,
-    time: Duration.fromInputUnsafe(time),
+    time: positive("limit of time", time),
     bytes
   }
   return {
@@ -390,6 +397,7 @@ export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOpt
     throw new TypeError(`A limit of calls at once is a whole number from 1; got ${permits}.`)
   }
   const patience = Duration.fromInputUnsafe(maxWait)
+  if (Duration.isNegative(patience)) throw new TypeError("A limit's maxWait is zero or above.")
   const make = (name: string) => bulkhead(permits, patience, Effect.suspend(() => Effect.fail(full(name, permits))))
   // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
   const bulkheads = new Map<string, ReturnType<typeof make>>()
@@ -428,7 +436,8 @@ export const order: ReadonlyArray<string> = [
 
 /**
  * A tool's own policies, with the defaults whose kind it lacks. A default goes inside of the first one that stands
- * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry.
+ * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry;
+ * but outside of what maps failures.
  *
  * @category defaults
  * @since 0.1.0
@@ -437,7 +446,9 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
   defaults.reduce((policies, policy) => {
     if (policies.some(({ kind }) => kind === policy.kind)) return policies
     const place = order.indexOf(policy.kind)
-    const outer = policies.findIndex(({ kind }) => order.indexOf(kind) > place)
+    // A function that maps failures knows of those that were there when it was written, and of no others.
+    const mapped = policies.findLastIndex(({ kind }) => kind === "map")
+    const outer = policies.findIndex(({ kind }, index) => index > mapped && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
   }, own)
 
@@ -445,27 +456,36 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
 // Inside
 // -----------------------------------------------------------------------------
 
-// What runs inside knows of the deadline, and what it notes is heard until then. Around the whole tool, and not inside of it, the
-// tool has yet to enter its call.
+// For so long, or until the deadline, if that comes first; what runs inside knows of it, and what it notes is heard until then.
+// Around the whole tool, and not inside of it, the tool has yet to enter its call.
 const limited = <R>(
   run: Effect.Effect<unknown, ToolFailure, R>,
-  duration: Duration.Duration,
-  failure: () => ToolUnavailable,
+  subject: Subject,
+  limit: Duration.Duration,
   isInside = true
 ): Effect.Effect<unknown, ToolFailure, R> =>
-  Effect.flatMap(ToolCall.current, (call) => {
-    const relay = new Relay(call, isInside)
-    const inside = Effect.provideService(Deadline.within(run, duration), ToolCall.current, relay)
-    return Effect.flatMap(
-      withinTime(inside, duration, (fiber) => call.stragglers.add(fiber)),
-      Option.match({
-        onSome: (value) => Effect.succeed(value),
-        onNone: () => {
-          relay.close()
-          return Effect.fail(failure())
-        }
-      })
-    )
+  Effect.flatMap(Deadline.timeLeft, (left) => {
+    const time = Duration.min(limit, left)
+    if (!Duration.isFinite(time)) return run
+    // What acts must not be begun only to be left behind.
+    if (Duration.isZero(time)) return Effect.fail(tooLate(subject))
+    return Effect.flatMap(ToolCall.current, (call) => {
+      const relay = new Relay(call, isInside)
+      const inside = Effect.provideService(Deadline.within(run, time), ToolCall.current, relay)
+      return Effect.flatMap(
+        withinTime(inside, time, (fiber) => call.stragglers.add(fiber)),
+        Option.match({
+          onSome: (value) => Effect.succeed(value),
+          onNone: () => {
+            relay.close()
+            const late = Duration.isLessThan(left, limit)
+              ? "before its time was up"
+              : `within ${Duration.format(limit)}`
+            return Effect.fail(timedOut(subject, `${subject.name} did not answer ${late}.`))
+          }
+        })
+      )
+    })
   })
 
 // A read-only tool is simply tried again. Of one that acts nobody knows whether it did.
@@ -489,7 +509,7 @@ const timedOut = ({ sideEffect }: Subject, detail: string): ToolUnavailable => {
 const tooLate = ({ name }: Subject): ToolUnavailable =>
   new ToolUnavailable({
     code: "timeout",
-    detail: `${name} was not run: the time of the run was up.`,
+    detail: `${name} was not run: its time was up.`,
     transient: true,
     outcome: "not_executed"
   })

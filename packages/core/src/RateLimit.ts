@@ -75,9 +75,12 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
       const token = { algorithm, key: key ?? name, limit, window }
       return (params) =>
         Effect.flatMap(RateLimiter.RateLimiter, (limiter) => {
-          const wait = () =>
+          const wait = (left: Duration.Duration) =>
             Effect.matchEffect(limiter.consume({ ...token, onExceeded: "delay" }), {
-              onSuccess: ({ delay }) => Effect.andThen(waiting(delay), run(params)),
+              onSuccess: ({ delay }) =>
+                Duration.isLessThan(delay, left)
+                  ? Effect.andThen(waiting(delay), run(params))
+                  : Effect.fail(throttled(name, rate, delay, undefined)),
               onFailure: (error) => Effect.fail(refusal(name, rate, error))
             })
           // First without waiting: who is refused then has taken no turn. (Of a fixed window for which others wait already it
@@ -88,7 +91,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
               Effect.flatMap(Deadline.timeLeft, (left) =>
                 onExceeded === "wait" && error.reason._tag === "RateLimitExceeded" &&
                   Duration.isLessThan(error.reason.retryAfter, left)
-                  ? wait()
+                  ? wait(left)
                   : Effect.fail(refusal(name, rate, error)))
           })
         })
@@ -146,20 +149,26 @@ const waiting = (delay: Duration.Duration): Effect.Effect<void> =>
   })
 
 const refusal = (tool: string, rate: string, error: RateLimiter.RateLimiterError): ToolUnavailable => {
-  const refused = { transient: true, outcome: "not_executed", cause: error } as const
   switch (error.reason._tag) {
     case "RateLimitExceeded":
-      return new ToolUnavailable({
-        code: "throttled",
-        detail: `${tool} is not called for now: our own limit is ${rate}.`,
-        ...refused,
-        retryAfter: error.reason.retryAfter
-      })
+      return throttled(tool, rate, error.reason.retryAfter, error)
     case "RateLimitStoreError":
       return new ToolUnavailable({
         code: "limiter_unavailable",
         detail: `${tool} is not called for now: its rate limiter does not answer.`,
-        ...refused
+        transient: true,
+        outcome: "not_executed",
+        cause: error
       })
   }
 }
+
+const throttled = (tool: string, rate: string, retryAfter: Duration.Duration, cause: unknown): ToolUnavailable =>
+  new ToolUnavailable({
+    code: "throttled",
+    detail: `${tool} is not called for now: our own limit is ${rate}.`,
+    transient: true,
+    outcome: "not_executed",
+    retryAfter,
+    cause
+  })

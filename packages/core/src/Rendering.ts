@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { cut, list, oneLine } from "./internal/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import { type Coverage, isOutcomeUnknown } from "./ToolFailure.ts"
+import { type Coverage, isOutcomeUnknown, isTransient } from "./ToolFailure.ts"
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
@@ -190,7 +190,10 @@ const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
 
 // What to do next, as a sentence: never, with changed arguments, later, or already tried.
 const advice = (outcome: Failed, call: ToolCall): string => {
-  const { attempts, failure } = outcome
+  const { attempts, failure, mayHaveActed } = outcome
+  if ((mayHaveActed === true || isOutcomeUnknown(failure)) && !isTransient(failure)) {
+    return "Do not repeat this call: it may already have taken effect. Check before anything else."
+  }
   switch (failure._tag) {
     case "SchemaMismatch":
       if (failure.code === "unknown_tool") return "Do not repeat this call."
@@ -211,17 +214,18 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     case "ToolUnavailable":
       if (failure.code === "not_run") return "Call it again once that is settled."
       if (failure.code === "call_limit") return "Do not call it again now."
-      if (isOutcomeUnknown(failure) && !failure.transient) {
-        return "Do not repeat this call: it may already have taken effect. Check before anything else."
-      }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
       return `${tried(attempts)}Do not call it again ${
         failure.retryAfter === undefined || !Duration.isFinite(failure.retryAfter)
           ? "now"
-          : `within ${Duration.format(failure.retryAfter)}`
+          : `within ${rounded(failure.retryAfter)}`
       }; use another tool, or answer without it.`
   }
 }
+
+// Milliseconds are nothing to a model.
+const rounded = (duration: Duration.Duration): string =>
+  Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(duration))))
 
 const tried = (attempts: number): string =>
   attempts === 0 ? "" : `Already tried ${attempts} ${attempts === 1 ? "time" : "times"}. `

@@ -38,13 +38,14 @@ const threeAttempts = (
 ): Schedule.Schedule<unknown, Retryable> =>
   Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
     Schedule.setInputType<Retryable>(),
+    // First of all, so that a failure that is refused counts, too, in a schedule that goes on without this one.
+    Schedule.upTo({ times: 2 }),
     Schedule.while(({ input }) =>
       Duration.isLessThanOrEqualTo(granting(input, longest).retryAfter ?? Duration.zero, longest)
     ),
     Schedule.modifyDelay(({ duration, input }) =>
       Effect.map(Random.next, (share) => wait(granting(input, longest), duration, share))
-    ),
-    Schedule.upTo({ times: 2 })
+    )
   )
 
 /**

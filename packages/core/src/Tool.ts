@@ -24,10 +24,17 @@ import { sources } from "./internal/bounds.ts"
 import { CallRecord } from "./internal/callRecord.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
 import { randomId } from "./internal/randomId.ts"
+import { withUnknownOutcome } from "./internal/tried.ts"
 import * as Policy from "./Policy.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
-import type { Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import {
+  isNotExecuted,
+  type SchemaMismatch,
+  type Tag as ToolFailureTag,
+  type ToolFailure,
+  type ToolUnavailable
+} from "./ToolFailure.ts"
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
@@ -153,19 +160,23 @@ export const make = <
       `A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require; got ${JSON.stringify(name)}.`
     )
   }
+  const sideEffect = definition.sideEffect ?? "non_idempotent"
   return assemble({
     name,
     description: definition.description,
     parameters: definition.parameters ?? asParameters<Params>(Schema.Struct({})),
     success: definition.success,
-    sideEffect: definition.sideEffect ?? "non_idempotent",
+    sideEffect,
     instead: definition.instead ?? [],
     check: definition.check
   }, {
     handler: (params: Params) =>
       Effect.flatMap(ToolCall.current, (call) => {
-        call.begin()
-        return parted(handler(params))
+        call.begin(sideEffect !== "none")
+        const handled = parted(handler(params))
+        return sideEffect === "non_idempotent"
+          ? Effect.mapError(handled, (failure) => afterAct(failure, call.hasActedInside))
+          : handled
       }),
     inside: [],
     own: [],
@@ -432,6 +443,8 @@ export const mapFailure: {
  * When to use: for a tool that acts, on a service that can be asked what it did: by the idempotency key, by the order. Outside of
  * `timeout`, inside of `retry`.
  *
+ * It is asked when the outcome is unknown, and when a tool that acts has an answer that nobody can read.
+ *
  * The check succeeds with `Option.some` of the result when the call did take effect, and the tool succeeds with it; or with
  * `Option.none` when it did not, and the failure is `not_executed` then, which a `retry` outside tries again. While it cannot
  * tell, it should fail, and the outcome stays unknown; so it does when an attempt may still be running.
@@ -465,7 +478,7 @@ export const mapFailure: {
  */
 export const reconcile: {
   <Params, A, Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>>(
-    check: (params: Params, failure: ToolUnavailable) => Checked
+    check: (params: Params, failure: ToolUnavailable | SchemaMismatch) => Checked
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
   ) => Tool<Name, Params, A, E, R | Effect.Services<Checked>>
@@ -478,13 +491,16 @@ export const reconcile: {
     Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
-    check: (params: Params, failure: ToolUnavailable) => Checked
+    check: (params: Params, failure: ToolUnavailable | SchemaMismatch) => Checked
   ): Tool<Name, Params, A, E, R | Effect.Services<Checked>>
 } = dual(
   2,
   <T extends Any>(
     self: Any,
-    check: (params: never, failure: ToolUnavailable) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>
+    check: (
+      params: never,
+      failure: ToolUnavailable | SchemaMismatch
+    ) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>
   ): T => withPolicy(self, Policy.reconcile(check))
 )
 
@@ -636,7 +652,8 @@ export type WithDefaults<T extends Any, R2> = T extends Tool<infer Name, infer P
  * runs. It also points out policies that are likely not meant as they are.
  *
  * When to use: in a test that keeps the bounds of your tools; and to find out why a call takes as long as it does. Defaults of a
- * toolkit or an agent count once they are added to the tool.
+ * toolkit or an agent count once they are added to the tool. Effects that a retry's schedule has of its own are run for it, but for
+ * its logs.
  *
  * @example
  * ```ts
@@ -659,7 +676,8 @@ export type WithDefaults<T extends Any, R2> = T extends Tool<infer Name, infer P
  * @category explaining
  * @since 0.1.0
  */
-export const explain = (tool: Any): Explanation => explained(tool)
+// Of `Any` itself, a combinator inside of the call would infer the parameters of a run that takes none.
+export const explain = <T extends Any>(tool: T): Explanation => explained(tool)
 
 // -----------------------------------------------------------------------------
 // Inside
@@ -714,6 +732,15 @@ const withContext = (name: string, run: Policy.Run): Policy.Run => (params) =>
       return value
     })
   })
+
+// Of a tool that acts, a passing failure that says nothing of its outcome may have come after the act; and that a tool inside was not
+// executed says nothing of one that was before.
+const afterAct = <E extends ToolFailure>(failure: E, hasActedInside: boolean): E => {
+  if (failure._tag !== "ToolUnavailable") return failure
+  const isUnknown = failure.outcome === undefined ? failure.transient : isNotExecuted(failure) && hasActedInside
+  // What it is made of stays what it was, which the compiler does not see of a type parameter.
+  return isUnknown ? withUnknownOutcome(failure) as E : failure
+}
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
 const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>

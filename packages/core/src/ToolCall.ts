@@ -90,8 +90,8 @@ export interface Current {
   readonly attempt: number
   /** The context for a tool that runs now: this one for the tool that was called, one of its own for a tool run inside. */
   readonly enter: (tool: string) => Current
-  /** The handler starts (again): what an earlier attempt noted is forgotten. */
-  readonly begin: () => void
+  /** The handler starts (again), and may act: what an earlier attempt noted is forgotten. */
+  readonly begin: (acts: boolean) => void
   /** The handler ran once more for the same answer: for a further page. */
   readonly executed: () => void
   /** Tells the model something about the answer, in one short sentence. */
@@ -102,6 +102,10 @@ export interface Current {
   readonly answeredBy: Source | undefined
   /** Attempts that a timeout left behind. */
   readonly stragglers: Stragglers
+  /** Has a tool that acts begun inside of this attempt? */
+  readonly hasActedInside: boolean
+  /** A tool that acts has begun inside of this attempt. */
+  readonly actedInside: () => void
   /** What was noted so far belongs to an answer that did not come. */
   readonly forget: () => void
   /** A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. */
@@ -132,6 +136,8 @@ export const detached: Current = {
   },
   begin() {},
   executed() {},
+  hasActedInside: false,
+  actedInside() {},
   caveat() {},
   source() {},
   answeredBy: undefined,

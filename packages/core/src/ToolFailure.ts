@@ -460,6 +460,17 @@ export const isTransient = (failure: ToolFailure): failure is ToolUnavailable =>
   failure._tag === "ToolUnavailable" && failure.transient
 
 /**
+ * Is it certain that the failed call did nothing?
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isNotExecuted = (
+  failure: ToolFailure
+): failure is ToolUnavailable & { readonly outcome: "not_executed" } =>
+  failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
+
+/**
  * May the failed call have acted, so that running it again could act twice?
  *
  * @category predicates

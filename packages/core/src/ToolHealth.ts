@@ -78,7 +78,10 @@ export class ToolHealth extends Context.Service<ToolHealth, {
   /** Every tool that was called, disabled or found unavailable, in the order in which that first happened. */
   readonly report: Effect.Effect<ReadonlyArray<Report>>
   readonly status: (tool: string) => Effect.Effect<Status>
-  /** Refuses every call of a tool until it is enabled. The reason is told to the model. */
+  /**
+   * Refuses every call of a tool until it is enabled: those that a model makes, through `Dispatch`. `tool.run` by hand, as a
+   * fallback of another tool, say, is neither refused nor counted. The reason is told to the model.
+   */
   readonly disable: (tool: string, reason?: string) => Effect.Effect<void>
   /** Lets a tool be called again, whatever kept it from that: by hand or by its breaker, whose circuit starts anew. */
   readonly enable: (tool: string) => Effect.Effect<void>

@@ -2,6 +2,7 @@ import type { Entry, Ledger } from "../Ledger.ts"
 import type { Reply } from "../Model.ts"
 import type { ToolOutcome } from "../ToolOutcome.ts"
 import { AppendOnly } from "./appendOnly.ts"
+import { cut, mostDetail } from "./text.ts"
 
 /** A ledger that is still being written: immutable, and as cheap to extend after a thousand failures as after one. */
 export class Account {
@@ -57,5 +58,5 @@ const entriesOf = (turn: number, index: number, reply: Reply, outcome: ToolOutco
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail } = outcome.failure
-  return [...handled, { ...call, tag, code, detail, ended: "told" }]
+  return [...handled, { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }]
 }

@@ -48,14 +48,17 @@ export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subj
 export const timeout = (limit: Duration.Duration) => (inner: Bounds, { sideEffect }: Subject): Bounds =>
   within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")
 
-/** What answers for a tool that is unavailable: of a tool, as much is known as of this one. */
+/** What answers for a tool that is unavailable. When it is a tool itself, its bounds are known, too. */
 export const fallback = (source: object, name: string | undefined) => (inner: Bounds): Bounds => {
   const to = name === undefined ? "the fallback" : `the fallback to ${name}`
   const known = sources.get(source)?.()
   if (known === undefined) return after(inner, untimed(to))
+  const there = ({ because, most }: Bound<Duration.Duration>) => ({
+    most,
+    because: because.map((reason) => `${to}: ${reason}`)
+  })
   // Its attempts are not this tool's.
-  const { time, waiting } = known
-  return after(inner, { ...aside(to), time, waiting })
+  return after(inner, { ...aside(to), time: there(known.time), waiting: there(known.waiting) })
 }
 
 /** The bounds of tools, by what runs them. */

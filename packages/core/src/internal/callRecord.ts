@@ -2,10 +2,11 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import type { Repair } from "../Arguments.ts"
 import type { Current, Reply, Source } from "../ToolCall.ts"
-import type { ToolFailure } from "../ToolFailure.ts"
+import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
 import { Attempt, Nested } from "./relay.ts"
 import { Stragglers } from "./stragglers.ts"
+import { cut, mostDetail } from "./text.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
 export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
@@ -21,6 +22,11 @@ export class CallRecord implements Current {
   readonly replies: ReadonlyArray<Reply>
   readonly onHandled: OnHandled | undefined
   attempt = 0
+  hasActedInside = false
+  /** Was the tool itself unavailable, and something else had to answer? */
+  fellBack = false
+  /** Was a failure taken care of after which the call may have acted? */
+  sawUnknown = false
   answeredBy: Source | undefined = undefined
   private isEntered = false
   private underway: Attempt | undefined = undefined
@@ -47,8 +53,13 @@ export class CallRecord implements Current {
 
   begin() {
     this.attempt++
+    this.hasActedInside = false
     this.underway?.restart()
     this.forget()
+  }
+
+  actedInside() {
+    this.hasActedInside = true
   }
 
   executed() {
@@ -65,13 +76,17 @@ export class CallRecord implements Current {
 
   handled(failure: ToolFailure, by: string) {
     this.forget()
+    // Another attempt counts what runs inside of it from the start, also when its handler never begins.
+    if (by === "retry") this.underway?.restart()
+    if (by === "fallback" && failure._tag === "ToolUnavailable") this.fellBack = true
     this.heard(failure, by)
   }
 
   heard(failure: ToolFailure, by: string) {
+    this.sawUnknown ||= isOutcomeUnknown(failure)
     this.handledSoFar = [
       ...this.handledSoFar,
-      { tag: failure._tag, code: failure.code, detail: failure.detail, by }
+      { tag: failure._tag, code: failure.code, detail: cut(failure.detail, mostDetail), by }
     ]
     this.onHandled?.(failure, by, this.attempt)
   }

@@ -41,9 +41,10 @@ export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.boun
 
 const layersOf = (tool: Explained) =>
   tool.policies.reduce(
-    (layers, { bound, description, kind }) => {
+    (layers, policy) => {
       const inner = layers.at(-1)!.bounds
-      return [...layers, { description, bounds: (bound ?? anything(kind))(inner, tool) }]
+      const bounds = policy.bound?.(inner, tool) ?? anything(policy.kind)(inner)
+      return [...layers, { description: policy.description, bounds }]
     },
     [{ description: "handler", bounds: handler }]
   )
@@ -67,28 +68,25 @@ const tooMany = 10_000
 // How policies stand to each other
 // -----------------------------------------------------------------------------
 
-/** What is likely not meant in the order of the policies. */
-const relations = (tool: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
-  const { policies, sideEffect } = tool
-  const retries = policies.map(({ bound, kind }) =>
-    kind === "retry" && (bound?.(handler, tool).attempts(Duration.infinity).most ?? Infinity) > 1
-  )
+/** What is likely not meant in the order of the policies. Step 0 is the handler, and each policy the step after its index. */
+const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
+  const isRetry = policies.map(({ kind }, index) => {
+    const [inner, outer] = steps.slice(index)
+    return kind === "retry" && (outer!.attempts.most === Infinity || outer!.attempts.most > inner!.attempts.most)
+  })
+  const attempt = steps[isRetry.indexOf(true)]
   return policies.flatMap(({ kind }, index) => {
+    const [inner, outer] = steps.slice(index)
     const place: Place = {
       acts: sideEffect === "non_idempotent",
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
-      surroundsRetry: retries.slice(0, index).includes(true),
-      // Step 0 is the handler, and each policy is the step after its index. The first attempt is what the first retry has inside.
-      isUpFirst: () => {
-        const first = steps[retries.indexOf(true)]
-        const [inner, outer] = steps.slice(index)
-        return first !== undefined && inner !== undefined && outer !== undefined &&
-          Duration.isLessThan(outer.time.most, inner.time.most) &&
-          Duration.isLessThanOrEqualTo(outer.time.most, first.time.most) && Duration.isFinite(first.time.most)
-      }
+      surroundsRetry: isRetry.slice(0, index).includes(true),
+      cutsFirstAttempt: attempt !== undefined && Duration.isFinite(attempt.time.most) &&
+        Duration.isLessThan(outer!.time.most, inner!.time.most) &&
+        Duration.isLessThanOrEqualTo(outer!.time.most, attempt.time.most)
     }
     return rules
-      .filter((rule) => rule.kind === kind && (kind !== "retry" || retries[index] === true) && rule.applies(place))
+      .filter((rule) => rule.kind === kind && (kind !== "retry" || isRetry[index] === true) && rule.applies(place))
       .map(({ code, detail, hint }) => ({ code, detail, hint }))
   })
 }
@@ -97,7 +95,8 @@ interface Place {
   readonly acts: boolean
   readonly surrounds: (kind: string) => boolean
   readonly surroundsRetry: boolean
-  readonly isUpFirst: () => boolean
+  /** Is its time up when that of the first attempt is, or before? */
+  readonly cutsFirstAttempt: boolean
 }
 
 interface Rule extends Warning {
@@ -137,7 +136,7 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     kind: "timeout",
-    applies: ({ isUpFirst, surroundsRetry }) => surroundsRetry && isUpFirst(),
+    applies: ({ cutsFirstAttempt, surroundsRetry }) => surroundsRetry && cutsFirstAttempt,
     code: "timeout_leaves_no_retry",
     detail: "A timeout over all attempts is up when the first one is: what hangs is never tried again.",
     hint: "Make it longer than an attempt and its wait, or put it inside of the retry."

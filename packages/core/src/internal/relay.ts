@@ -74,14 +74,25 @@ export class Relay implements Current {
   enter(tool: string): Current {
     // Counted with what runs outside of the timeout, so that no two have the same key; apart, once nobody waits any more.
     const outer = this.isOpen ? this.to.enter(tool) : undefined
-    if (this.isEntered) return new Nested(this, outer?.idempotencyKey ?? this.underway.keyInside(this, tool))
-    this.isEntered = true
-    return this
+    if (!this.isEntered) {
+      this.isEntered = true
+      return this
+    }
+    const own = this.underway.keyInside(this, tool)
+    return new Nested(this, outer?.idempotencyKey ?? own)
   }
 
-  begin() {
+  begin(acts: boolean) {
     this.underway.restart()
-    if (this.isOpen) this.to.begin()
+    if (this.isOpen) this.to.begin(acts)
+  }
+
+  get hasActedInside() {
+    return this.to.hasActedInside
+  }
+
+  actedInside() {
+    if (this.isOpen) this.to.actedInside()
   }
 
   executed() {
@@ -101,6 +112,7 @@ export class Relay implements Current {
   }
 
   handled(failure: ToolFailure, by: string) {
+    if (by === "retry") this.underway.restart()
     if (this.isOpen) this.to.handled(failure, by)
   }
 
@@ -127,6 +139,7 @@ export class Nested implements Current {
   readonly idempotencyKey: string
   readonly stragglers: Stragglers
   attempt = 0
+  hasActedInside = false
   answeredBy: Source | undefined = undefined
   protected readonly outer: Current
   private readonly underway = new Attempt()
@@ -147,10 +160,17 @@ export class Nested implements Current {
     return new Nested(this, this.underway.keyInside(this, tool))
   }
 
-  begin() {
+  begin(acts: boolean) {
     this.attempt++
+    this.hasActedInside = false
     this.underway.restart()
     this.forget()
+    if (acts) this.outer.actedInside()
+  }
+
+  actedInside() {
+    this.hasActedInside = true
+    this.outer.actedInside()
   }
 
   executed() {
@@ -167,6 +187,7 @@ export class Nested implements Current {
 
   handled(failure: ToolFailure, by: string) {
     this.forget()
+    if (by === "retry") this.underway.restart()
     this.outer.heard(failure, by)
   }
 
@@ -196,11 +217,12 @@ export class Nested implements Current {
 /** What a further page of a result is given: a key of its own, while its attempts are those of the call. */
 export class Page extends Nested {
   constructor(outer: Current, number: number) {
-    super(outer, `${outer.idempotencyKey}/page/${number}`)
+    // No tool's name has a plus in it.
+    super(outer, `${outer.idempotencyKey}/page+${number}`)
   }
 
-  override begin() {
-    super.begin()
+  override begin(acts: boolean) {
+    super.begin(acts)
     this.outer.executed()
   }
 }

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
@@ -19,14 +20,14 @@ import * as RetryBudget from "../RetryBudget.ts"
  */
 export const retrying = <A, E, R, Retryable extends E, R2>(
   self: Effect.Effect<A, E, R>,
-  begin: () => Retries<E, Retryable, R2>
+  begin: (fiber: Fiber.Fiber<unknown, unknown>) => Retries<E, Retryable, R2>
 ): Effect.Effect<A, E, R | R2> =>
   Effect.withFiber((fiber) => {
     const budget = fiber.getRef(RetryBudget.current)
     const attempt = budget === undefined || fiber.getRef(isInside)
       ? self
       : Effect.tap(Effect.provideService(self, isInside, true), deposited(budget))
-    return Effect.catch(attempt, (first) => again(first, attempt, begin()))
+    return Effect.catch(attempt, (first) => again(first, attempt, begin(fiber)))
   })
 
 /** What a retry goes by. */

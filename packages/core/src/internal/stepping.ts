@@ -27,33 +27,33 @@ export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown
  * Finds out how a schedule waits by stepping it with a simulated clock, before anything has failed.
  *
  * Attempts take no time, which gives the most of them; it is stepped with the least and with the greatest random draws, and
- * with failures that ask for as long a wait as it grants. What it does depend on besides, and cannot be known before, makes
- * it unbounded.
+ * with failures that ask for as long a wait as it grants. Whatever else it depends on cannot be known before, and makes it
+ * unbounded.
  */
 export const waitsOf = (schedule: Retries): Waits => {
   const probe = new Probe()
-  const calm = step(schedule, { failure: probe.failure })
-  if (calm.died !== undefined) return unknown(`the retry's schedule cannot be stepped before running (${calm.died})`)
-  if (probe.wasRead) return unknown("the waits of the retry depend on the failure")
+  const calm = step(schedule, { failure: probe.showing(plain) })
   const eager = calm.isRandom ? step(schedule, { draw: greatest }) : calm
+  const asking = failuresAsking(probe, schedule)
+  const runs = [calm, eager, ...asking.map((failure) => step(schedule, { draw: greatest, failure }))]
+  const steps = Math.max(...runs.map(({ waits }) => waits.length))
+  const isEndless = runs.some(({ isDone }) => !isDone)
+  // What looks at the clock may wait longer where waits, or attempts, move it elsewhere.
+  const isVaried = calm.isRandom || asking.length > 0
+  const still = isVaried ? [plain, ...asking].map((failure) => ({ failure, isStill: true })) : []
+  const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
+  const others = [...still, ...slow].map((conditions) => step(schedule, { draw: greatest, steps, ...conditions }))
+  const most = inEachStep([...runs, ...others], steps, Math.max, 0)
+
+  const died = [...runs, ...others].find(({ died }) => died !== undefined)?.died
+  if (died !== undefined) return unknown(`the retry's schedule cannot be stepped before running (${died})`)
+  if (probe.wasRead) return unknown("the waits of the retry depend on the failure")
   if (starts.some((start) => !areAlike(step(schedule, { draw: greatest, start, steps: 100 }), eager))) {
     return unknown("the waits of the retry depend on the time of day")
   }
-  const failures = [plain, ...Array.from(probe.granted, askingFor)]
-  const isVaried = calm.isRandom || failures.length > 1
-  const runs = isVaried ? [calm, ...failures.map((failure) => step(schedule, { draw: greatest, failure }))] : [calm]
-  const steps = Math.max(...runs.map(({ waits }) => waits.length))
-  // A longer wait may move a schedule that looks at the clock away from its longest waits. While no time passes, all of them come.
-  const still = isVaried
-    ? failures.map((failure) => step(schedule, { draw: greatest, failure, isStill: true, steps }))
-    : []
-  const most = inEachStep([...runs, ...still], steps, Math.max, 0)
-  const isEndless = runs.some(({ isDone }) => !isDone)
-  if (!isEndless) {
-    const slow = step(schedule, { draw: greatest, attempt: aMinute, steps: steps + 1 })
-    if (slow.waits.length > steps || sum(slow.waits) > sum(most) + 1) {
-      return unknown("the waits of the retry grow with the time that attempts take")
-    }
+  const slowest = isEndless ? [] : step(schedule, { draw: greatest, attempt: aDay, steps: steps + 1 }).waits
+  if (slowest.some((wait, index) => wait > (most[index] ?? -1) + 1)) {
+    return unknown("the waits of the retry grow with the time that attempts take")
   }
   return {
     least: inEachStep(runs, steps, Math.min, Infinity).map(Duration.millis),
@@ -84,8 +84,9 @@ const greatest = 1 - Number.EPSILON / 2
 /** Other hours, other days of the week: what waits for a time of day waits differently from there. */
 const starts = [27_073_456, 305_421_789]
 
-/** For an attempt, about a minute: no multiple of what schedules are made of. */
-const aMinute = 61_234
+// For attempts that take long, no multiples of what schedules are made of.
+const anHour = 3_612_347
+const aDay = 86_412_347
 
 interface Conditions {
   readonly failure?: ToolUnavailable
@@ -102,6 +103,7 @@ interface Run {
   readonly waits: ReadonlyArray<number>
   readonly isDone: boolean
   readonly isRandom: boolean
+  /** Why there is no knowing. */
   readonly died?: string
 }
 
@@ -151,7 +153,7 @@ const asRunnable = <A, R>(effect: Effect.Effect<A, never, R>) => effect as Effec
 
 const diagnosis = (defect: unknown): string => {
   if (!Cause.isAsyncFiberError(defect)) return defect instanceof Error ? defect.message : String(defect)
-  // What waits would go on in the background.
+  // It would go on in the background.
   defect.fiber.interruptUnsafe()
   return "it waits for something"
 }
@@ -187,8 +189,7 @@ class SimulatedTime implements Clock.Clock {
   }
 }
 
-const sum = (waits: ReadonlyArray<number>): number => waits.reduce((sum, wait) => sum + wait, 0)
-
+/** Step by step, the least or the most of all runs. */
 const inEachStep = (
   runs: ReadonlyArray<Run>,
   steps: number,
@@ -210,34 +211,52 @@ const plain = new ToolUnavailable({ code: "connection", detail: "This failure is
 const askingFor = (millis: number): ToolUnavailable =>
   new ToolUnavailable({ ...plain, code: "rate_limited", retryAfter: Duration.millis(millis) })
 
+/**
+ * Failures that ask for each wait that a schedule grants, and for one that it does not grant: what goes on after a policy that
+ * refuses it may grant others.
+ */
+const failuresAsking = (probe: Probe, schedule: Retries, known = 0): ReadonlyArray<ToolUnavailable> => {
+  const granted = Array.from(probe.granted)
+  const waits = granted.length === 0 ? [] : [...granted, Math.max(...granted) + 1]
+  const failures = waits.map((wait) => probe.showing(askingFor(wait)))
+  if (granted.length === known) return failures
+  for (const failure of failures) step(schedule, { failure })
+  return failuresAsking(probe, schedule, granted.length)
+}
+
 /** What every failure that is retried has in common: reading it decides nothing. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
 
-/** A failure that notes whether a schedule looks at it, and which waits it may ask for. */
+/** Shows failures to a schedule, and notes whether it looks at them, and which waits it grants. */
 class Probe {
   wasRead = false
   readonly granted = new Set<number>()
-  readonly failure = new Proxy(plain, {
-    get: (failure, key, receiver) => {
-      if (typeof key === "string" && !key.startsWith("~") && !constants.has(key)) this.wasRead = true
-      return Reflect.get(failure, key, receiver)
-    },
-    has: (failure, key) => {
-      if (typeof key === "string" && !key.startsWith("~")) this.wasRead = true
-      return Reflect.has(failure, key)
-    },
-    ownKeys: (failure) => {
-      this.wasRead = true
-      return Reflect.ownKeys(failure)
-    }
-  })
 
-  constructor() {
-    probes.set(this.failure, this)
+  showing(failure: ToolUnavailable): ToolUnavailable {
+    const note = (key: PropertyKey) => {
+      // What begins like this is effect's own.
+      if (typeof key === "string" && !key.startsWith("~") && !constants.has(key)) this.wasRead = true
+    }
+    const shown = new Proxy(failure, {
+      get: (failure, key, receiver) => {
+        note(key)
+        return Reflect.get(failure, key, receiver)
+      },
+      has: (failure, key) => {
+        note(key)
+        return Reflect.has(failure, key)
+      },
+      ownKeys: (failure) => {
+        note("all")
+        return Reflect.ownKeys(failure)
+      }
+    })
+    shownBy.set(shown, { probe: this, failure })
+    return shown
   }
 }
 
-const probes = new WeakMap<object, Probe>()
+const shownBy = new WeakMap<object, { readonly probe: Probe; readonly failure: ToolUnavailable }>()
 
 interface Asking {
   readonly code?: string
@@ -249,8 +268,7 @@ interface Asking {
  * up to a longest one. A probe takes its word for that, so that the bounds of what is composed of it are known, too.
  */
 export const granting = (failure: Asking, longest: Duration.Duration): Asking => {
-  const probe = probes.get(failure)
-  if (probe === undefined) return failure
-  probe.granted.add(Duration.toMillis(longest))
-  return plain
+  const shown = shownBy.get(failure)
+  shown?.probe.granted.add(Duration.toMillis(longest))
+  return shown?.failure ?? failure
 }

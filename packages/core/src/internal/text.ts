@@ -11,6 +11,9 @@ export const cut = (text: string, limit: number): string => {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
+/** How much of a failure's detail is kept for a ledger, which may be large. */
+export const mostDetail = 1000
+
 /** Control characters and line breaks become spaces, so that one line stays one line. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim()
 

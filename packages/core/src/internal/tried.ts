@@ -1,4 +1,5 @@
 import { ToolUnavailable } from "../ToolFailure.ts"
+import { withFields } from "./failure.ts"
 
 /** The sources that a failure has behind it: those that it lists, or the one that it came from. */
 export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> => failure.tried ?? [name]
@@ -22,6 +23,10 @@ export const exhausted = (
     cause
   })
 }
+
+/** The same failure, after which nobody knows any more whether the call has acted. */
+export const withUnknownOutcome = (failure: ToolUnavailable): ToolUnavailable =>
+  withFields(failure, { outcome: "unknown" })
 
 type Outcome = ToolUnavailable["outcome"]
 

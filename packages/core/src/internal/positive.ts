@@ -1,0 +1,8 @@
+import * as Duration from "effect/Duration"
+
+/** A duration above zero; anything else throws, since a limit that is none was not meant. */
+export const positive = (what: string, input: Duration.Input): Duration.Duration => {
+  const duration = Duration.fromInputUnsafe(input)
+  if (Duration.isPositive(duration)) return duration
+  throw new TypeError(`A ${what} is a duration above zero; got ${String(input)}.`)
+}

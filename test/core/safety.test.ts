@@ -1,0 +1,275 @@
+/**
+ * What must not happen twice: calls that act, under every policy that could repeat them, or that could let somebody believe that
+ * nothing was done.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  Dispatch,
+  Rendering,
+  RetryPolicy,
+  SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Fiber, Schedule, Schema } from "effect"
+import { TestClock } from "effect/testing"
+
+const refused = new ToolUnavailable({
+  code: "connection",
+  detail: "Refused.",
+  transient: true,
+  outcome: "not_executed"
+})
+const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+const silent = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
+
+const acting = <E extends SemanticGarbage | SchemaMismatch | ToolUnavailable>(
+  name: string,
+  effect: Effect.Effect<string, E>,
+  sideEffect: SideEffect.SideEffect = "non_idempotent"
+) => Tool.make(name, { description: name, success: Schema.String, sideEffect, check: "status" }, () => effect)
+
+const status = Tool.make(
+  "status",
+  { description: "Was it done?", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("yes")
+)
+
+/** What a model reads of a call. */
+const told = <T extends Tool.Any>(tool: T) => {
+  const call = { id: "1", name: tool.name }
+  return Effect.map(Dispatch.call(Toolkit.make(tool, status), call), (outcome) => ({
+    outcome,
+    text: Rendering.json(outcome, call)
+  }))
+}
+
+const careful = "Do not repeat this call: it may already have taken effect. Check before anything else."
+
+describe("what acts", () => {
+  it.effect("is not called not executed because its last attempt was not", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const pay = acting("pay", Effect.suspend(() => Effect.fail(++attempts === 1 ? lost : refused)), "idempotent")
+        .pipe(
+          Tool.retry(Schedule.recurs(1))
+        )
+      assert.strictEqual((yield* Effect.flip(pay.run({}))).outcome, "unknown")
+      assert.strictEqual((yield* told(pay)).outcome._tag, "Failed")
+    }))
+
+  it.effect("is not tried again because a tool inside of it was not executed, once another one was", () =>
+    Effect.gen(function*() {
+      const booked: Array<string> = []
+      const flight = acting("flight", Effect.sync(() => `${booked.push("flight")}`))
+      const hotel = acting("hotel", Effect.fail(refused))
+      const book = (...tools: ReadonlyArray<typeof flight | typeof hotel>) =>
+        Tool.make(
+          "book",
+          { description: "Books", success: Schema.String },
+          () => Effect.as(Effect.forEach(tools, (tool) => tool.run({})), "booked")
+        ).pipe(Tool.retry(Schedule.recurs(2)))
+      assert.strictEqual((yield* Effect.flip(book(flight, hotel).run({}))).outcome, "unknown")
+      assert.deepStrictEqual(booked, ["flight"])
+      // What only reads does not count, and neither does what did not begin.
+      assert.strictEqual(
+        (yield* Effect.flip(book(hotel).pipe(Tool.retry(RetryPolicy.none)).run({}))).outcome,
+        "unknown"
+      )
+    }))
+
+  it.effect("has an unknown outcome when its answer cannot be read, whoever finds out", () =>
+    Effect.gen(function*() {
+      const unreadable = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
+      const lying = Tool.make("pay", { description: "Pays", success: Schema.Int, check: "status" }, () =>
+        Effect.succeed(1.5))
+      for (const tool of [acting("pay", Effect.fail(unreadable)), lying]) {
+        const { outcome, text } = yield* told(tool)
+        assert.isTrue(outcome._tag === "Failed" && outcome.mayHaveActed === true)
+        assert.include(text, "\"error\":\"SchemaMismatch\"")
+        assert.include(text, careful)
+        assert.include(text, "\"hint\":\"Call status to find out.\"")
+      }
+      const reading = yield* told(acting("read", Effect.fail(unreadable), "none"))
+      assert.notInclude(reading.text, careful)
+    }))
+
+  it.effect("has an unknown outcome after a passing failure that says nothing of it", () =>
+    Effect.gen(function*() {
+      const { outcome, text } = yield* told(acting("pay", Effect.fail(silent)).pipe(Tool.retry(Schedule.recurs(2))))
+      assert.strictEqual(outcome.attempts, 1)
+      assert.include(text, "\"code\":\"outcome_unknown\"")
+      assert.include(text, careful)
+      const permanent = new ToolUnavailable({ code: "permission_denied", detail: "No.", transient: false })
+      assert.notInclude((yield* told(acting("pay", Effect.fail(permanent)))).text, careful)
+    }))
+
+  it.effect("may have acted, though its fallback failed in another way", () =>
+    Effect.gen(function*() {
+      const garbage = new SemanticGarbage({ code: "no_such_card", detail: "There is no such card." })
+      const pay = acting("pay", Effect.fail(lost)).pipe(Tool.fallback(() => Effect.fail(garbage)))
+      const { outcome, text } = yield* told(pay)
+      assert.isTrue(outcome._tag === "Failed" && outcome.mayHaveActed === true)
+      assert.include(text, careful)
+    }))
+
+  it.effect("is the same call whatever its arguments leave to defaults", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({
+          order: Schema.Trim,
+          currency: Schema.String.pipe(Schema.withDecodingDefault(Effect.succeed("USD")))
+        }),
+        success: Schema.String
+      }, () =>
+        Effect.suspend(() => {
+          paid++
+          return Effect.fail(lost)
+        }))
+      const { ledger } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(pay) }).run("?"),
+        ScriptedModel.layer([
+          ScriptedModel.call("pay", { order: "7" }),
+          ScriptedModel.call("pay", { order: "7", currency: "USD" }),
+          ScriptedModel.call("pay", { order: " 7 " }),
+          ScriptedModel.text("done")
+        ])
+      )
+      assert.strictEqual(paid, 1)
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), [
+        "outcome_unknown",
+        "retry_budget_exceeded",
+        "retry_budget_exceeded"
+      ])
+    }))
+
+  it.effect("stays suspect once it may have acted, also when it certainly did not the next time", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const pay = acting("pay", Effect.suspend(() => Effect.fail(++attempts === 1 ? lost : refused)), "idempotent")
+      const { transcript } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(pay) }).run("?"),
+        ScriptedModel.layer([...Array.from({ length: 4 }, () => ScriptedModel.call("pay")), ScriptedModel.text("done")])
+      )
+      const last = transcript.at(transcript.length - 2)
+      assert.include(last?.role === "tool" ? last.text : "", careful)
+    }))
+
+  it.effect("is not tried again while an attempt that was left behind may still be running", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const pay = acting(
+        "pay",
+        Effect.suspend(() => {
+          attempts++
+          return Effect.uninterruptible(Effect.never)
+        })
+      ).pipe(
+        Tool.timeout("1 second"),
+        Tool.mapFailure(() => refused),
+        Tool.retry(Schedule.recurs(2))
+      )
+      const fiber = yield* Effect.forkChild(Effect.flip(pay.run({})), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(attempts, 1)
+    }))
+
+  it.effect("counts what a tool inside of it left behind", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const inner = acting("inner", Effect.uninterruptible(Effect.never)).pipe(
+        Tool.timeout("1 second"),
+        Tool.mapFailure(() => refused)
+      )
+      const outer = Tool.make("outer", { description: "Outer", success: Schema.String }, () =>
+        Effect.suspend(() => {
+          attempts++
+          return Effect.mapError(inner.run({}), () => refused)
+        })).pipe(Tool.mapFailure(() => refused), Tool.retry(Schedule.recurs(2)))
+      const fiber = yield* Effect.forkChild(Effect.flip(outer.run({})), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(attempts, 1)
+    }))
+})
+
+describe("idempotency keys", () => {
+  const keyed = (name: string, keys: Array<string>) =>
+    Tool.make(
+      name,
+      { description: name, success: Schema.String, sideEffect: "idempotent" },
+      () =>
+        Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+          return Effect.fail(lost)
+        })
+    )
+
+  it.effect("of a fallback are the same for every attempt, also when the handler is never reached", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const mirror = keyed("mirror", keys)
+      const held = acting("pay", Effect.never, "idempotent").pipe(Tool.limit(1, { maxWait: 0 }))
+      yield* Effect.forkChild(held.run({}), { startImmediately: true })
+      const pay = held.pipe(Tool.fallback(mirror.run), Tool.retry(Schedule.recurs(1)))
+      yield* Effect.flip(pay.run({}).pipe(ToolCall.withKey("order-7")))
+      assert.deepStrictEqual(keys, ["order-7/mirror/1", "order-7/mirror/1"])
+    }))
+
+  it.effect("of what runs inside differ, also when a timeout has left it behind in between", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const inner = keyed("inner", keys)
+      const outer = acting(
+        "outer",
+        Effect.uninterruptible(
+          Effect.ignore(inner.run({})).pipe(
+            Effect.andThen(Effect.sleep("2 seconds")),
+            Effect.andThen(Effect.ignore(inner.run({}))),
+            Effect.as("done")
+          )
+        )
+      ).pipe(Tool.timeout("1 second"))
+      const fiber = yield* Effect.forkChild(Effect.flip(outer.run({}).pipe(ToolCall.withKey("k"))), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(keys, ["k/inner/1", "k/inner/2"])
+    }))
+})
+
+describe("a handler that was left behind", () => {
+  it.effect("says nothing of the answer that came instead of its own, and does not count as another attempt", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const tool = Tool.make(
+        "t",
+        { description: "t", success: Schema.String, sideEffect: "none" },
+        () =>
+          Effect.suspend(() =>
+            ++attempts === 1
+              ? Effect.uninterruptible(
+                Effect.andThen(Effect.sleep("3 seconds"), Effect.as(ToolCall.caveat("late"), "late"))
+              )
+              : Effect.andThen(ToolCall.caveat("in time"), Effect.as(Effect.sleep("500 millis"), "in time"))
+          )
+      ).pipe(Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)))
+      const fiber = yield* Effect.forkChild(
+        Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust("1 minute")
+      const outcome = yield* Fiber.join(fiber)
+      assert.deepInclude(outcome, { value: "in time", caveats: ["in time"], attempts: 2 })
+    }))
+})
