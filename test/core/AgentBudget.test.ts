@@ -112,6 +112,31 @@ describe("AgentBudget", () => {
       assert.deepStrictEqual(ran, ["look 1", "look 2", "find 5", "look 6", "look 7"])
     }))
 
+  it.effect("admits what is resumed, whatever was called in between, and counts it once", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const look = noting(ran).tools.get("look")!
+      const asks = Tool.make(
+        "asks",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => ToolCall.ask("Which?")
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(asks, look), limits: { consecutive: 2 } })
+      const first = {
+        text: "",
+        calls: [{ id: "a", name: "asks" }, ...calls(["look", 1], ["look", 2], ["look", 3]).calls]
+      }
+      const suspended = yield* Effect.flip(Effect.provide(agent.run("?"), ScriptedModel.layer([first])))
+      if (suspended._tag !== "RunSuspended") return assert.fail(suspended._tag)
+      const answer = yield* Effect.provide(
+        agent.resume(suspended.suspension, "this one"),
+        ScriptedModel.layer([ScriptedModel.text("done")])
+      )
+      const reply = answer.transcript.at(2)
+      assert.strictEqual(reply?.role === "tool" && reply.text, "\"this one\"")
+      assert.deepStrictEqual(ran, ["look 1", "look 2"])
+    }))
+
   it.effect("C11 ends the run before the model is asked again, once the tokens are used up", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Policy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { Deadline, Policy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
 import { Effect, Exit, Fiber, Schedule, Scheduler, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -235,6 +235,36 @@ describe("Tool.limit", () => {
         assert.deepStrictEqual(lost, [])
       }).pipe(quickly))
   }
+
+  it.effect("ends its wait in time also where its caller cannot be interrupted", () =>
+    Effect.gen(function*() {
+      const sequence = new Sequence()
+      const limited = beginning(sequence, () => Effect.never).pipe(Tool.limit(1, { maxWait: "1 second" }))
+      yield* calling(sequence, limited, "a")
+      const fiber = yield* Effect.ignore(limited.run({ city: "b" })).pipe(
+        Effect.uninterruptible,
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(fiber.pollUnsafe())
+    }))
+
+  it.effect("does not wait beyond the deadline: nothing begins after it", () =>
+    Effect.gen(function*() {
+      const sequence = new Sequence()
+      const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1))
+      yield* calling(sequence, limited, "a")
+      const fiber = yield* Effect.flip(limited.run({ city: "b" })).pipe(
+        Deadline.within("500 millis"),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust(499)
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(fiber)).code, "bulkhead_full")
+      yield* TestClock.adjust("1 minute")
+      assert.notInclude(sequence.events.join(), "b begins")
+    }))
 
   describe("and a handler that ignores its timeout", () => {
     it.effect("keeps the permit until it has really ended, when limit is outside of timeout", () =>

@@ -3,6 +3,7 @@ import {
   Agent,
   AgentFailure,
   CallFacts,
+  PartialData,
   RetryPolicy,
   SemanticGarbage,
   type SideEffect,
@@ -149,6 +150,60 @@ describe("CallFacts", () => {
       )
       assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "retry_budget_exceeded"])
       assert.strictEqual(executions(), 1)
+    }))
+
+  it.effect("decides for calls that run together before any of them starts, whether they yield or not", () =>
+    Effect.gen(function*() {
+      for (const pause of [Effect.void, Effect.yieldNow]) {
+        let executions = 0
+        const tool = Tool.make(
+          "orders",
+          { description: "", parameters, success: Schema.String, sideEffect: "none" },
+          () =>
+            Effect.andThen(
+              pause,
+              Effect.suspend(() => {
+                executions++
+                return Effect.fail(garbage)
+              })
+            )
+        )
+        const calls = Array.from({ length: 12 }, (_, index) => ({
+          id: `${index}`,
+          name: "orders",
+          arguments: "{\"order\":7}"
+        }))
+        yield* Effect.provide(
+          Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
+          ScriptedModel.layer([{ text: "", calls }, ScriptedModel.text("done")])
+        )
+        assert.strictEqual(executions, 12)
+      }
+    }))
+
+  it.effect("quotes the failure itself, and not its own refusal, the next time", () =>
+    Effect.gen(function*() {
+      const { tool } = orders("non_idempotent", garbage)
+      const { texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 })
+      assert.strictEqual(texts[2], texts[1])
+      assert.include(texts[2], "the last time with unknown_entity: There is no order 7.")
+    }))
+
+  it.effect("does not count pages that went well", () =>
+    Effect.gen(function*() {
+      const page = new PartialData({ code: "more_pages", detail: "1 of 2.", data: "a" })
+      let executions = 0
+      const tool = Tool.make(
+        "orders",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        () =>
+          Effect.suspend(() => {
+            executions++
+            return Effect.fail(page)
+          })
+      )
+      yield* told(tool, ...Array.from({ length: 5 }, () => ({ order: 7 })))
+      assert.strictEqual(executions, 5)
     }))
 
   it.effect("starts anew with each run", () =>

@@ -72,6 +72,26 @@ const store = (service: Partial<LastKnown.LastKnown["Service"]>) =>
 
 describe("LastKnown", () => {
   describe("fallback", () => {
+    it.effect("takes a value for fresh when the clock has gone back since", () =>
+      Effect.gen(function*() {
+        let isUp = true
+        const tool = Tool.make("t", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+          isUp
+            ? Effect.succeed("value")
+            : Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))).pipe(
+            LastKnown.fallback({ maxAge: "1 hour" })
+          )
+        yield* TestClock.setTime(10_000)
+        yield* tool.run({})
+        isUp = false
+        yield* TestClock.setTime(1000)
+        const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" })
+        assert.deepInclude(outcome, {
+          value: "value",
+          caveats: ["from cache, less than 1s old; the live service is unavailable"]
+        })
+      }).pipe(Effect.provide(LastKnown.layerMemory())))
+
     it.effect("answers with the last value, and says in the outcome what it is and how old", () =>
       Effect.gen(function*() {
         const station = new Station()

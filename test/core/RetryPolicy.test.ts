@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
-import { Clock, Duration, Effect, Fiber, Random, Schedule } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
@@ -150,6 +150,14 @@ describe("RetryPolicy", () => {
         assert.deepStrictEqual(events, ["0 asked", "1000 asked", "3000 asked", "3000 => rate_limited"])
       }))
   })
+
+  it.effect("a schedule that dies is a defect, and not a failure of the tool", () =>
+    Effect.gen(function*() {
+      const tool = doing(Effect.fail(refused)).pipe(
+        Tool.retry(Schedule.tap(Schedule.recurs(2), () => Effect.die("broken schedule")))
+      )
+      assert.deepStrictEqual(yield* Effect.exit(tool.run(paris)), Exit.die("broken schedule"))
+    }))
 
   describe("none", () => {
     it.effect("makes no other attempt", () =>

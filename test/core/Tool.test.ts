@@ -617,6 +617,17 @@ describe("Tool", () => {
         ])
       }))
 
+    it.effect("mapFailure keeps the cause, unless there is another", () =>
+      Effect.gen(function*() {
+        const cause = new Error("socket hang up")
+        const other = new Error("other")
+        const tool = doing(Effect.fail(new ToolUnavailable({ ...refused, cause })))
+        const mapped = (cause?: Error) =>
+          Effect.flip(tool.pipe(Tool.mapFailure((failure) => new SemanticGarbage({ ...failure, cause }))).run(paris))
+        assert.strictEqual((yield* mapped()).cause, cause)
+        assert.strictEqual((yield* mapped(other)).cause, other)
+      }))
+
     it.effect("mapFailure inside of retry decides what is transient", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()

@@ -10,6 +10,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import type { Policy } from "@fallible/core"
 import { Duration, Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -70,6 +71,29 @@ describe("ToolHealth", () => {
         // A fallback answered; but it had to.
         { tool: "archive", status, calls: 1, errors: 1, consecutiveErrors: 1, errorRate: 1 }
       ])
+    }).pipe(withHealth))
+
+  it.effect("E7 counts errors in a row from zero once the tool is enabled by hand", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      yield* call("mirror", "refused")
+      yield* health.enable("mirror")
+      assert.deepStrictEqual(
+        (yield* health.report).map(({ consecutiveErrors, errors }) => [errors, consecutiveErrors]),
+        [
+          [1, 0]
+        ]
+      )
+    }).pipe(withHealth))
+
+  it.effect("does not take the fallback of a tool inside for one of the tool itself", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      const inner = obedient("inner").pipe(Tool.fallback(() => Effect.succeed("by heart")))
+      const outer = Tool.make("outer", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        inner.run({ how: "refused" }))
+      yield* Dispatch.call(Toolkit.make(outer), { id: "1", name: "outer" })
+      assert.deepStrictEqual((yield* health.report).map(({ errors, tool }) => [tool, errors]), [["outer", 0]])
     }).pipe(withHealth))
 
   it.effect("E7 refuses a disabled tool at once, says why, and runs it again once it is enabled", () =>
@@ -154,6 +178,22 @@ describe("Availability", () => {
       assert.strictEqual((yield* shown)["primary"]?._tag, "Available")
       yield* health.noticed("primary", { _tag: "Probing" })
       assert.deepStrictEqual((yield* shown)["primary"], { _tag: "Unavailable", reason: "It is being tried again." })
+    }).pipe(withHealth))
+
+  it.effect("sees the fallback outside of a breaker, also when there is another one inside", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      yield* health.noticed("t", { _tag: "CircuitOpen", until: 30_000 })
+      const of = (...kinds: ReadonlyArray<string>) => {
+        const policies = kinds.map((kind): Policy.Policy => ({ kind, description: kind, wrap: (run) => run }))
+        return Effect.map(
+          Availability.of(Toolkit.make(Tool.withDefaults(obedient("t"), []).pipe((tool) => ({ ...tool, policies })))),
+          (all) => all.get("t")?._tag
+        )
+      }
+      assert.strictEqual(yield* of("fallback", "breaker"), "Unavailable")
+      assert.strictEqual(yield* of("breaker", "fallback"), "Available")
+      assert.strictEqual(yield* of("fallback", "breaker", "fallback"), "Available")
     }).pipe(withHealth))
 
   it.effect("F8 a refusal names what else serves, of what there is and may be called", () =>

@@ -6,12 +6,13 @@
  *     Explanation.timeline(explanation)    the worst case, moment by moment
  *
  * How? The handler runs once and may take for ever. Each policy around it says what it makes of the bounds of what is
- * inside: a retry multiplies and waits, a timeout cuts, a fallback adds. How long a retry waits, its Schedule is asked: it is
- * stepped with a simulated clock, in which attempts take no time, and with the least and the greatest random draws.
+ * inside: a retry multiplies and waits, a timeout cuts, a fallback adds. How long a retry waits is asked of its Schedule, which
+ * is stepped with a simulated clock, by which attempts take no time, and with the least and the greatest random draws.
  *
- * A bound may be too high, since each is computed for itself: no single call need reach them all, and one that waits the
- * longest may be tried the least. It is not too low, unless by a schedule of your own whose longest waits lie at neither end of
- * its draws. What is not known is unbounded, and the bound says why: give what has no timeout a timeout, inside or outside.
+ * What is not known is unbounded, and the bound says why: give what has no timeout a timeout, inside or outside. A bound may be
+ * too high, since each is computed for itself: no single call need reach them all, and one that waits the longest may be tried
+ * the least. It is not too low, unless by a schedule of your own whose longest waits lie at neither end of its draws, or that
+ * goes on to shorter ones once a time is up.
  *
  * What a handler, a fallback or a check does inside of itself counts as time alone, the waits of tools that it runs included.
  * Defects and the caller's interruption end a call early.
