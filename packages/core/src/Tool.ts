@@ -271,7 +271,7 @@ export const timeout: {
  * Answers from elsewhere when the tool is unavailable: a mirror, a cache, a default.
  *
  * When to use: outside of `retry`. Several in a row make a chain: each is asked when all before it were unavailable. Give each
- * a name: the outcome says which one answered, and when all have failed, the failure lists those that were `tried`. Say how old a
+ * a name: the outcome (not the model, unless there is an age) says which one answered, and when all have failed, the failure lists those that were `tried`. Say how old a
  * stale answer is with `ToolCall.source`, so that it is not taken for a fresh one; `LastKnown` does all of that.
  *
  * The source takes the parameters first, as `run` does, so that another tool's `run` is a source: `Tool.fallback(mirror.run)`.

@@ -4,5 +4,6 @@ import * as Duration from "effect/Duration"
 export const positive = (what: string, input: Duration.Input): Duration.Duration => {
   const duration = Duration.fromInputUnsafe(input)
   if (Duration.isPositive(duration)) return duration
-  throw new TypeError(`A ${what} is a duration above zero; got ${String(input)}.`)
+  const given = typeof input === "object" ? Duration.format(duration) : String(input)
+  throw new TypeError(`A ${what} is a duration above zero; got ${given}.`)
 }
