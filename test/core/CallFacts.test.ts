@@ -244,7 +244,7 @@ describe("CallFacts", () => {
     const facts = CallFacts.ended(CallFacts.empty, call("{\"__proto__\":{\"a\":1},\"b\":2}"), failed)
     assert.strictEqual(HashMap.size(facts.failed), 1)
     const refusal = (text: string) =>
-      CallFacts.refusal(facts, call(text), JSON.parse(text), { sideEffect: "non_idempotent" })
+      CallFacts.refusal(facts, call(text), { sideEffect: "non_idempotent" }, { params: JSON.parse(text) })
     assert.isDefined(refusal("{\"b\":2,\"__proto__\":{\"a\":1}}"))
     assert.isUndefined(refusal("{\"b\":2}"))
     assert.isUndefined(refusal("{\"b\":2,\"__proto__\":{\"a\":2}}"))

@@ -9,10 +9,9 @@ const failed = { _tag: "Failed", failure: garbage, stage: "run", attempts: 1, ha
 /** Are calls with these parameters the same? */
 const areSame = (one: unknown, other: unknown): boolean => {
   const [a, b] = [{ id: "1", name: "t" }, { id: "2", name: "t" }]
-  CallFacts.refusal(CallFacts.empty, a, one, { sideEffect: "none" })
-  const facts = CallFacts.ended(CallFacts.empty, a, failed)
+  const facts = CallFacts.ended(CallFacts.empty, a, failed, { params: one })
   assert.strictEqual(HashMap.size(facts.failed), 1)
-  return CallFacts.refusal(facts, b, other, { sideEffect: "non_idempotent" }) !== undefined
+  return CallFacts.refusal(facts, b, { sideEffect: "non_idempotent" }, { params: other }) !== undefined
 }
 
 const shuffled = (value: unknown): unknown =>

@@ -243,12 +243,15 @@ const dispatch = <T extends Tool.Any>(
       if (replies === undefined) facts = CallFacts.called(facts, call)
       const known = facts
       // What is resumed was admitted before.
-      const refuse = (tool: Tool.Any, params: unknown) =>
-        replies !== undefined
+      let decoded: CallFacts.Decoded | undefined
+      const refuse = (tool: Tool.Any, params: unknown) => {
+        decoded = { params }
+        return replies !== undefined
           ? undefined
-          : AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, params, tool)
+          : AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, tool, decoded)
+      }
       return Effect.map(perform(run, state.turn, call, index, refuse, replies ?? []), (outcome) => {
-        facts = CallFacts.ended(facts, call, outcome)
+        facts = CallFacts.ended(facts, call, outcome, decoded)
         return outcome
       })
     }

@@ -107,28 +107,41 @@ export const called = ({ failed, inARow, last }: CallFacts, { name }: ToolCall):
 /**
  * A call has its outcome.
  *
+ * @param decoded what its arguments came to, if they were decoded
  * @category folding
  * @since 0.1.0
  */
-export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome): CallFacts => {
+export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome, decoded?: Decoded): CallFacts => {
   // A page of many is no failure to be repeated: it went well.
   if (outcome._tag !== "Failed" || outcome.attempts === 0 || outcome.failure._tag === "PartialData") return facts
-  const key = keyOf(call)
-  const before = HashMap.get(facts.failed, key)
-  const { acted, executions, unknown } = Option.getOrElse(before, () => ({ executions: 0, acted: 0, unknown: false }))
-  const { code, detail, hint } = outcome.failure
+  const key = keyOf(call, decoded)
+  const { acted, executions, unknown } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
+  const { _tag: tag, code, detail, hint } = outcome.failure
+  const didNothing = isNotExecuted(outcome.failure) && outcome.mayHaveActed !== true
   return {
     ...facts,
     failed: HashMap.set(facts.failed, key, {
       executions: executions + outcome.attempts,
-      acted: acted + (isNotExecuted(outcome.failure) && outcome.mayHaveActed !== true ? 0 : outcome.attempts),
+      acted: acted + (didNothing ? 0 : outcome.attempts),
       code,
       detail: cut(detail, mostDetail),
       ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
-      tag: outcome.failure._tag,
+      tag,
       unknown: unknown || outcome.mayHaveActed === true
     })
   }
+}
+
+const none = { executions: 0, acted: 0, unknown: false }
+
+/**
+ * What the arguments of a call came to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Decoded {
+  readonly params: unknown
 }
 
 /**
@@ -140,37 +153,28 @@ export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome): C
 export const refusal = (
   facts: CallFacts,
   call: ToolCall,
-  params: unknown,
-  { sideEffect }: Pick<Tool.Any, "sideEffect">
+  { sideEffect }: Pick<Tool.Any, "sideEffect">,
+  decoded: Decoded
 ): DispatchFailure.DispatchFailure | undefined => {
-  decoded.set(call, params)
   if (HashMap.isEmpty(facts.failed)) return undefined
-  const earlier = Option.getOrUndefined(HashMap.get(facts.failed, keyOf(call)))
+  const earlier = Option.getOrUndefined(HashMap.get(facts.failed, keyOf(call, decoded)))
   if (earlier === undefined) return undefined
   const mayRun = earlier.executions < failedExecutions &&
     (sideEffect !== "non_idempotent" || earlier.acted < actedExecutions)
   return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
 }
 
-// What a call's arguments come to. A default that is left out, or a number in another form, makes no other call.
-const decoded = new WeakMap<ToolCall, unknown>()
-
 // Asked for before a call and after it.
 const keys = new WeakMap<ToolCall, string>()
 
-const keyOf = (call: ToolCall): string => {
+const keyOf = (call: ToolCall, decoded: Decoded | undefined): string => {
   const known = keys.get(call)
   if (known !== undefined) return known
-  const key = `${call.name} ${argumentsOf(call)}`
+  const key = `${call.name} ${decoded === undefined ? asWritten(call) : canonical(decoded.params)}`
   keys.set(call, key)
   return key
 }
 
-// A journal gives back outcomes without any decoding: as it was written, then.
-const argumentsOf = (call: ToolCall): string =>
-  decoded.has(call)
-    ? canonical(decoded.get(call))
-    : Result.match(Arguments.parse(call.arguments), {
-      onSuccess: ({ value }) => canonical(value),
-      onFailure: () => call.arguments ?? ""
-    })
+// A journal gives back an outcome without any decoding.
+const asWritten = ({ arguments: text }: ToolCall): string =>
+  Result.match(Arguments.parse(text), { onSuccess: ({ value }) => canonical(value), onFailure: () => text ?? "" })

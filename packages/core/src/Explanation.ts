@@ -116,6 +116,8 @@ export interface Warning {
  * | `retry_around_breaker`     | the breaker sees each attempt, and the retry waits for an open circuit          |
  * | `retry_around_fallback`    | the fallback leaves nothing to try again                                        |
  * | `timeout_leaves_no_retry`  | a timeout over all attempts is up when the first one is                         |
+ * | `breaker_around_fallback`  | the breaker sees no failure, and never opens                                    |
+ * | `timeout_around_reconcile` | what the timeout ends is not reconciled                                         |
  * | `fallback_of_acting_tool`  | it may do elsewhere what has been done already                                  |
  *
  * @category models
@@ -129,6 +131,8 @@ export type WarningCode =
   | "retry_around_breaker"
   | "retry_around_fallback"
   | "timeout_leaves_no_retry"
+  | "breaker_around_fallback"
+  | "timeout_around_reconcile"
   | "fallback_of_acting_tool"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})
@@ -213,12 +217,12 @@ export const table = (explanation: Explanation): string => {
   const rows = steps.map((step) => [step.description, count(step.attempts), span(step.waiting), span(step.time)])
   const reasons = Object.entries({ attempts, waiting, time })
     .flatMap(([name, { because }]) => because.map((reason) => ({ name, reason })))
-  const acting = actingCalls < calls ? `, ${times(actingCalls)} if it may have acted` : ""
+  const acting = actingCalls < calls ? ` (${actingCalls} that may have acted)` : ""
   return [
     tool,
     ...columns([["policy", "attempts", "waiting", "time"], ...rows]),
     "",
-    `  the same failing call in a run: at most ${times(calls)}${acting}; ${count(executions)} executions in all`,
+    `  the same failing call in a run: refused after ${calls} executions${acting}, ${count(executions)} in all at most`,
     ...Array.from(
       Map.groupBy(reasons, ({ reason }) => reason),
       ([reason, unbounded]) => `  ${unbounded.map(({ name }) => name).join(", ")} unbounded: ${reason}`
@@ -279,5 +283,3 @@ export const inWords = (duration: Duration.Duration): string => {
   const millis = Math.ceil(Duration.toMillis(duration))
   return millis === 0 ? "0ms" : Duration.format(Duration.millis(millis))
 }
-
-const times = (calls: number): string => calls === 1 ? "once" : `${calls} times`

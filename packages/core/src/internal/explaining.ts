@@ -142,6 +142,20 @@ const rules: ReadonlyArray<Rule> = [
     hint: "Make it longer than an attempt and its wait, or put it inside of the retry."
   },
   {
+    kind: "breaker",
+    applies: ({ surrounds }) => surrounds("fallback"),
+    code: "breaker_around_fallback",
+    detail: "The fallback answers for the tool, so that the breaker sees no failure and never opens.",
+    hint: "Put the breaker inside of the fallback."
+  },
+  {
+    kind: "timeout",
+    applies: ({ surrounds }) => surrounds("reconcile"),
+    code: "timeout_around_reconcile",
+    detail: "What this timeout ends is not reconciled: its outcome stays unknown.",
+    hint: "Put Tool.reconcile outside of the timeout."
+  },
+  {
     kind: "fallback",
     applies: ({ acts }) => acts,
     code: "fallback_of_acting_tool",
