@@ -416,16 +416,20 @@ describe("Tool.explain", () => {
     })
 
     it("a breaker around a fallback", () => {
-      const from = Tool.fallback(() => Effect.succeed(2))
-      assert.deepStrictEqual(codes(timely().pipe(from, CircuitBreaker.protect())), ["breaker_around_fallback"])
-      assert.deepStrictEqual(codes(timely().pipe(CircuitBreaker.protect(), from)), [])
+      const two = () => Effect.succeed(2)
+      assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(two), CircuitBreaker.protect())), [
+        "breaker_around_fallback"
+      ])
+      assert.deepStrictEqual(codes(timely().pipe(CircuitBreaker.protect(), Tool.fallback(two))), [])
     })
 
     it("a timeout around a reconcile", () => {
-      const reconcile = Tool.reconcile(() => Effect.succeedNone)
+      const nothing = () => Effect.succeedNone
       const limit = Tool.timeout("9 seconds")
-      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(reconcile, limit)), ["timeout_around_reconcile"])
-      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, reconcile)), [])
+      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(Tool.reconcile(nothing), limit)), [
+        "timeout_around_reconcile"
+      ])
+      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, Tool.reconcile(nothing))), [])
     })
 
     it("what a policy made by hand warns of", () => {
