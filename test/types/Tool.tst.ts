@@ -236,7 +236,15 @@ describe("failures", () => {
 
   test("of dispatch have literal codes, and are apart from a tool's own", () => {
     expect<DispatchFailure.DispatchFailure["code"]>().type.toBe<
-      "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result" | "defect" | "not_run"
+      | "unknown_tool"
+      | "invalid_json"
+      | "invalid_arguments"
+      | "invalid_result"
+      | "defect"
+      | "not_run"
+      | "disabled"
+      | "call_limit"
+      | "retry_budget_exceeded"
     >()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()
