@@ -11,15 +11,16 @@
  *
  * From the inside out, this is the order that fits most tools:
  *
- * | policy     | why there                                                                                    |
- * | ---------- | -------------------------------------------------------------------------------------------- |
- * | `timeout`  | inside `retry` it is a limit per attempt; a second one outside of it limits all of them        |
- * | `reconcile`| right outside of what loses answers, so that `retry` sees what really happened                |
- * | `retry`    | inside the breaker, so that the breaker sees one outcome per call                             |
- * | `complete` | outside of `retry`, so that each page has attempts of its own                                 |
- * | `limit`    | outside of `retry`: one permit a call, held while it waits; inside of it, one an attempt       |
- * | `breaker`  | outside of `limit`: while it is open, nobody queues for a permit                              |
- * | `fallback` | outermost: what stands outside of it never sees the failures that it handles                  |
+ * | policy      | why there                                                                          |
+ * | ----------- | ---------------------------------------------------------------------------------- |
+ * | `timeout`   | inside `retry` it limits an attempt; a second one, outside of it, all of them      |
+ * | `reconcile` | right outside of what loses answers, so that `retry` sees what really happened     |
+ * | `retry`     | inside the breaker, so that the breaker sees one outcome per call                  |
+ * | `complete`  | outside of `retry`, so that each page has attempts of its own                      |
+ * | `limit`     | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
+ * | `rate`      | the same: outside of `retry` a call counts once, inside each attempt does          |
+ * | `breaker`   | outside of `limit` and `rate`: while it is open, nobody queues                     |
+ * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
  *
  * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
  * toolkit or an agent, and for writing new ones.
@@ -183,8 +184,7 @@ export const timeout = (duration: Duration.Input): Policy => {
 /**
  * Ends a call when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
  *
- * @category policies
- * @since 0.1.0
+ * @internal
  */
 export const deadline: Policy = {
   kind: "timeout",

@@ -79,7 +79,7 @@ export class ToolHealth extends Context.Service<ToolHealth, {
   readonly report: Effect.Effect<ReadonlyArray<Report>>
   readonly status: (tool: string) => Effect.Effect<Status>
   /**
-   * Refuses every call of a tool until it is enabled: those that a model makes, through `Dispatch`. `tool.run` by hand, as a
+   * Refuses every call of a tool from now on until it is enabled: those that a model makes, through `Dispatch`. `tool.run` by hand, as a
    * fallback of another tool, say, is neither refused nor counted. The reason is told to the model.
    */
   readonly disable: (tool: string, reason?: string) => Effect.Effect<void>
