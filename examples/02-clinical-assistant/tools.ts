@@ -151,9 +151,14 @@ function bySource(name: string) {
       case "SemanticGarbage":
         return failure
       case "ToolUnavailable":
-        return new ToolUnavailable({ ...failure, tried: [name] })
+        return new ToolUnavailable({ ...failure, tried: [`${name} (${failure.code})`] })
       case "SchemaMismatch":
-        return new ToolUnavailable({ code: failure.code, detail: failure.detail, transient: false, tried: [name] })
+        return new ToolUnavailable({
+          code: failure.code,
+          detail: failure.detail,
+          transient: false,
+          tried: [`${name} (${failure.code})`]
+        })
     }
   }
 }

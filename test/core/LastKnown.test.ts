@@ -163,7 +163,7 @@ describe("LastKnown", () => {
         yield* TestClock.adjust(1)
         const failure = yield* Effect.flip(answering)
         assert.deepStrictEqual(ages, [["yesterday", 1], ["yesterday", 3_599_999], ["yesterday", 3_600_000]])
-        assert.deepStrictEqual(failure.tried, ["get_weather", "yesterday"])
+        assert.deepStrictEqual(failure.tried, ["get_weather (connection)", "yesterday (nothing known)"])
       }).pipe(Effect.provide(memory)))
 
     it.effect("lets the failure go on when nothing is known, and lists what was tried", () =>
@@ -174,7 +174,10 @@ describe("LastKnown", () => {
         const tool = doing(Effect.fail(down)).pipe(LastKnown.fallback())
         const run: Effect.Effect<string, ToolUnavailable, LastKnown.LastKnown> = tool.run(paris)
         const failure = yield* Effect.flip(run)
-        assert.deepStrictEqual({ ...failure }, { ...down, tried: ["get_weather", "cache"] })
+        assert.deepStrictEqual({ ...failure }, {
+          ...down,
+          tried: ["get_weather (disabled)", "cache (nothing known)"]
+        })
         assert.strictEqual(failure.cause, cause)
         yield* watch(Effect.provide(run, memory))
         assert.deepStrictEqual(events, ["0 => disabled"])
@@ -185,7 +188,7 @@ describe("LastKnown", () => {
         )
         assert.deepStrictEqual(
           (yield* Effect.flip(chain.run(paris))).tried,
-          ["get_weather", "mirror", "files"]
+          ["get_weather (connection)", "mirror (connection)", "files (nothing known)"]
         )
       }).pipe(Effect.provide(memory)))
 
@@ -274,7 +277,7 @@ describe("LastKnown", () => {
           Tool.make("t", { description: "", success, sideEffect: "none" }, () => end).pipe(LastKnown.fallback())
         yield* make(Schema.String, sunny).run({})
         const { exit, logged } = yield* logging(make(Schema.Finite, fail).run({}))
-        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["t", "cache"])
+        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["t (connection)", "cache (nothing known)"])
         assert.deepStrictEqual(logged, [])
       }).pipe(Effect.provide(memory)))
 
@@ -325,7 +328,10 @@ describe("LastKnown", () => {
           assert.deepStrictEqual(kept.exit, Exit.succeed("sunny"))
           assert.match(String(kept.logged), /^Warn: The last known value of get_weather could not be kept\./)
           const found = yield* logging(Effect.provide(doing(fail).pipe(LastKnown.fallback()).run(paris), broken))
-          assert.deepStrictEqual((yield* Effect.flip(found.exit)).tried, ["get_weather", "cache"])
+          assert.deepStrictEqual((yield* Effect.flip(found.exit)).tried, [
+            "get_weather (connection)",
+            "cache (nothing known)"
+          ])
           assert.match(String(found.logged), /^Warn: The last known value of get_weather could not be read\./)
         }
       }))
@@ -349,7 +355,10 @@ describe("LastKnown", () => {
           const lookup = Effect.provide(doing(fail).pipe(LastKnown.fallback()).run(paris), hangs)
           const [none, failed] = yield* around(Effect.flip(lookup), 1_000)
           assert.isUndefined(none)
-          assert.deepStrictEqual((yield* failed ?? assert.fail("no end")).tried, ["get_weather", "cache"])
+          assert.deepStrictEqual((yield* failed ?? assert.fail("no end")).tried, [
+            "get_weather (connection)",
+            "cache (nothing known)"
+          ])
         }
       }))
 
@@ -467,7 +476,7 @@ describe("LastKnown", () => {
         )
         yield* station.down
         const { exit, logged } = yield* logging(run(paris))
-        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["get_weather", "cache"])
+        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["get_weather (connection)", "cache (nothing known)"])
         assert.strictEqual(logged.length, 1)
       }).pipe(
         Effect.provide(

@@ -90,7 +90,7 @@ describe("Tool.fallback", () => {
           code: "disabled",
           detail: "Disabled.",
           transient: true,
-          tried: ["database", "service", "cache"]
+          tried: ["database (connection)", "service (disabled)", "cache (disabled)"]
         })
       }))
 
@@ -165,9 +165,9 @@ describe("Tool.fallback", () => {
       const failing = doing(fail(refused)).pipe(Tool.fallback(() => fail(refused)), Tool.fallback(() => fail(refused)))
       const failure = yield* Effect.flip(failing.run(paris))
       assert.deepStrictEqual(failure._tag === "ToolUnavailable" && failure.tried, [
-        "get_weather",
-        "a fallback",
-        "a fallback"
+        "get_weather (connection)",
+        "a fallback (connection)",
+        "a fallback (connection)"
       ])
       const answered = yield* outcomeOf(doing(fail(refused)).pipe(Tool.fallback(() => Effect.succeed("rain"))))
       assert.notProperty(answered, "source")
@@ -203,10 +203,10 @@ describe("Tool.fallback", () => {
         )
         const failure = yield* Effect.flip(tool.run(paris))
         assert.deepStrictEqual(failure._tag === "ToolUnavailable" && failure.tried, [
-          "live",
-          "mirror",
-          "mirror's cache",
-          "almanac"
+          "live (connection)",
+          "mirror (disabled)",
+          "mirror's cache (connection)",
+          "almanac (disabled)"
         ])
       }))
 

@@ -481,7 +481,7 @@ describe("the sources of a fact", () => {
     it.effect(`B3 lists the sources that were tried when all have failed, with a cache that is ${cache}`, () =>
       Effect.gen(function*() {
         const outcome = failed(yield* atOnce(facts("ibuprofen")))
-        const tried = ["internal database", "external API", "cache"]
+        const tried = ["internal database (connection)", "external API (connection)", "cache (nothing known)"]
         assert.deepInclude(outcome.failure, { code: "connection", transient: true, tried })
         assert.deepInclude(told(outcome), { tried })
         assert.match(outcome.failure.detail, /The service could not be reached/)
@@ -726,7 +726,7 @@ describe("the assistant", () => {
       assert.deepStrictEqual((yield* ask(mayTake, { database: "down", api: "down", cache: "stale" })).split("\n"), [
         "P-1001: The internal database could not be opened.",
         "ibuprofen: The service could not be reached: it refused the connection. " +
-        "I tried the internal database, then the external API, then the cache.",
+        "I tried the internal database (connection), then the external API (connection), then the cache (nothing known).",
         unasked
       ])
     }))
@@ -837,7 +837,10 @@ describe("the command", () => {
         /^ {11}ToolUnavailable, database_locked: The internal database is locked by somebody else\.$/m
       )
       assert.match(stdout, /^ {11}ToolUnavailable, invalid_json: .*got "<html>/m)
-      assert.match(stdout, /^ {11}tried: internal database, then external API, then cache$/m)
+      assert.match(
+        stdout,
+        /^ {11}tried: internal database \(database_locked\), then external API \(invalid_json\), then cache \(nothing known\)$/m
+      )
     }))
 
   it.live("runs the same way under the same seed, and another way under another", () =>

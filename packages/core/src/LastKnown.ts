@@ -88,7 +88,9 @@ export const policy = ({ maxAge = Duration.infinity, name = "cache" }: Options =
               ? Effect.fail(failure)
               : Effect.flatMap(find(params), (found) =>
                 Option.isNone(found)
-                  ? Effect.fail(exhausted(failure, failure, [...tried(failure, subject.name), name]))
+                  ? Effect.fail(
+                    exhausted(failure, failure, [...tried(failure, subject.name), `${name} (nothing known)`])
+                  )
                   : Effect.map(ToolCall.current, (call) => {
                     call.handled(failure, "fallback")
                     call.source({ name, age: found.value.age })

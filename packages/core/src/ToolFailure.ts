@@ -359,7 +359,10 @@ export class ToolUnavailable extends Failure<
      * have; a tool that is neither read-only nor idempotent is then never run again by itself.
      */
     readonly outcome?: "not_executed" | "unknown"
-    /** The sources that were tried, in order, when a tool has more than one and all of them failed. */
+    /**
+     * The sources that were tried, in order, each with its code, when a tool has more than one and all of them failed:
+     * `["database (timeout)", "cache (nothing known)"]`.
+     */
     readonly tried?: ReadonlyArray<string>
   }
 > {

@@ -1,8 +1,9 @@
 import { ToolUnavailable } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 
-/** The sources that a failure has behind it: those that it lists, or the one that it came from. */
-export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> => failure.tried ?? [name]
+/** The sources that a failure has behind it: those that it lists, or the one that it came from, with how it failed. */
+export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
+  failure.tried ?? [`${name} (${failure.code})`]
 
 /**
  * What is left when every source has failed: the last failure, but what is known of the ones before still holds: that
