@@ -241,7 +241,7 @@ describe("CallFacts", () => {
   it("reads arguments with any keys, `__proto__` among them", () => {
     const call = (text: string) => ({ id: "1", name: "orders", arguments: text })
     const failed = { _tag: "Failed", failure: garbage, stage: "run", attempts: 1, handled: [] } as never
-    const facts = CallFacts.ended(CallFacts.empty, call("{\"__proto__\":{\"a\":1},\"b\":2}"), failed)
+    const facts = CallFacts.ended(CallFacts.empty, call("{\"__proto__\":{\"a\":1},\"b\":2}"), failed, undefined)
     assert.strictEqual(HashMap.size(facts.failed), 1)
     const refusal = (text: string) =>
       CallFacts.refusal(facts, call(text), { sideEffect: "non_idempotent" }, { params: JSON.parse(text) })

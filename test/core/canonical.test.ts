@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CallFacts, SemanticGarbage } from "@fallible/core"
-import { HashMap } from "effect"
+import { HashMap, Redacted } from "effect"
 import * as fc from "fast-check"
 
 const garbage = new SemanticGarbage({ code: "c", detail: "d" })
@@ -8,7 +8,7 @@ const failed = { _tag: "Failed", failure: garbage, stage: "run", attempts: 1, ha
 
 /** Are calls with these parameters the same? */
 const areSame = (one: unknown, other: unknown): boolean => {
-  const [a, b] = [{ id: "1", name: "t" }, { id: "2", name: "t" }]
+  const [a, b] = [{ id: "1", name: "t", arguments: "<one>" }, { id: "2", name: "t", arguments: "<other>" }]
   const facts = CallFacts.ended(CallFacts.empty, a, failed, { params: one })
   assert.strictEqual(HashMap.size(facts.failed), 1)
   return CallFacts.refusal(facts, b, { sideEffect: "non_idempotent" }, { params: other }) !== undefined
@@ -41,6 +41,30 @@ describe("the same call", () => {
       const [one, other] of [[1n, 1], ["1n", 1n], [[1, [2]], [1, 2]], [{ a: { b: 1 } }, { a: 1, b: 1 }], [null, {}]]
     ) {
       assert.isFalse(areSame(one, other))
+    }
+  })
+
+  it("is told by what was written, where what a parameter holds cannot be told", () => {
+    class Pin {
+      #pin: string
+      constructor(pin: string) {
+        this.#pin = pin
+      }
+      is(pin: string) {
+        return this.#pin === pin
+      }
+    }
+    const endless: { self?: unknown } = {}
+    endless.self = endless
+    for (
+      const [one, other] of [
+        [Redacted.make("1"), Redacted.make("2")],
+        [new Pin("1"), new Pin("2")],
+        [endless, { self: {} }],
+        [() => 1, () => 2]
+      ]
+    ) {
+      assert.isFalse(areSame({ pin: one }, { pin: other }))
     }
   })
 

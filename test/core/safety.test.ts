@@ -6,8 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   Dispatch,
+  Journal,
   Rendering,
-  RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
   type SideEffect,
@@ -77,10 +77,108 @@ describe("what acts", () => {
         ).pipe(Tool.retry(Schedule.recurs(2)))
       assert.strictEqual((yield* Effect.flip(book(flight, hotel).run({}))).outcome, "unknown")
       assert.deepStrictEqual(booked, ["flight"])
-      // What only reads does not count, and neither does what did not begin.
-      assert.strictEqual(
-        (yield* Effect.flip(book(hotel).pipe(Tool.retry(RetryPolicy.none)).run({}))).outcome,
-        "unknown"
+      // What certainly did nothing leaves it certain that nothing was done.
+      assert.strictEqual((yield* Effect.flip(book(hotel).run({}))).outcome, "not_executed")
+      const look = acting("look", Effect.succeed("seen"), "none")
+      assert.strictEqual((yield* Effect.flip(book(look, hotel).run({}))).outcome, "not_executed")
+      // Two levels down is inside, too.
+      const agency = Tool.make("agency", { description: "", success: Schema.String }, () => flight.run({}))
+      assert.strictEqual((yield* Effect.flip(book(agency, hotel).run({}))).outcome, "unknown")
+    }))
+
+  it.effect("is not tried again because what was caught came to nothing elsewhere", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const pay = acting(
+        "pay",
+        Effect.suspend(() => {
+          attempts++
+          return Effect.fail(lost)
+        })
+      )
+      for (
+        const recovered of [
+          pay.pipe(Tool.catchTag("ToolUnavailable", () => Effect.fail(refused))),
+          pay.pipe(Tool.fallback(() => Effect.fail(refused)))
+        ]
+      ) {
+        attempts = 0
+        const tried = recovered.pipe(Tool.retry(Schedule.recurs(2)))
+        assert.include((yield* told(tried)).text, careful)
+        assert.strictEqual(attempts, 1)
+      }
+    }))
+
+  it.effect("may have acted, whatever its failure is called then", () =>
+    Effect.gen(function*() {
+      const garbage = new SemanticGarbage({ code: "no_such_card", detail: "There is no such card." })
+      const permanent = new ToolUnavailable({ code: "permission_denied", detail: "No.", transient: false })
+      for (const failure of [garbage, permanent, refused]) {
+        const pay = acting("pay", Effect.fail(lost)).pipe(Tool.mapFailure(() => failure))
+        assert.include((yield* told(pay)).text, careful, failure.code)
+      }
+    }))
+
+  it.effect("is not suspected because of a tool inside that only reads", () =>
+    Effect.gen(function*() {
+      let looks = 0
+      const look = acting(
+        "look",
+        Effect.suspend(() => ++looks === 1 ? Effect.fail(lost) : Effect.succeed("seen")),
+        "none"
+      )
+        .pipe(Tool.retry(Schedule.recurs(1)))
+      const pay = acting(
+        "pay",
+        Effect.andThen(
+          look.run({}),
+          Effect.fail(new SemanticGarbage({ code: "no_such_order", detail: "No such order." }))
+        )
+      )
+      const { outcome, text } = yield* told(pay)
+      assert.deepStrictEqual(outcome.handled.length, 1)
+      assert.notInclude(text, "may already have taken effect")
+    }))
+
+  it.effect("is not run again after a journal has given back that it may have acted", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({ cents: Schema.FiniteFromString }),
+        success: Schema.String
+      }, () =>
+        Effect.suspend(() => {
+          paid++
+          return Effect.fail(lost)
+        }))
+      let paid = 0
+      const written = new Map<string, unknown>()
+      // Writes down what came of a step, and gives it back the next time.
+      const journal: Journal.Journal = {
+        step: (step, effect) => {
+          const codec = Schema.toCodecJson(step.success as Schema.Codec<unknown, unknown>)
+          const before = written.get(step.name)
+          return before === undefined
+            ? Effect.tap(effect, (value) =>
+              Effect.map(Effect.orDie(Schema.encodeEffect(codec)(value)), (json) =>
+                written.set(step.name, json)))
+            : Effect.orDie(Schema.decodeUnknownEffect(codec)(before)) as typeof effect
+        }
+      }
+      const play = (...script: ReadonlyArray<ScriptedModel.Move>) =>
+        Agent.make({ toolkit: Toolkit.make(pay) }).run("?").pipe(
+          Effect.provideService(Journal.current, journal),
+          Effect.provide(ScriptedModel.layer(script))
+        )
+      yield* Effect.exit(play(ScriptedModel.call("pay", { cents: "5" })))
+      assert.strictEqual(paid, 1)
+      const { ledger } = yield* play(ScriptedModel.call("pay", { cents: "5" }), ScriptedModel.text("done"))
+      assert.strictEqual(paid, 1)
+      assert.deepStrictEqual(
+        ledger.failures.map(({ code }) =>
+          code
+        ),
+        ["outcome_unknown", "retry_budget_exceeded"]
       )
     }))
 

@@ -111,9 +111,17 @@ export const called = ({ failed, inARow, last }: CallFacts, { name }: ToolCall):
  * @category folding
  * @since 0.1.0
  */
-export const ended = (facts: CallFacts, call: ToolCall, outcome: ToolOutcome, decoded?: Decoded): CallFacts => {
+export const ended = (
+  facts: CallFacts,
+  call: ToolCall,
+  outcome: ToolOutcome,
+  decoded: Decoded | undefined
+): CallFacts => {
   // A page of many is no failure to be repeated: it went well.
-  if (outcome._tag !== "Failed" || outcome.attempts === 0 || outcome.failure._tag === "PartialData") return facts
+  if (
+    outcome._tag !== "Failed" || outcome.attempts === 0 ||
+    outcome.failure._tag === "PartialData" && outcome.mayHaveActed !== true
+  ) return facts
   const key = keyOf(call, decoded)
   const { acted, executions, unknown } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
   const { _tag: tag, code, detail, hint } = outcome.failure
@@ -157,24 +165,25 @@ export const refusal = (
   decoded: Decoded
 ): DispatchFailure.DispatchFailure | undefined => {
   if (HashMap.isEmpty(facts.failed)) return undefined
-  const earlier = Option.getOrUndefined(HashMap.get(facts.failed, keyOf(call, decoded)))
+  const known = Option.orElse(
+    HashMap.get(facts.failed, keyOf(call, decoded)),
+    () => HashMap.get(facts.failed, asWritten(call))
+  )
+  const earlier = Option.getOrUndefined(known)
   if (earlier === undefined) return undefined
   const mayRun = earlier.executions < failedExecutions &&
     (sideEffect !== "non_idempotent" || earlier.acted < actedExecutions)
   return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
 }
 
-// Asked for before a call and after it.
-const keys = new WeakMap<ToolCall, string>()
+const keyOf = (call: ToolCall, decoded: Decoded | undefined): string =>
+  (decoded === undefined ? undefined : keyWith(call, canonical(decoded.params))) ?? asWritten(call)
 
-const keyOf = (call: ToolCall, decoded: Decoded | undefined): string => {
-  const known = keys.get(call)
-  if (known !== undefined) return known
-  const key = `${call.name} ${decoded === undefined ? asWritten(call) : canonical(decoded.params)}`
-  keys.set(call, key)
-  return key
-}
+// A journal gives back an outcome without any decoding, and what some parameters hold cannot be told.
+const asWritten = (call: ToolCall): string =>
+  Result.match(Arguments.parse(call.arguments), {
+    onSuccess: ({ value }) => keyWith(call, canonical(value)),
+    onFailure: () => undefined
+  }) ?? `${call.name} ${call.arguments}`
 
-// A journal gives back an outcome without any decoding.
-const asWritten = ({ arguments: text }: ToolCall): string =>
-  Result.match(Arguments.parse(text), { onSuccess: ({ value }) => canonical(value), onFailure: () => text ?? "" })
+const keyWith = ({ name }: ToolCall, args: string | undefined) => args === undefined ? undefined : `${name} ${args}`

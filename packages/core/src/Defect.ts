@@ -9,6 +9,7 @@
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 
 /**
  * Takes a defect: what happened in one sentence, and the whole cause.
@@ -21,7 +22,8 @@ export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.
 /**
  * Where defects go. By default they are logged as errors, with the annotations of the run, the turn, the tool and the call.
  *
- * When to use: to pass them on to an error reporter. It has a second; one that dies itself is left alone.
+ * When to use: to pass them on to an error reporter. After a second nobody waits for it any more; one that dies itself is left
+ * alone.
  *
  * @example
  * ```ts
@@ -53,5 +55,11 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
  */
 export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.flatMap(reporter, (report) =>
-    // A reporter that hangs must not keep the run.
-    Effect.ignoreCause(Effect.timeoutOption(Effect.suspend(() => report(message, cause)), "1 second")))
+    Effect.flatMap(
+      Effect.forkDetach(Effect.ignoreCause(Effect.suspend(() => report(message, cause))), { startImmediately: true }),
+      (fiber) =>
+        fiber.pollUnsafe() === undefined
+          // One that hangs must not keep the run.
+          ? Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), "1 second"))
+          : Effect.void
+    ))

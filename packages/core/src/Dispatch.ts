@@ -335,7 +335,7 @@ const fold = (
     return settle(reason.error, stage, tool, record)
   }
   // Thrown, died, interrupted itself, or failed with what no tool may fail with.
-  const acted = stage !== "decode" && tool.sideEffect !== "none"
+  const acted = stage !== "decode" && stage !== "admit" && tool.sideEffect !== "none"
   const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
   return Effect.as(
     Defect.report(`The tool ${tool.name} failed because of a fault of its own`, cause),
@@ -379,13 +379,13 @@ const failed = (
 // An answer that nobody can read is lost, too.
 const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: CallRecord): Failed =>
   failure.side === "arguments"
-    ? record.failed(failure, stage === "decode" && failure.code === "invalid_json" ? "parse" : stage)
+    ? failed(failure, stage === "decode" && failure.code === "invalid_json" ? "parse" : stage, tool, record, false)
     : failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
 
 // Of what acts, a passing failure that says nothing of its outcome may have come after the act.
 const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
   const isUnknown = isOutcomeUnknown(failure) ||
-    tool.sideEffect === "non_idempotent" && failure.transient && failure.outcome === undefined
+    tool.sideEffect === "non_idempotent" && (record.sawUnknown || failure.transient && failure.outcome === undefined)
   return failed(isUnknown ? judged(failure, tool) : failure, stage, tool, record, isUnknown)
 }
 
@@ -417,7 +417,8 @@ const partial = (
   record: CallRecord
 ): Effect.Effect<Failed> =>
   Effect.match(guard(tool, failure.data), {
-    onSuccess: (data) => record.failed(new PartialData({ ...failure, data, cause: failure.cause }), stage),
+    onSuccess: (data) =>
+      failed(new PartialData({ ...failure, data, cause: failure.cause }), stage, tool, record, false),
     onFailure: (invalid) => mismatched(invalid, "guard", tool, record)
   })
 

@@ -13,8 +13,8 @@
  *
  * A store is never in the way: one that fails or hangs costs a warning in the log, and a second at the most.
  *
- * Values are told apart by the tool's name and by the arguments as JSON shows them (which shows nothing of a `Redacted`), and by
- * nothing else. Where an answer depends on who asks, give each a store of its own, or name him in the arguments.
+ * Values are told apart by the tool's name and by the arguments, and by nothing else. Arguments that do not show what they hold (a
+ * `Redacted`, an instance of a class without `toJSON`) keep nothing, and know nothing. Where an answer depends on who asks, give each a store of its own, or name him in the arguments.
  *
  * @since 0.1.0
  */
@@ -231,13 +231,17 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
   const codec = Schema.toCodecJson(success)
   const encode = SchemaParser.encodeUnknownEffect(codec)
   const decode = SchemaParser.decodeUnknownEffect(codec)
-  const keyOf = (params: unknown) => `${name} ${canonical(params)}`
+  const keyOf = (params: unknown): string | undefined => {
+    const args = canonical(params)
+    return args === undefined ? undefined : `${name} ${args}`
+  }
   return {
-    find: (params: unknown) =>
-      asked(
+    find: (params: unknown) => {
+      const key = keyOf(params)
+      return key === undefined ? Effect.succeedNone : asked(
         `The last known value of ${name} could not be read`,
         LastKnown.use((store) =>
-          Effect.flatMap(store.get(keyOf(params)), (entry) =>
+          Effect.flatMap(store.get(key), (entry) =>
             Effect.flatMap(Clock.currentTimeMillis, (now) => {
               if (Option.isNone(entry)) return Effect.succeedNone
               const age = Duration.millis(Math.max(0, now - entry.value.at))
@@ -245,10 +249,12 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
               return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
             }))
         )
-      ),
+      )
+    },
     keep: (params: unknown, value: unknown) =>
-      Effect.flatMap(ToolCall.current, ({ answeredBy }) =>
-        answeredBy?.age !== undefined ? Effect.succeedNone : asked(
+      Effect.flatMap(ToolCall.current, ({ answeredBy }) => {
+        const key = answeredBy?.age === undefined ? keyOf(params) : undefined
+        return key === undefined ? Effect.succeedNone : asked(
           `The last known value of ${name} could not be kept`,
           LastKnown.use((store) =>
             Effect.matchEffect(encode(value), {
@@ -257,11 +263,12 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
               onSuccess: (json) =>
                 Effect.flatMap(
                   Clock.currentTimeMillis,
-                  (at) => Effect.asSome(store.set(keyOf(params), { value: json, at }))
+                  (at) => Effect.asSome(store.set(key, { value: json, at }))
                 )
             })
           )
-        ))
+        )
+      })
   }
 }
 

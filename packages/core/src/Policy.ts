@@ -154,9 +154,9 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
                 call.handled(failure, "retry")
                 call.waited(Duration.toMillis(wait))
               }),
-            // That the last attempt did nothing says nothing of those before.
+            // That the last attempt did nothing, or says nothing of it, says nothing of those before.
             last: (failure) =>
-              mayHaveActed && sideEffect !== "none" && isNotExecuted(failure)
+              mayHaveActed && sideEffect !== "none" && failure._tag === "ToolUnavailable"
                 ? withUnknownOutcome(failure)
                 : failure
           }
@@ -247,17 +247,24 @@ export const catchTag = <R>(
 ): Policy<R> => {
   const tags = Array.isArray(tag) ? tag : [tag]
   const recover = erased(handler)
+  // To whom nobody is unavailable, that is a fallback.
+  const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
   return {
-    // To whom nobody is unavailable, that is a fallback.
-    kind: tags.includes("ToolUnavailable") ? "fallback" : "catch",
+    kind,
     description: `catch of ${tags.join(", ")}`,
     bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
-    wrap: (run) => (params) =>
+    wrap: (run, { sideEffect }) => (params) =>
       Effect.catch(run(params), (failure) =>
         tags.includes(failure._tag)
           ? Effect.flatMap(ToolCall.current, (call) => {
-            call.handled(failure, "catch")
-            return recover(failure, params)
+            call.handled(failure, kind)
+            return Effect.mapError(
+              recover(failure, params),
+              (last) =>
+                sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
+                  ? withUnknownOutcome(last)
+                  : last
+            )
           })
           : Effect.fail(failure))
   }
@@ -275,7 +282,16 @@ export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
     kind: "map",
     description: "maps failures",
     bound: bounds.same,
-    wrap: (run) => (params) => Effect.mapError(run(params), (failure) => withCauseOf(map(failure), failure))
+    wrap: (run) => (params) =>
+      Effect.catch(run(params), (failure) => {
+        const mapped = withCauseOf(map(failure), failure)
+        if (!isOutcomeUnknown(failure) || isOutcomeUnknown(mapped)) return Effect.fail(mapped)
+        // What it is called now does not make it certain.
+        return Effect.flatMap(ToolCall.current, (call) => {
+          call.suspected()
+          return Effect.fail(mapped)
+        })
+      })
   }
 }
 

@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { cut, list, oneLine } from "./internal/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import { type Coverage, isOutcomeUnknown, isTransient } from "./ToolFailure.ts"
+import { type Coverage, isOutcomeUnknown, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
@@ -214,18 +214,25 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     case "ToolUnavailable":
       if (failure.code === "not_run") return "Call it again once that is settled."
       if (failure.code === "call_limit") return "Do not call it again now."
+      if (failure.code === "retry_budget_exceeded") {
+        return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
+      }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
-      return `${tried(attempts)}Do not call it again ${
-        failure.retryAfter === undefined || !Duration.isFinite(failure.retryAfter)
-          ? "now"
-          : `within ${rounded(failure.retryAfter)}`
-      }; use another tool, or answer without it.`
+      return mayHaveActed === true
+        ? `${
+          tried(attempts)
+        }It may already have taken effect: do not do the same with another tool. Do not call it again ${
+          within(failure)
+        }.`
+        : `${tried(attempts)}Do not call it again ${within(failure)}; use another tool, or answer without it.`
   }
 }
 
 // Milliseconds are nothing to a model.
-const rounded = (duration: Duration.Duration): string =>
-  Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(duration))))
+const within = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>
+  Duration.isZero(retryAfter) || !Duration.isFinite(retryAfter)
+    ? "now"
+    : `within ${Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(retryAfter))))}`
 
 const tried = (attempts: number): string =>
   attempts === 0 ? "" : `Already tried ${attempts} ${attempts === 1 ? "time" : "times"}. `

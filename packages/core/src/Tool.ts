@@ -12,8 +12,10 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
@@ -172,7 +174,7 @@ export const make = <
   }, {
     handler: (params: Params) =>
       Effect.flatMap(ToolCall.current, (call) => {
-        call.begin(sideEffect !== "none")
+        call.begin()
         const handled = parted(handler(params))
         return sideEffect === "non_idempotent"
           ? Effect.mapError(handled, (failure) => afterAct(failure, call.hasActedInside))
@@ -443,7 +445,7 @@ export const mapFailure: {
  * When to use: for a tool that acts, on a service that can be asked what it did: by the idempotency key, by the order. Outside of
  * `timeout`, inside of `retry`.
  *
- * It is asked when the outcome is unknown, and when a tool that acts has an answer that nobody can read.
+ * It is asked when the outcome is unknown, and when the handler of a tool that acts has an answer that it cannot read.
  *
  * The check succeeds with `Option.some` of the result when the call did take effect, and the tool succeeds with it; or with
  * `Option.none` when it did not, and the failure is `not_executed` then, which a `retry` outside tries again. While it cannot
@@ -708,7 +710,7 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
   const run = around.reduce((run, policy) => policy.wrap(run, fields), parts.handler as Policy.Run)
   const tool = Object.assign(Object.create(PipeablePrototype), fields, {
     policies,
-    run: withContext(fields.name, run)
+    run: withContext(fields, run)
   })
   partsOf.set(tool, parts)
   // As a fallback, a tool is its run.
@@ -717,21 +719,29 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
 }
 
 // Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool.
-const withContext = (name: string, run: Policy.Run): Policy.Run => (params) =>
-  Effect.flatMap(ToolCall.current, (call) => {
-    if (call === ToolCall.detached) {
-      return Effect.flatMap(
-        ToolCall.keyOr(randomId("call")),
-        (key) => Effect.provideService(run(params), ToolCall.current, new CallRecord(key).enter(name))
-      )
-    }
-    const own = call.enter(name)
-    if (own === call) return run(params)
-    return Effect.map(Effect.provideService(run(params), ToolCall.current, own), (value) => {
-      own.leave()
-      return value
+const withContext = ({ name, sideEffect }: Pick<Any, "name" | "sideEffect">, run: Policy.Run): Policy.Run => {
+  const acts = sideEffect !== "none"
+  return (params) =>
+    Effect.flatMap(ToolCall.current, (call) => {
+      if (call === ToolCall.detached) {
+        return Effect.flatMap(
+          ToolCall.keyOr(randomId("call")),
+          (key) => Effect.provideService(run(params), ToolCall.current, new CallRecord(key).enter(name, acts))
+        )
+      }
+      const own = call.enter(name, acts)
+      if (own === call) return run(params)
+      return Effect.onExit(Effect.provideService(run(params), ToolCall.current, own), (exit) =>
+        Effect.sync(() => {
+          if (acts && own.attempt > 0 && !didNothing(exit)) call.actedInside()
+          if (Exit.isSuccess(exit)) own.leave()
+        }))
     })
-  })
+}
+
+const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
+  Exit.isFailure(exit) &&
+  exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && isNotExecuted(reason.error))
 
 // Of a tool that acts, a passing failure that says nothing of its outcome may have come after the act; and that a tool inside was not
 // executed says nothing of one that was before.

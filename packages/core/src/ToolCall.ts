@@ -89,9 +89,9 @@ export interface Current {
   /** Which execution of the handler this is, from 1; 0 before the first. */
   readonly attempt: number
   /** The context for a tool that runs now: this one for the tool that was called, one of its own for a tool run inside. */
-  readonly enter: (tool: string) => Current
-  /** The handler starts (again), and may act: what an earlier attempt noted is forgotten. */
-  readonly begin: (acts: boolean) => void
+  readonly enter: (tool: string, acts: boolean) => Current
+  /** The handler starts (again): what an earlier attempt noted is forgotten. */
+  readonly begin: () => void
   /** The handler ran once more for the same answer: for a further page. */
   readonly executed: () => void
   /** Tells the model something about the answer, in one short sentence. */
@@ -102,10 +102,12 @@ export interface Current {
   readonly answeredBy: Source | undefined
   /** Attempts that a timeout left behind. */
   readonly stragglers: Stragglers
-  /** Has a tool that acts begun inside of this attempt? */
+  /** Has a tool acted, or may it have, inside of this attempt? */
   readonly hasActedInside: boolean
-  /** A tool that acts has begun inside of this attempt. */
+  /** A tool has acted, or may have, inside of this attempt. */
   readonly actedInside: () => void
+  /** The call may have acted, whatever it fails with. */
+  readonly suspected: () => void
   /** What was noted so far belongs to an answer that did not come. */
   readonly forget: () => void
   /** A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. */
@@ -138,6 +140,7 @@ export const detached: Current = {
   executed() {},
   hasActedInside: false,
   actedInside() {},
+  suspected() {},
   caveat() {},
   source() {},
   answeredBy: undefined,

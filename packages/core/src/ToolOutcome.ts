@@ -95,7 +95,7 @@ export const Failed = Schema.Struct({
   _tag: Schema.tag("Failed"),
   failure: ToolFailure.schema(Schema.Json),
   stage: Stage,
-  /** May the call have taken effect all the same, so that it must not be repeated? */
+  /** May the call have taken effect all the same? */
   mayHaveActed: Schema.optionalKey(Schema.Boolean),
   ...effort
 })

@@ -25,7 +25,7 @@ export class CallRecord implements Current {
   hasActedInside = false
   /** Was the tool itself unavailable, and something else had to answer? */
   fellBack = false
-  /** Was a failure taken care of after which the call may have acted? */
+  /** Was there a failure after which the call may have acted, whatever became of that? */
   sawUnknown = false
   answeredBy: Source | undefined = undefined
   private isEntered = false
@@ -45,8 +45,8 @@ export class CallRecord implements Current {
     return this.leftBehind ??= new Stragglers()
   }
 
-  enter(tool: string): Current {
-    if (this.isEntered) return new Nested(this, this.attemptUnderway().keyInside(this, tool))
+  enter(tool: string, acts: boolean): Current {
+    if (this.isEntered) return new Nested(this, this.attemptUnderway().keyInside(this, tool), acts)
     this.isEntered = true
     return this
   }
@@ -60,6 +60,10 @@ export class CallRecord implements Current {
 
   actedInside() {
     this.hasActedInside = true
+  }
+
+  suspected() {
+    this.sawUnknown = true
   }
 
   executed() {
@@ -83,7 +87,7 @@ export class CallRecord implements Current {
   }
 
   heard(failure: ToolFailure, by: string) {
-    this.sawUnknown ||= isOutcomeUnknown(failure)
+    if (isOutcomeUnknown(failure)) this.suspected()
     this.handledSoFar = [
       ...this.handledSoFar,
       { tag: failure._tag, code: failure.code, detail: cut(failure.detail, mostDetail), by }

@@ -57,7 +57,7 @@ export const following =
             params,
             pages: 1,
             bytes: sizeOf(first.data),
-            asked: new Set([canonical(params)])
+            asked: new Set([canonical(params) ?? ""])
           })))
 
 const rest = <R>(
@@ -75,8 +75,7 @@ const rest = <R>(
     if (left <= 0) return stop("the time for it was up")
     return Effect.matchEffect(paramsOf(source, soFar.params, next), {
       onFailure: () => stop("the arguments that continue do not fit the tool's own parameters", true),
-      onSuccess: (params) => {
-        const key = canonical(params)
+      onSuccess: ({ key, params }) => {
         if (soFar.asked.has(key)) return stop("the page that comes next is one that was already fetched", true)
         return Effect.matchEffect(page(source, params, soFar.pages + 1, left), {
           onSuccess: Option.match({
@@ -132,8 +131,13 @@ const timeLeft = (until: number): Effect.Effect<number> =>
 const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>
   Effect.flatMap(
     Effect.orElseSucceed(encode(source.parameters)(params), () => ({})),
-    (before) =>
-      Effect.map(Arguments.decode(JSON.stringify(Object.assign({}, before, next)), source), ({ params }) => params)
+    (before) => {
+      const continued: Schema.JsonObject = Object.assign({}, before, next)
+      return Effect.map(Arguments.decode(JSON.stringify(continued), source), ({ params }) => ({
+        params,
+        key: canonical(continued) ?? ""
+      }))
+    }
   )
 
 // Parameters are declared as something to decode. Most can be encoded, too; the others have to continue with all arguments.
@@ -142,7 +146,7 @@ const encode = (parameters: Schema.ConstraintDecoder<unknown>) =>
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)
   )
 
-const sizeOf = (data: unknown): number => utf8Length(canonical(data))
+const sizeOf = (data: unknown): number => utf8Length(canonical(data) ?? "")
 
 /** @param isUseless would the call that continues be of no use? */
 const incomplete = (

@@ -1,5 +1,6 @@
 import type { Current, Reply, Source } from "../ToolCall.ts"
-import type { ToolFailure } from "../ToolFailure.ts"
+import { isOutcomeUnknown, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
+import { withFields } from "./failure.ts"
 import { Stragglers } from "./stragglers.ts"
 
 /**
@@ -71,20 +72,20 @@ export class Relay implements Current {
     this.isOpen = false
   }
 
-  enter(tool: string): Current {
+  enter(tool: string, acts: boolean): Current {
     // Counted with what runs outside of the timeout, so that no two have the same key; apart, once nobody waits any more.
-    const outer = this.isOpen ? this.to.enter(tool) : undefined
+    const outer = this.isOpen ? this.to.enter(tool, acts) : undefined
     if (!this.isEntered) {
       this.isEntered = true
       return this
     }
     const own = this.underway.keyInside(this, tool)
-    return new Nested(this, outer?.idempotencyKey ?? own)
+    return new Nested(this, outer?.idempotencyKey ?? own, acts)
   }
 
-  begin(acts: boolean) {
+  begin() {
     this.underway.restart()
-    if (this.isOpen) this.to.begin(acts)
+    if (this.isOpen) this.to.begin()
   }
 
   get hasActedInside() {
@@ -93,6 +94,10 @@ export class Relay implements Current {
 
   actedInside() {
     if (this.isOpen) this.to.actedInside()
+  }
+
+  suspected() {
+    if (this.isOpen) this.to.suspected()
   }
 
   executed() {
@@ -142,12 +147,14 @@ export class Nested implements Current {
   hasActedInside = false
   answeredBy: Source | undefined = undefined
   protected readonly outer: Current
+  private readonly acts: boolean
   private readonly underway = new Attempt()
   private noted: Array<string> = []
 
-  constructor(outer: Current, idempotencyKey: string) {
+  constructor(outer: Current, idempotencyKey: string, acts: boolean) {
     this.outer = outer
     this.idempotencyKey = idempotencyKey
+    this.acts = acts
     // What this call leaves behind, the outer one does, too.
     this.stragglers = new Stragglers(outer.stragglers)
   }
@@ -156,21 +163,25 @@ export class Nested implements Current {
     return this.outer.replies
   }
 
-  enter(tool: string): Current {
-    return new Nested(this, this.underway.keyInside(this, tool))
+  enter(tool: string, acts: boolean): Current {
+    return new Nested(this, this.underway.keyInside(this, tool), acts)
   }
 
-  begin(acts: boolean) {
+  begin() {
     this.attempt++
     this.hasActedInside = false
     this.underway.restart()
     this.forget()
-    if (acts) this.outer.actedInside()
   }
 
   actedInside() {
     this.hasActedInside = true
     this.outer.actedInside()
+  }
+
+  // What only reads is never suspected.
+  suspected() {
+    if (this.acts) this.outer.suspected()
   }
 
   executed() {
@@ -188,11 +199,11 @@ export class Nested implements Current {
   handled(failure: ToolFailure, by: string) {
     this.forget()
     if (by === "retry") this.underway.restart()
-    this.outer.heard(failure, by)
+    this.heard(failure, by)
   }
 
   heard(failure: ToolFailure, by: string) {
-    this.outer.heard(failure, by)
+    this.outer.heard(this.acts || !isOutcomeUnknown(failure) ? failure : withNothingDone(failure), by)
   }
 
   waited(millis: number) {
@@ -218,11 +229,13 @@ export class Nested implements Current {
 export class Page extends Nested {
   constructor(outer: Current, number: number) {
     // No tool's name has a plus in it.
-    super(outer, `${outer.idempotencyKey}/page+${number}`)
+    super(outer, `${outer.idempotencyKey}/page+${number}`, true)
   }
 
-  override begin(acts: boolean) {
-    super.begin(acts)
+  override begin() {
+    super.begin()
     this.outer.executed()
   }
 }
+
+const withNothingDone = (failure: ToolUnavailable): ToolUnavailable => withFields(failure, { outcome: "not_executed" })
