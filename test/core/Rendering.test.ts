@@ -56,8 +56,9 @@ const firstPage = new PartialData({
 const unavailable = (fields: Partial<ConstructorParameters<typeof ToolUnavailable>[0]>) =>
   new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true, ...fields })
 
-const retryOf = (failure: ToolFailure.ToolFailure<Schema.Json>, attempts?: number) => {
-  const { retry } = JSON.parse(json(failed(failure, attempts)))
+const retryOf = (failure: ToolFailure.ToolFailure<Schema.Json>, attempts?: number, mayHaveActed?: true) => {
+  const outcome = failed(failure, attempts)
+  const { retry } = JSON.parse(json(mayHaveActed === undefined ? outcome : { ...outcome, mayHaveActed }))
   return retry
 }
 
@@ -197,6 +198,37 @@ describe("Rendering", () => {
         retryOf(unavailable({ retryAfter: Duration.seconds(90) })),
         "Do not call it again within 1m 30s; use another tool"
       )
+    })
+
+    it("says now where the service asked for no time, and whole seconds where it asked for some", () => {
+      assert.include(retryOf(unavailable({ retryAfter: Duration.zero })), "Do not call it again now;")
+      assert.include(retryOf(unavailable({ retryAfter: Duration.millis(29_996) })), "Do not call it again within 30s;")
+    })
+
+    it("does not send to another tool what may have taken effect, and may be repeated", () => {
+      assert.strictEqual(
+        retryOf(unavailable({ outcome: "unknown" }), 3, true),
+        "Already tried 3 times. It may already have taken effect: do not do the same with another tool. " +
+          "Do not call it again now."
+      )
+    })
+
+    it("says to check first what may have taken effect, whatever its failure is called", () => {
+      const check = "Do not repeat this call: it may already have taken effect. Check before anything else."
+      const mismatch = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
+      const garbage = new SemanticGarbage({ code: "no_such_card", detail: "No such card." })
+      for (const failure of [mismatch, garbage, firstPage, unavailable({ transient: false })]) {
+        assert.strictEqual(retryOf(failure, 1, true), check)
+        assert.notStrictEqual(retryOf(failure, 1), check)
+      }
+    })
+
+    it("refuses a repeated call, and not its tool", () => {
+      assert.strictEqual(
+        retryOf(unavailable({ code: "retry_budget_exceeded", transient: false })),
+        "Do not repeat this call with the same arguments. Use another tool, or answer without it."
+      )
+      assert.strictEqual(retryOf(unavailable({ code: "call_limit", transient: false })), "Do not call it again now.")
     })
 
     it("says never for what is gone for good", () => {

@@ -64,6 +64,18 @@ describe("what acts", () => {
       assert.strictEqual((yield* told(pay)).outcome._tag, "Failed")
     }))
 
+  it.effect("stays suspect over all attempts after the one that may have acted; what only reads never is", () =>
+    Effect.gen(function*() {
+      const after = (sideEffect: SideEffect.SideEffect) => {
+        let attempts = 0
+        return acting("pay", Effect.suspend(() => Effect.fail(++attempts === 1 ? lost : refused)), sideEffect).pipe(
+          Tool.retry(Schedule.recurs(3))
+        )
+      }
+      assert.strictEqual((yield* Effect.flip(after("idempotent").run({}))).outcome, "unknown")
+      assert.strictEqual((yield* Effect.flip(after("none").run({}))).outcome, "not_executed")
+    }))
+
   it.effect("is not tried again because a tool inside of it was not executed, once another one was", () =>
     Effect.gen(function*() {
       const booked: Array<string> = []
