@@ -48,6 +48,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/pages",
     "internal/positive",
     "internal/randomId",
+    "internal/running",
     "internal/relay",
     "internal/withinTime",
     "internal/retrying",

@@ -12,10 +12,8 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
@@ -23,20 +21,12 @@ import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Explanation } from "./Explanation.ts"
 import { sources } from "./internal/bounds.ts"
-import { CallRecord } from "./internal/callRecord.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
-import { randomId } from "./internal/randomId.ts"
-import { withUnknownOutcome } from "./internal/tried.ts"
+import { afterAct, inContext } from "./internal/running.ts"
 import * as Policy from "./Policy.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
-import {
-  isNotExecuted,
-  type SchemaMismatch,
-  type Tag as ToolFailureTag,
-  type ToolFailure,
-  type ToolUnavailable
-} from "./ToolFailure.ts"
+import type { SchemaMismatch, Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
@@ -710,46 +700,12 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
   const run = around.reduce((run, policy) => policy.wrap(run, fields), parts.handler as Policy.Run)
   const tool = Object.assign(Object.create(PipeablePrototype), fields, {
     policies,
-    run: withContext(fields, run)
+    run: inContext(fields, run)
   })
   partsOf.set(tool, parts)
   // As a fallback, a tool is its run.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
-}
-
-// Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool.
-const withContext = ({ name, sideEffect }: Pick<Any, "name" | "sideEffect">, run: Policy.Run): Policy.Run => {
-  const acts = sideEffect !== "none"
-  return (params) =>
-    Effect.flatMap(ToolCall.current, (call) => {
-      if (call === ToolCall.detached) {
-        return Effect.flatMap(
-          ToolCall.keyOr(randomId("call")),
-          (key) => Effect.provideService(run(params), ToolCall.current, new CallRecord(key).enter(name, acts))
-        )
-      }
-      const own = call.enter(name, acts)
-      if (own === call) return run(params)
-      return Effect.onExit(Effect.provideService(run(params), ToolCall.current, own), (exit) =>
-        Effect.sync(() => {
-          if (acts && own.attempt > 0 && !didNothing(exit)) call.actedInside()
-          if (Exit.isSuccess(exit)) own.leave()
-        }))
-    })
-}
-
-const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
-  Exit.isFailure(exit) &&
-  exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && isNotExecuted(reason.error))
-
-// Of a tool that acts, a passing failure that says nothing of its outcome may have come after the act; and that a tool inside was not
-// executed says nothing of one that was before.
-const afterAct = <E extends ToolFailure>(failure: E, hasActedInside: boolean): E => {
-  if (failure._tag !== "ToolUnavailable") return failure
-  const isUnknown = failure.outcome === undefined ? failure.transient : isNotExecuted(failure) && hasActedInside
-  // What it is made of stays what it was, which the compiler does not see of a type parameter.
-  return isUnknown ? withUnknownOutcome(failure) as E : failure
 }
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.

@@ -1,0 +1,50 @@
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { SideEffect } from "../SideEffect.ts"
+import * as ToolCall from "../ToolCall.ts"
+import { isNotExecuted, type ToolFailure } from "../ToolFailure.ts"
+import { CallRecord } from "./callRecord.ts"
+import { randomId } from "./randomId.ts"
+import { withUnknownOutcome } from "./tried.ts"
+
+type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
+
+/** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
+export const inContext = (
+  { name, sideEffect }: { readonly name: string; readonly sideEffect: SideEffect },
+  run: Run
+): Run => {
+  const acts = sideEffect !== "none"
+  return (params) =>
+    Effect.flatMap(ToolCall.current, (call) => {
+      if (call === ToolCall.detached) {
+        return Effect.flatMap(
+          ToolCall.keyOr(randomId("call")),
+          (key) => Effect.provideService(run(params), ToolCall.current, new CallRecord(key).enter(name, acts))
+        )
+      }
+      const own = call.enter(name, acts)
+      if (own === call) return run(params)
+      return Effect.onExit(Effect.provideService(run(params), ToolCall.current, own), (exit) =>
+        Effect.sync(() => {
+          if (acts && own.attempt > 0 && !didNothing(exit)) call.actedInside()
+          if (Exit.isSuccess(exit)) own.leave()
+        }))
+    })
+}
+
+const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
+  Exit.isFailure(exit) &&
+  exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && isNotExecuted(reason.error))
+
+/**
+ * What the handler of a tool that acts fails with: a passing failure that says nothing of its outcome may have come after the
+ * act, and that a tool inside was not executed says nothing of one that was before.
+ */
+export const afterAct = <E extends ToolFailure>(failure: E, hasActedInside: boolean): E => {
+  if (failure._tag !== "ToolUnavailable") return failure
+  const isUnknown = failure.outcome === undefined ? failure.transient : isNotExecuted(failure) && hasActedInside
+  // What it is made of stays what it was, which the compiler does not see of a type parameter.
+  return isUnknown ? withUnknownOutcome(failure) as E : failure
+}
