@@ -180,7 +180,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         Effect.flatMap(
           newId,
           (id) =>
-            inTime(budget, (deadline) =>
+            withDeadline(budget, (deadline) =>
               AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), {
                 turn: 1,
                 transcript: transcript.append({
@@ -198,7 +198,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     Effect.flatMap(
       Model,
       (model) =>
-        inTime(
+        withDeadline(
           budget,
           (deadline) =>
             AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)
@@ -220,7 +220,10 @@ const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): 
     : Toolkit.make(...Array.from(toolkit.tools.values(), (tool) => Tool.withPreferred(tool, policies)))
 
 // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
-const inTime = <A, E, R>({ elapsed }: AgentBudget.AgentBudget, run: (deadline: number) => Effect.Effect<A, E, R>) => {
+const withDeadline = <A, E, R>(
+  { elapsed }: AgentBudget.AgentBudget,
+  run: (deadline: number) => Effect.Effect<A, E, R>
+) => {
   const until = Effect.flatMap(Deadline.current, run)
   return elapsed === Infinity ? until : Deadline.within(until, elapsed)
 }

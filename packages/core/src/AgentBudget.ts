@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import type { CallFacts } from "./CallFacts.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import type { Account } from "./internal/account.ts"
+import { positive, whole } from "./internal/limits.ts"
 
 /**
  * The limits of a run.
@@ -57,21 +58,15 @@ export type AgentBudget = { readonly [K in keyof Limits]-?: number }
  * @since 0.1.0
  */
 export const make = (limits: Limits = {}): AgentBudget => {
-  const elapsed = Duration.toMillis(Duration.fromInputUnsafe(limits.elapsed ?? Duration.infinity))
-  if (!(elapsed > 0)) throw new TypeError("An agent's limit of time is a duration above zero.")
+  const most = (of: string, limit: number | undefined): number =>
+    limit === undefined ? Infinity : whole(`An agent's limit of ${of}`, limit)
   return {
-    turns: whole("turns", limits.turns ?? 10),
-    calls: whole("calls", limits.calls),
-    tokens: whole("tokens", limits.tokens),
-    elapsed,
-    consecutive: whole("consecutive calls", limits.consecutive)
+    turns: most("turns", limits.turns ?? 10),
+    calls: most("calls", limits.calls),
+    tokens: most("tokens", limits.tokens),
+    elapsed: limits.elapsed === undefined ? Infinity : Duration.toMillis(positive("limit of time", limits.elapsed)),
+    consecutive: most("consecutive calls", limits.consecutive)
   }
-}
-
-const whole = (what: string, limit: number | undefined): number => {
-  if (limit === undefined) return Infinity
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit
-  throw new TypeError(`An agent's limit of ${what} is a whole number from 1; got ${limit}.`)
 }
 
 /**

@@ -34,9 +34,10 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
+import { isRefusal, refusal } from "./internal/outcome.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
-import { type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 
 /**
@@ -76,7 +77,7 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
         const called = health === undefined
           ? breaker.execute(run(params), { key: key ?? name, classify })
           : observed(run(params), { breaker, health, key: key ?? name, tool: name })
-        return Effect.mapError(called, (error) => error._tag === "CircuitBreakerError" ? refusal(name, error) : error)
+        return Effect.mapError(called, (error) => error._tag === "CircuitBreakerError" ? refused(name, error) : error)
       }))
 })
 
@@ -127,15 +128,6 @@ export const protect = (options?: Options) => {
 // Inside
 // -----------------------------------------------------------------------------
 
-// What our own policies refuse says nothing of the service.
-const refusals: ReadonlySet<string> = new Set([
-  "bulkhead_full",
-  "throttled",
-  "limiter_unavailable",
-  "circuit_open",
-  "breaker_unavailable"
-])
-
 const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   if (Exit.isSuccess(exit)) return Breaker.success
   if (Cause.hasDies(exit.cause)) return Breaker.ignored
@@ -143,32 +135,31 @@ const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
     onNone: () => Breaker.ignored,
     onSome: (failure) => {
       if (failure._tag !== "ToolUnavailable") return Breaker.success
-      return refusals.has(failure.code) ? Breaker.ignored : Breaker.failure({ retryAfter: failure.retryAfter })
+      return isRefusal(failure) ? Breaker.ignored : Breaker.failure({ retryAfter: failure.retryAfter })
     }
   })
 }
 
-const refusal = (tool: string, error: Breaker.CircuitBreakerError): ToolUnavailable => {
-  const refused = { transient: true, outcome: "not_executed", cause: error } as const
+const refused = (tool: string, error: Breaker.CircuitBreakerError): ToolUnavailable => {
   switch (error.reason._tag) {
     case "CircuitOpen":
-      return new ToolUnavailable({
+      return refusal({
         code: "circuit_open",
         detail: `${tool} is not called for now: it has failed too often.`,
-        ...refused,
-        retryAfter: error.reason.retryAfter
+        retryAfter: error.reason.retryAfter,
+        cause: error
       })
     case "CircuitHalfOpen":
-      return new ToolUnavailable({
+      return refusal({
         code: "circuit_open",
         detail: `${tool} is not called for now: it has failed too often, and is just being tried again.`,
-        ...refused
+        cause: error
       })
     case "CircuitBreakerStoreError":
-      return new ToolUnavailable({
+      return refusal({
         code: "breaker_unavailable",
         detail: `${tool} is not called for now: its circuit breaker does not answer.`,
-        ...refused
+        cause: error
       })
   }
 }

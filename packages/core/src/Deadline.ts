@@ -67,3 +67,13 @@ export const timeLeft: Effect.Effect<Duration.Duration> = Effect.flatMap(current
   deadline === Infinity
     ? Effect.succeed(Duration.infinity)
     : Effect.map(Clock.currentTimeMillis, (now) => Duration.millis(Math.max(0, deadline - now))))
+
+/**
+ * The time left, less a moment in which there can still be an answer of what was found until then.
+ *
+ * @internal
+ */
+export const timeToAnswer: Effect.Effect<Duration.Duration> = Effect.map(
+  timeLeft,
+  (left) => Duration.max(Duration.zero, Duration.subtract(left, Duration.millis(100)))
+)

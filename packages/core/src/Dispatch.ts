@@ -29,6 +29,7 @@ import * as DispatchFailure from "./DispatchFailure.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
 import { withFields } from "./internal/failure.ts"
 import { keysAt } from "./internal/jsonSchema.ts"
+import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { randomId } from "./internal/randomId.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
@@ -382,10 +383,9 @@ const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, recor
     ? failed(failure, stage === "decode" && failure.code === "invalid_json" ? "parse" : stage, tool, record, false)
     : failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
 
-// Of what acts, a passing failure that says nothing of its outcome may have come after the act.
 const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
   const isUnknown = isOutcomeUnknown(failure) ||
-    tool.sideEffect === "non_idempotent" && (record.sawUnknown || failure.transient && failure.outcome === undefined)
+    tool.sideEffect === "non_idempotent" && (record.sawUnknown || isUncertain(failure))
   return failed(isUnknown ? judged(failure, tool) : failure, stage, tool, record, isUnknown)
 }
 
@@ -395,7 +395,7 @@ const judged = (failure: ToolUnavailable, { sideEffect }: Tool.Any): ToolUnavail
   const { cause } = failure
   switch (sideEffect) {
     case "none":
-      return new ToolUnavailable({ ...failure, outcome: "not_executed", cause })
+      return withOutcome(failure, "not_executed")
     case "idempotent":
       return failure
     case "non_idempotent":

@@ -33,7 +33,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Deadline from "./Deadline.ts"
 import { canonical } from "./internal/canonical.ts"
-import { positive } from "./internal/positive.ts"
+import { positive } from "./internal/limits.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type * as Policy from "./Policy.ts"
@@ -272,9 +272,8 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
   }
 }
 
-/** How long a store may take; and how long before the deadline its time is up, so that there is still an answer. */
+/** How long a store may take. */
 const patience = Duration.seconds(1)
-const margin = Duration.millis(100)
 
 // A store may fail, hang, and ignore that it is interrupted. None of that is the caller's matter.
 const asked = <A, R>(
@@ -282,9 +281,9 @@ const asked = <A, R>(
   store: Effect.Effect<Option.Option<A>, unknown, R>
 ): Effect.Effect<Option.Option<A>, never, R> =>
   Effect.flatMap(
-    Deadline.timeLeft,
+    Deadline.timeToAnswer,
     (left) =>
-      Effect.matchCauseEffect(withinTime(store, Duration.min(patience, Duration.subtract(left, margin))), {
+      Effect.matchCauseEffect(withinTime(store, Duration.min(patience, left)), {
         onFailure: (cause) => Effect.as(Effect.logWarning(`${complaint}.`, cause), Option.none()),
         onSuccess: Option.match({
           onNone: () => Effect.as(Effect.logWarning(`${complaint} in time.`), Option.none()),

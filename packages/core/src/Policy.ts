@@ -37,11 +37,12 @@ import type { Bounds } from "./Explanation.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { withCauseOf } from "./internal/failure.ts"
+import { positive, whole } from "./internal/limits.ts"
+import { refusal, withOutcome } from "./internal/outcome.ts"
 import { following } from "./internal/pages.ts"
-import { positive } from "./internal/positive.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
-import { exhausted, tried, withUnknownOutcome } from "./internal/tried.ts"
+import { exhausted, tried } from "./internal/tried.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
@@ -157,7 +158,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
             // That the last attempt did nothing, or says nothing of it, says nothing of those before.
             last: (failure) =>
               mayHaveActed && sideEffect !== "none" && failure._tag === "ToolUnavailable"
-                ? withUnknownOutcome(failure)
+                ? withOutcome(failure, "unknown")
                 : failure
           }
         })
@@ -262,7 +263,7 @@ export const catchTag = <R>(
               recover(failure, params),
               (last) =>
                 sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
-                  ? withUnknownOutcome(last)
+                  ? withOutcome(last, "unknown")
                   : last
             )
           })
@@ -365,14 +366,11 @@ export interface CompleteOptions<A> {
  */
 export const complete = <A>(options: CompleteOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
-  if (!Number.isSafeInteger(pages) || pages < 2) {
-    throw new TypeError(`A limit of pages is a whole number from 2; got ${pages}.`)
-  }
   if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
   const limits = {
     merge: erased(merge),
     coverage: coverage === undefined ? undefined : erased(coverage),
-    pages,
+    pages: whole("A limit of pages", pages, 2),
     time: positive("limit of time", time),
     bytes
   }
@@ -386,7 +384,7 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
           `The pages of ${name} cannot be followed, since each run of it acts. Declare its sideEffect, if it is read-only or idempotent.`
         )
       }
-      return following({ name, parameters, run }, limits)
+      return following({ parameters, run }, limits)
     }
   }
 }
@@ -409,9 +407,7 @@ export interface LimitOptions {
  * @since 0.1.0
  */
 export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOptions = {}): Policy => {
-  if (!Number.isSafeInteger(permits) || permits < 1) {
-    throw new TypeError(`A limit of calls at once is a whole number from 1; got ${permits}.`)
-  }
+  whole("A limit of calls at once", permits)
   const patience = Duration.fromInputUnsafe(maxWait)
   if (Duration.isNegative(patience)) throw new TypeError("A limit's maxWait is zero or above.")
   const make = (name: string) => bulkhead(permits, patience, Effect.suspend(() => Effect.fail(full(name, permits))))
@@ -541,11 +537,9 @@ const notExecuted = ({ cause, detail, retryAfter }: ToolUnavailable): ToolUnavai
   })
 
 const full = (name: string, permits: number): ToolUnavailable =>
-  new ToolUnavailable({
+  refusal({
     code: "bulkhead_full",
-    detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} under way.`,
-    transient: true,
-    outcome: "not_executed"
+    detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} under way.`
   })
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which

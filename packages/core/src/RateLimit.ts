@@ -21,10 +21,12 @@ import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Deadline from "./Deadline.ts"
 import { turn } from "./internal/bounds.ts"
+import { whole } from "./internal/limits.ts"
+import { refusal } from "./internal/outcome.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
-import { type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * How many calls in what time, and what becomes of those that are too many.
@@ -60,9 +62,7 @@ export interface Options {
 export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter> => {
   const { algorithm = "token-bucket", key, limit, onExceeded = "wait" } = options
   const window = Duration.fromInputUnsafe(options.window)
-  if (!Number.isSafeInteger(limit) || limit < 1) {
-    throw new TypeError(`A rate limit is a whole number of calls from 1; got ${limit}.`)
-  }
+  whole("A rate limit's number of calls", limit)
   if (!Duration.isFinite(window) || !Duration.isPositive(window)) {
     throw new TypeError("A rate limit's window is a finite duration above zero.")
   }
@@ -80,8 +80,8 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
               onSuccess: ({ delay }) =>
                 Duration.isLessThan(delay, left)
                   ? Effect.andThen(waiting(delay), run(params))
-                  : Effect.fail(throttled(name, rate, delay, undefined)),
-              onFailure: (error) => Effect.fail(refusal(name, rate, error))
+                  : Effect.fail(throttled(name, rate, delay)),
+              onFailure: (error) => Effect.fail(refused(name, rate, error))
             })
           // First without waiting: who is refused then has taken no turn. (Of a fixed window for which others wait already it
           // is told the longest that the wait may be.)
@@ -92,7 +92,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
                 onExceeded === "wait" && error.reason._tag === "RateLimitExceeded" &&
                   Duration.isLessThan(error.reason.retryAfter, left)
                   ? wait(left)
-                  : Effect.fail(refusal(name, rate, error)))
+                  : Effect.fail(refused(name, rate, error)))
           })
         })
     }
@@ -148,27 +148,18 @@ const waiting = (delay: Duration.Duration): Effect.Effect<void> =>
     return Effect.sleep(delay)
   })
 
-const refusal = (tool: string, rate: string, error: RateLimiter.RateLimiterError): ToolUnavailable => {
+const refused = (tool: string, rate: string, error: RateLimiter.RateLimiterError): ToolUnavailable => {
   switch (error.reason._tag) {
     case "RateLimitExceeded":
       return throttled(tool, rate, error.reason.retryAfter, error)
     case "RateLimitStoreError":
-      return new ToolUnavailable({
+      return refusal({
         code: "limiter_unavailable",
         detail: `${tool} is not called for now: its rate limiter does not answer.`,
-        transient: true,
-        outcome: "not_executed",
         cause: error
       })
   }
 }
 
-const throttled = (tool: string, rate: string, retryAfter: Duration.Duration, cause: unknown): ToolUnavailable =>
-  new ToolUnavailable({
-    code: "throttled",
-    detail: `${tool} is not called for now: our own limit is ${rate}.`,
-    transient: true,
-    outcome: "not_executed",
-    retryAfter,
-    cause
-  })
+const throttled = (tool: string, rate: string, retryAfter: Duration.Duration, cause?: unknown): ToolUnavailable =>
+  refusal({ code: "throttled", detail: `${tool} is not called for now: our own limit is ${rate}.`, retryAfter, cause })

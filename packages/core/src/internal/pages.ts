@@ -24,10 +24,13 @@ export interface Following {
   readonly bytes: number
 }
 
-interface Source<R> {
-  readonly name: string
+interface Tool<R> {
   readonly parameters: Schema.ConstraintDecoder<unknown>
   readonly run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
+}
+
+interface Source<R> extends Tool<R> {
+  readonly encode: ReturnType<typeof encoderOf>
 }
 
 /** What has been fetched: a partial result that grows. */
@@ -45,8 +48,9 @@ interface SoFar {
  * Follows the `next` of a partial result, page by page, until all is there; or until a limit is reached or a page
  * fails, and then keeps what it has.
  */
-export const following =
-  <R>(source: Source<R>, options: Following) => (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
+export const following = <R>(tool: Tool<R>, options: Following) => {
+  const source: Source<R> = { ...tool, encode: encoderOf(tool.parameters) }
+  return (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
     Effect.catch(source.run(params), (first) =>
       first._tag !== "PartialData" || first.next === undefined
         ? Effect.fail(first)
@@ -59,6 +63,7 @@ export const following =
             bytes: sizeOf(first.data),
             asked: new Set([canonical(params) ?? ""])
           })))
+}
 
 const rest = <R>(
   source: Source<R>,
@@ -122,15 +127,17 @@ const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean 
   })
 
 // The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.
-const margin = 100
-
 const timeLeft = (until: number): Effect.Effect<number> =>
-  Effect.zipWith(Clock.currentTimeMillis, Deadline.current, (now, deadline) => Math.min(until, deadline - margin) - now)
+  Effect.zipWith(
+    Clock.currentTimeMillis,
+    Deadline.timeToAnswer,
+    (now, left) => Math.min(until - now, Duration.toMillis(left))
+  )
 
 // `next` may be all arguments of the next call, or just those that change. What a service gives is checked like a model's.
 const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>
   Effect.flatMap(
-    Effect.orElseSucceed(encode(source.parameters)(params), () => ({})),
+    Effect.orElseSucceed(source.encode(params), () => ({})),
     (before) => {
       const continued: Schema.JsonObject = Object.assign({}, before, next)
       return Effect.map(Arguments.decode(JSON.stringify(continued), source), ({ params }) => ({
@@ -141,7 +148,7 @@ const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject
   )
 
 // Parameters are declared as something to decode. Most can be encoded, too; the others have to continue with all arguments.
-const encode = (parameters: Schema.ConstraintDecoder<unknown>) =>
+const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) =>
   SchemaParser.encodeUnknownEffect(
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)
   )

@@ -1,6 +1,6 @@
 import type { Current, Reply, Source } from "../ToolCall.ts"
-import { isOutcomeUnknown, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
-import { withFields } from "./failure.ts"
+import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
+import { withOutcome } from "./outcome.ts"
 import { Stragglers } from "./stragglers.ts"
 
 /**
@@ -203,7 +203,7 @@ export class Nested implements Current {
   }
 
   heard(failure: ToolFailure, by: string) {
-    this.outer.heard(this.acts || !isOutcomeUnknown(failure) ? failure : withNothingDone(failure), by)
+    this.outer.heard(this.acts || !isOutcomeUnknown(failure) ? failure : withOutcome(failure, "not_executed"), by)
   }
 
   waited(millis: number) {
@@ -237,5 +237,3 @@ export class Page extends Nested {
     this.outer.executed()
   }
 }
-
-const withNothingDone = (failure: ToolUnavailable): ToolUnavailable => withFields(failure, { outcome: "not_executed" })

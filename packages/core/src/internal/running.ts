@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { SideEffect } from "../SideEffect.ts"
 import * as ToolCall from "../ToolCall.ts"
-import { isNotExecuted, type ToolFailure } from "../ToolFailure.ts"
+import { isNotExecuted, isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import { CallRecord } from "./callRecord.ts"
+import { isUncertain, withOutcome } from "./outcome.ts"
 import { randomId } from "./randomId.ts"
-import { withUnknownOutcome } from "./tried.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
@@ -44,7 +44,7 @@ const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
  */
 export const afterAct = <E extends ToolFailure>(failure: E, hasActedInside: boolean): E => {
   if (failure._tag !== "ToolUnavailable") return failure
-  const isUnknown = failure.outcome === undefined ? failure.transient : isNotExecuted(failure) && hasActedInside
+  const isUnknown = isUncertain(failure) || isNotExecuted(failure) && hasActedInside
   // What it is made of stays what it was, which the compiler does not see of a type parameter.
-  return isUnknown ? withUnknownOutcome(failure) as E : failure
+  return isUnknown && !isOutcomeUnknown(failure) ? withOutcome(failure, "unknown") as E : failure
 }

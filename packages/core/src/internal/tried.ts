@@ -1,5 +1,4 @@
 import { ToolUnavailable } from "../ToolFailure.ts"
-import { withFields } from "./failure.ts"
 
 /** The sources that a failure has behind it: those that it lists, or the one that it came from, with how it failed. */
 export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
@@ -24,10 +23,6 @@ export const exhausted = (
     cause
   })
 }
-
-/** The same failure, after which nobody knows any more whether the call has acted. */
-export const withUnknownOutcome = (failure: ToolUnavailable): ToolUnavailable =>
-  withFields(failure, { outcome: "unknown" })
 
 type Outcome = ToolUnavailable["outcome"]
 

@@ -7,3 +7,9 @@ export const positive = (what: string, input: Duration.Input): Duration.Duration
   const given = typeof input === "object" ? Duration.format(duration) : String(input)
   throw new TypeError(`A ${what} is a duration above zero; got ${given}.`)
 }
+
+/** A whole number from so many; anything else throws. */
+export const whole = (what: string, limit: number, least = 1): number => {
+  if (Number.isSafeInteger(limit) && limit >= least) return limit
+  throw new TypeError(`${what} is a whole number from ${least}; got ${limit}.`)
+}
