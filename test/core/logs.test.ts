@@ -105,15 +105,22 @@ describe("logs", () => {
       }))
   }
 
-  it.effect("G4 let the run go on when a reporter hangs", () =>
-    Effect.gen(function*() {
-      const run = Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, () => Effect.never)
-      const fiber = yield* Effect.forkChild(run, { startImmediately: true })
-      yield* TestClock.adjust(999)
-      assert.isUndefined(fiber.pollUnsafe())
-      yield* TestClock.adjust(1)
-      assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
-    }))
+  for (
+    const [manner, hang] of [["", Effect.never], [
+      ", ignoring its interruption",
+      Effect.uninterruptible(Effect.never)
+    ]] as const
+  ) {
+    it.effect(`G4 let the run go on when a reporter hangs${manner}`, () =>
+      Effect.gen(function*() {
+        const run = Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, () => hang)
+        const fiber = yield* Effect.forkChild(run, { startImmediately: true })
+        yield* TestClock.adjust(999)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
+      }))
+  }
 
   it.effect("report what a handler dies of that was timed out before", () =>
     Effect.gen(function*() {

@@ -1,0 +1,68 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, Policy, RetryBudget, Tool, Toolkit } from "@fallible/core"
+import * as LastKnown from "@fallible/core/LastKnown"
+import * as RateLimit from "@fallible/core/RateLimit"
+import { Duration, Effect, Schema } from "effect"
+
+const read = Tool.make(
+  "read",
+  { description: "Reads", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("read")
+)
+const merge = (soFar: string, page: string) => soFar + page
+
+/** What is wrong, and what would be right. */
+const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, message: RegExp]> = [
+  ...[0, -1000, Number.NaN].flatMap((bad) =>
+    [
+      [`a timeout of ${bad}`, () => read.pipe(Tool.timeout(bad)), /^A timeout is a duration above zero; got /],
+      [
+        `a time of ${bad} for pages`,
+        () => Policy.complete({ merge, time: bad }),
+        /^A limit of time is a duration above/
+      ],
+      [`a maxAge of ${bad}`, () => LastKnown.policy({ maxAge: bad }), /^A maxAge is a duration above zero; got /],
+      [`${bad} bytes`, () => Policy.complete({ merge, bytes: bad }), /^A limit of bytes is a number above zero; got /],
+      [
+        `an elapsed of ${bad}`,
+        () => Agent.make({ toolkit: Toolkit.empty, limits: { elapsed: bad } }),
+        /above zero; got /
+      ],
+      [
+        `a window of ${bad}`,
+        () => RateLimit.policy({ limit: 1, window: bad }),
+        /window is a finite duration above zero/
+      ],
+      [
+        `a retry budget's window of ${bad}`,
+        () => RetryBudget.make({ timeToLive: bad }),
+        /is a finite duration above zero/
+      ]
+    ] as const
+  ),
+  ...[0, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((bad) =>
+    [
+      [`${bad} calls at once`, () =>
+        read.pipe(Tool.limit(bad)), /^A limit of calls at once is a whole number from 1; got /],
+      [`${bad} calls in a time`, () =>
+        RateLimit.policy({ limit: bad, window: 1 }), /is a whole number from 1; got /],
+      [`${bad} pages`, () =>
+        Policy.complete({ merge, pages: bad }), /^A limit of pages is a whole number from 2; got /]
+    ] as const
+  ),
+  ["one page", () => Policy.complete({ merge, pages: 1 }), /from 2; got 1\.$/],
+  [
+    "a maxWait below zero",
+    () => Policy.limit(1, { maxWait: Duration.millis(-1) }),
+    /^A limit's maxWait is zero or above/
+  ],
+  ["a timeout of a duration of zero", () => Policy.timeout(Duration.zero), /got 0/]
+]
+
+describe("a limit that was not meant", () => {
+  for (const [what, make, message] of refusals) {
+    it(`throws where it is written, and says what would do: ${what}`, () => {
+      assert.throws(make, message)
+    })
+  }
+})
