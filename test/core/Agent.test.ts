@@ -221,8 +221,9 @@ describe("Agent.run", () => {
       const picky = Tool.make("picky", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.fail(new SemanticGarbage({ code: "unknown_entity", detail: "Unknown." })))
       const answer = yield* passing(Agent.make({ toolkit: Toolkit.make(flaky, picky) }).run("Go"))
-      const { failures, ...counts } = answer.ledger
+      const { failures, repairs, ...counts } = answer.ledger
       assert.deepStrictEqual(counts, { turns: 2, calls: 3, inputTokens: 30, outputTokens: 5 })
+      assert.deepStrictEqual(repairs, [])
       assert.deepStrictEqual(
         failures.map(({ attempts, call, code, ended, tool, turn }) =>
           `${turn}.${call} ${tool} ${code} ×${attempts} ${ended}`
@@ -627,7 +628,7 @@ describe("Agent.resume", () => {
       runId: "run-1",
       turn: 1,
       transcript: { version: 1, messages: [] },
-      ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [] },
+      ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
       reply: { text: "", calls: [{ id: "1", name: "book" }] },
       outcomes: []
     }

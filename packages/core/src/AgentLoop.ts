@@ -326,12 +326,13 @@ const heard = <T extends Tool.Any>(
 }
 
 const unrenderable = (
-  { attempts, handled, waited }: ToolOutcome.ToolOutcome,
+  { attempts, handled, repairs = [], waited }: ToolOutcome.ToolOutcome,
   call: ToolCall.ToolCall
 ): ToolOutcome.Failed => ({
   _tag: "Failed",
   failure: DispatchFailure.defect({ tool: call.name, outcome: undefined, cause: undefined }),
   stage: "guard",
+  repairs,
   attempts,
   handled,
   waited

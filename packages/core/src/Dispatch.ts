@@ -114,12 +114,13 @@ const keyed = <T extends Tool.Any>(
     const outcome = Effect.suspend(() =>
       Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
         stage = "admit"
+        record.repaired(repairs)
         const refusal = disabled(tool, health) ?? place.refuse?.(tool, params)
         if (refusal !== undefined) return Effect.fail(refusal)
         stage = "run"
         return Effect.flatMap(run(params), (value) => {
           stage = "guard"
-          return Effect.mapEager(guard(tool, value), (json): ToolOutcome => record.completed(json, repairs))
+          return Effect.mapEager(guard(tool, value), (json): ToolOutcome => record.completed(json))
         })
       })
     ).pipe(

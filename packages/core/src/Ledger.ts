@@ -1,11 +1,19 @@
 /**
- * The account of a run: how many turns, calls and tokens, and every failure of a call with how it ended, those
- * that a policy took care of below the model among them.
+ * The account of a run: how many turns, calls and tokens; every failure of a call with how it ended, those
+ * that a policy took care of below the model among them; and every argument that had to be repaired.
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Handled } from "./ToolOutcome.ts"
+import { Handled, TextRepair, ValueRepair } from "./ToolOutcome.ts"
+
+const call = {
+  /** The turn and the position of the call in it, both from 1. */
+  turn: Schema.Int,
+  call: Schema.Int,
+  tool: Schema.String
+}
 
 /**
  * One failure of a run.
@@ -22,10 +30,7 @@ export interface Entry extends Schema.Schema.Type<typeof Entry> {}
  * @since 0.1.0
  */
 export const Entry = Schema.Struct({
-  /** The turn and the position of the call in it, both from 1. */
-  turn: Schema.Int,
-  call: Schema.Int,
-  tool: Schema.String,
+  ...call,
   tag: Handled.fields.tag,
   code: Schema.String,
   detail: Schema.String,
@@ -34,6 +39,25 @@ export const Entry = Schema.Struct({
   /** The kind of the policy that took care of it (`"retry"`, `"fallback"`, …), or `"told"`: the model heard of it. */
   ended: Schema.String
 })
+
+/**
+ * The schema of {@link Repaired}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Repaired = Schema.Union([
+  Schema.Struct({ ...call, ...TextRepair.fields }),
+  Schema.Struct({ ...call, ...ValueRepair.fields })
+])
+
+/**
+ * One change that was made to the arguments of a call: to their text or to their values, told to the model or not.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Repaired = typeof Repaired.Type
 
 /**
  * The account of a run.
@@ -57,5 +81,7 @@ export const Ledger = Schema.Struct({
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
   /** In the order in which they happened. */
-  failures: Schema.Array(Entry)
+  failures: Schema.Array(Entry),
+  /** In the order in which they happened. A model that often needs the same one has a prompt or a schema to be bettered. */
+  repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
 })

@@ -51,7 +51,7 @@ export const json: Rendering = (outcome, call) => {
   switch (outcome._tag) {
     case "Completed":
       return JSON.stringify(
-        outcome.caveats.length === 0 ? outcome.value : { value: outcome.value, notes: notes(outcome) }
+        outcome.caveats.length === 0 ? outcome.value : { value: outcome.value, notes: notes(outcome.caveats) }
       )
     case "Failed":
       return JSON.stringify(payload(outcome, call))
@@ -83,10 +83,10 @@ export const prose: Rendering = (outcome, call) => {
   switch (outcome._tag) {
     case "Completed": {
       const value = typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value)
-      return [value, ...notes(outcome).map((note) => `Note: ${note}.`)].join("\n")
+      return [value, ...notes(outcome.caveats).map((note) => `Note: ${note}.`)].join("\n")
     }
     case "Failed": {
-      const { code, data, detail, hint, next, retry, tried } = payload(outcome, call)
+      const { code, data, detail, hint, next, notes = [], retry, tried } = payload(outcome, call)
       const alternatives = "alternatives" in outcome.failure ? outcome.failure.alternatives : []
       return [
         `${cut(oneLine(call.name), 80)} failed (${code}): ${detail}`,
@@ -97,6 +97,7 @@ export const prose: Rendering = (outcome, call) => {
         tried === undefined ? undefined : `Tried were: ${list(tried)}.`,
         data === undefined ? undefined : `What is there: ${JSON.stringify(data)}.`,
         next === undefined ? undefined : `Arguments that continue: ${JSON.stringify(next)}.`,
+        ...notes.map((note) => `Note: ${note}.`),
         retry
       ].filter((sentence) => sentence !== undefined).join(" ")
     }
@@ -121,6 +122,7 @@ interface Payload {
   readonly coverage?: Coverage
   readonly data?: Schema.Json
   readonly next?: Schema.JsonObject
+  readonly notes?: ReadonlyArray<string>
   readonly retry: string
 }
 
@@ -130,6 +132,7 @@ const line = (text: string): string => cut(oneLine(text), limits.line)
 
 const payload = (outcome: Failed, call: ToolCall): Payload => {
   const { failure } = outcome
+  const repaired = notes((outcome.repairs ?? []).flatMap(({ note }) => note ?? []))
   return {
     ok: false,
     error: failure._tag,
@@ -147,6 +150,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
         data: head(failure.data)
       }
       : {}),
+    ...(repaired.length === 0 ? {} : { notes: repaired }),
     retry: advice(outcome, call)
   }
 }
@@ -178,7 +182,7 @@ const head = (data: Schema.Json): Schema.Json => {
   return [...shown, `… (${data.length - shown.length} more items)`]
 }
 
-const notes = ({ caveats }: Completed): ReadonlyArray<string> => {
+const notes = (caveats: ReadonlyArray<string>): ReadonlyArray<string> => {
   const shown = caveats.slice(0, limits.notes).map((caveat) => line(caveat).replace(/\.$/, ""))
   return caveats.length > shown.length ? [...shown, `${caveats.length - shown.length} more notes`] : shown
 }

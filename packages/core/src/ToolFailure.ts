@@ -66,6 +66,31 @@ export const FieldIssue = Schema.Struct({
 })
 
 /**
+ * Where and in what way a text cannot be read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextFault extends Schema.Schema.Type<typeof TextFault> {}
+
+/**
+ * The schema of a {@link TextFault}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const TextFault = Schema.Struct({
+  /** The class of the mistake, in snake_case: `"cut_off"`, `"unescaped_quote"`, … `Arguments` lists them. */
+  kind: Schema.String,
+  /** In UTF-16 units from the start of the text. */
+  offset: Schema.Int,
+  /** From 1. */
+  line: Schema.Int,
+  /** In UTF-16 units from the start of the line, from 1. */
+  column: Schema.Int
+})
+
+/**
  * The codes that this library gives. They are stable; a handler may use codes of its own.
  *
  * @category models
@@ -133,7 +158,8 @@ const SchemaMismatchFields = Schema.Struct({
   side: Schema.Literals(["arguments", "result"]),
   ...common,
   issues: Schema.Array(FieldIssue),
-  alternatives: Schema.Array(Schema.String)
+  alternatives: Schema.Array(Schema.String),
+  fault: Schema.optionalKey(TextFault)
 })
 
 /**
@@ -167,6 +193,8 @@ export class SchemaMismatch extends Failure<
     readonly issues: ReadonlyArray<FieldIssue>
     /** The valid choices, nearest first. */
     readonly alternatives: ReadonlyArray<string>
+    /** Of a text that cannot be read: where, and in what way. */
+    readonly fault?: TextFault
   }
 > {
   readonly _tag = "SchemaMismatch"
@@ -176,6 +204,7 @@ export class SchemaMismatch extends Failure<
       readonly side: "arguments" | "result"
       readonly issues?: ReadonlyArray<FieldIssue>
       readonly alternatives?: ReadonlyArray<string>
+      readonly fault?: TextFault
     }
   ) {
     super({ ...fields, issues: fields.issues ?? [], alternatives: fields.alternatives ?? [] })

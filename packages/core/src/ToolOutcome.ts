@@ -49,7 +49,71 @@ export const Handled = Schema.Struct({
   by: Schema.String
 })
 
+/**
+ * A change that was made to what the model wrote, so that it could be read: to its text, at an offset, or to a value, at a path.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Repair = TextRepair | ValueRepair
+
+/**
+ * The schema of a {@link TextRepair}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const TextRepair = Schema.Struct({
+  /** The class of the mistake, in snake_case: `"trailing_comma"`, `"missing_comma"`, … */
+  kind: Schema.String,
+  /** Where the first of its class was: in UTF-16 units from the start of the text. */
+  offset: Schema.Int,
+  /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
+  note: Schema.optionalKey(Schema.String)
+})
+
+/**
+ * A change to the text of the arguments.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
+
+/**
+ * The schema of a {@link ValueRepair}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ValueRepair = Schema.Struct({
+  /** The class of the drift, in snake_case: `"text_for_number"`, `"renamed_key"`, … */
+  kind: Schema.String,
+  /** Where: keys and indices from the root, as they were written. */
+  path: ToolFailure.FieldIssue.fields.path,
+  /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
+  note: Schema.optionalKey(Schema.String)
+})
+
+/**
+ * A change to a value of the arguments.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ValueRepair extends Schema.Schema.Type<typeof ValueRepair> {}
+
+/**
+ * The schema of a {@link Repair}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Repair = Schema.Union([TextRepair, ValueRepair])
+
 const effort = {
+  /** What was changed about the model's arguments so that they could be read, told to it or not. Absent: nothing. */
+  repairs: Schema.optionalKey(Schema.Array(Repair)),
   /** How often the handler ran; 0 when the call never reached it. */
   attempts: Schema.Int,
   /** How long policies waited between attempts. */

@@ -1,29 +1,33 @@
-import type { Entry, Ledger } from "../Ledger.ts"
+import type { Entry, Ledger, Repaired } from "../Ledger.ts"
 import type { Reply } from "../Model.ts"
 import type { ToolOutcome } from "../ToolOutcome.ts"
 import { AppendOnly } from "./appendOnly.ts"
 import { cut, mostDetail } from "./text.ts"
 
+type Counts = Omit<Ledger, "failures" | "repairs">
+
 /** A ledger that is still being written: immutable, and as cheap to extend after a thousand failures as after one. */
 export class Account {
-  readonly #counts: Omit<Ledger, "failures">
+  readonly #counts: Counts
   readonly #failures: AppendOnly<Entry>
+  readonly #repairs: AppendOnly<Repaired>
 
-  private constructor(counts: Omit<Ledger, "failures">, failures: AppendOnly<Entry>) {
+  private constructor(counts: Counts, failures: AppendOnly<Entry>, repairs: AppendOnly<Repaired>) {
     this.#counts = counts
     this.#failures = failures
+    this.#repairs = repairs
   }
 
   static empty(): Account {
-    return new Account({ turns: 0, calls: 0, inputTokens: 0, outputTokens: 0 }, AppendOnly.from<Entry>([]))
+    return Account.from({ turns: 0, calls: 0, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] })
   }
 
-  static from({ failures, ...counts }: Ledger): Account {
-    return new Account(counts, AppendOnly.from(failures))
+  static from({ failures, repairs, ...counts }: Ledger): Account {
+    return new Account(counts, AppendOnly.from(failures), AppendOnly.from(repairs))
   }
 
   get ledger(): Ledger {
-    return { ...this.#counts, failures: this.#failures.toArray() }
+    return { ...this.#counts, failures: this.#failures.toArray(), repairs: this.#repairs.toArray() }
   }
 
   /** How many calls the model has made. */
@@ -38,23 +42,37 @@ export class Account {
 
   replied(reply: Reply): Account {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
-    return new Account({
+    const counts = {
       turns: turns + 1,
       calls: calls + reply.calls.length,
       inputTokens: inputTokens + (reply.usage?.inputTokens ?? 0),
       outputTokens: outputTokens + (reply.usage?.outputTokens ?? 0)
-    }, this.#failures)
+    }
+    return new Account(counts, this.#failures, this.#repairs)
   }
 
   ended(turn: number, reply: Reply, outcomes: ReadonlyArray<ToolOutcome>): Account {
-    const entries = outcomes.flatMap((outcome, index) => entriesOf(turn, index, reply, outcome))
-    return entries.length === 0 ? this : new Account(this.#counts, this.#failures.append(entries))
+    if (outcomes.every(isPlain)) return this
+    const failures: Array<Entry> = []
+    const repairs: Array<Repaired> = []
+    outcomes.forEach((outcome, index) => {
+      const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "" }
+      failures.push(...failuresOf(call, outcome))
+      repairs.push(...(outcome.repairs ?? []).map((repair) => ({ ...call, ...repair })))
+    })
+    return new Account(this.#counts, this.#failures.append(failures), this.#repairs.append(repairs))
   }
 }
 
-const entriesOf = (turn: number, index: number, reply: Reply, outcome: ToolOutcome): ReadonlyArray<Entry> => {
-  if (outcome._tag === "Completed" && outcome.handled.length === 0) return []
-  const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "", attempts: outcome.attempts }
+// Most calls are: nothing failed, nothing was repaired.
+const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
+  _tag === "Completed" && handled.length === 0 && repairs.length === 0
+
+const failuresOf = (
+  place: Pick<Entry, "turn" | "call" | "tool">,
+  outcome: ToolOutcome
+): ReadonlyArray<Entry> => {
+  const call = { ...place, attempts: outcome.attempts }
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail } = outcome.failure

@@ -1,9 +1,8 @@
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
-import type { Repair } from "../Arguments.ts"
 import type { Current, Reply, Source } from "../ToolCall.ts"
 import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
-import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
+import type { Completed, Failed, Handled, Repair, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
 import { Attempt, Nested } from "./relay.ts"
 import { Stragglers } from "./stragglers.ts"
 import { cut, mostDetail } from "./text.ts"
@@ -28,6 +27,8 @@ export class CallRecord implements Current {
   /** Was there a failure after which the call may have acted, whatever became of that? */
   sawUnknown = false
   answeredBy: Source | undefined = undefined
+  /** What was changed about the arguments before the handler saw them. */
+  private repairs: ReadonlyArray<Repair> = none
   private isEntered = false
   private underway: Attempt | undefined = undefined
   private leftBehind: Stragglers | undefined = undefined
@@ -49,6 +50,11 @@ export class CallRecord implements Current {
     if (this.isEntered) return new Nested(this, this.attemptUnderway().keyInside(this, tool), acts)
     this.isEntered = true
     return this
+  }
+
+  /** The arguments were changed before the handler saw them. */
+  repaired(repairs: ReadonlyArray<Repair>) {
+    this.repairs = this.repairs.length === 0 ? repairs : [...this.repairs, ...repairs]
   }
 
   begin() {
@@ -105,19 +111,9 @@ export class CallRecord implements Current {
 
   leave() {}
 
-  completed(value: Schema.Json, repairs: ReadonlyArray<Repair>): Completed {
-    const { answeredBy, attempt, handledSoFar } = this
-    const caveats = repairs.length === 0
-      ? this.caveats()
-      : [...repairs.flatMap(({ note }) => note ?? []), ...this.caveats()]
-    const outcome = {
-      _tag: "Completed",
-      value,
-      caveats,
-      attempts: attempt,
-      waited: this.waitedSoFar(),
-      handled: handledSoFar
-    } as const
+  completed(value: Schema.Json): Completed {
+    const { answeredBy } = this
+    const outcome = { _tag: "Completed", value, caveats: this.caveats(), ...this.effort() } as const
     return answeredBy === undefined ? outcome : { ...outcome, source: answeredBy }
   }
 
@@ -138,15 +134,22 @@ export class CallRecord implements Current {
   }
 
   private effort() {
-    return { attempts: this.attempt, waited: this.waitedSoFar(), handled: this.handledSoFar }
+    const { attempt, handledSoFar, repairs } = this
+    const effort = { attempts: attempt, waited: this.waitedSoFar(), handled: handledSoFar }
+    return repairs.length === 0 ? effort : { ...effort, repairs }
   }
 
   private waitedSoFar() {
     return this.waitedMillis === 0 ? Duration.zero : Duration.millis(this.waitedMillis)
   }
 
-  /** What is said of the answer: first its source, when it has an age. */
+  /** What is said of the answer: first what was changed about the question, then its source, when it has an age. */
   private caveats(): ReadonlyArray<string> {
+    const noted = this.notes()
+    return this.repairs.length === 0 ? noted : [...this.repairs.flatMap(({ note }) => note ?? []), ...noted]
+  }
+
+  private notes(): ReadonlyArray<string> {
     const source = this.answeredBy
     if (source?.age === undefined) return this.noted
     const isDown = this.handledSoFar.some(({ by, tag }) => tag === "ToolUnavailable" && by !== "retry")
