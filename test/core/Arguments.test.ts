@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments, type DispatchFailure } from "@fallible/core"
+import { Arguments, type DispatchFailure, type SideEffect } from "@fallible/core"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { firstFault } from "../../packages/core/src/internal/jsonSyntax.ts"
 
 const value = (text: string | undefined) => Result.getOrThrow(Arguments.parse(text)).value
 
-const refusal = (text: string): DispatchFailure.DispatchFailure =>
+const refusal = (text: string): DispatchFailure.Mismatch =>
   Result.match(Arguments.parse(text), {
     onFailure: (failure) => failure,
     onSuccess: ({ value }) => assert.fail(`accepted as ${JSON.stringify(value)}`)
@@ -58,6 +58,252 @@ const changed = fc.tuple(objectText, fc.nat(), fc.string({ unit: "binary", maxLe
 )
 const anyText = fc.oneof(fc.string({ unit: "binary" }), objectText, tokens, changed)
 
+/** Repairs that the model is told of. */
+const noted = new Set(["prose", "surplus_closers", "missing_comma", "smart_quotes", "escaped_quotes", "duplicate_key"])
+
+const a1 = { a: 1 }
+const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readonly [text: string, value: object]>]> = [
+  ["no_arguments", [["", {}], [" \n", {}], ["null", {}], ["None", {}], [" [ ] ", {}], ["```\nnull\n```", {}]]],
+  ["byte_order_mark", [["\ufeff{\"a\":1}", a1]]],
+  ["code_fence", [
+    ["```\n{\"a\":1}\n```", a1],
+    ["```json{\"a\":1}```", a1],
+    ["  ```json5 \n{\"a\":1}\n```\n", a1],
+    ["````\n{\"a\":\"```\"}\n````", { a: "```" }]
+  ]],
+  ["template_token", [
+    ["<tool_call>\n{\"a\":1}\n</tool_call>", a1],
+    ["{\"a\":1}</function>", a1],
+    ["<|python_tag|>{\"a\":1}<|eom_id|><|call|>", a1],
+    ["<｜tool▁call▁begin｜>{\"a\":1}<｜tool▁call▁end｜>", a1],
+    ["{\"a\":\"</tool_call>\"}</tool_call>", { a: "</tool_call>" }]
+  ]],
+  ["double_encoded", [
+    [JSON.stringify("{\"a\":1}"), a1],
+    ["'{\"a\":1}'", a1],
+    [JSON.stringify(" {\"a\": \"b\\n\"} "), { a: "b\n" }]
+  ]],
+  ["trailing_comma", [["{\"a\":1,}", a1], ["{\"a\":[1,2 , ],\n}", { a: [1, 2] }], ["{\"a\":{\"b\":1,},}", {
+    a: { b: 1 }
+  }]]],
+  ["comment", [
+    ["{\"a\":1 // one\n}", a1],
+    ["// the arguments\n{\"a\":1}", a1],
+    ["{/* a */\"a\"/* b */:/* c */1/* d */}/* e */", a1],
+    ["{# of a\n\"a\": 1}", a1],
+    ["{\"a\": 30, // 30 seconds\n \"b\": 2}", { a: 30, b: 2 }],
+    ["{\"a\": 30 // 30 seconds\n}", { a: 30 }],
+    ["{\"a\":\"// no comment\" // a comment\n}", { a: "// no comment" }],
+    ["{\"a\":1}//", a1]
+  ]],
+  ["single_quotes", [
+    ["{'a':'b'}", { a: "b" }],
+    ["{'a':'say \"hi\"'}", { a: "say \"hi\"" }],
+    ["{'a':'it\\'s\\n\\u00e9'}", { a: "it's\né" }],
+    ["{\"a\":''}", { a: "" }]
+  ]],
+  ["python_constant", [["{'a': True, 'b': [None, False]}", { a: true, b: [null, false] }]]],
+  ["unquoted_key", [["{a:1}", a1], ["{ $a_1 :1, été: 2}", { $a_1: 1, été: 2 }], ["{a/* of a */:1}", a1]]],
+  ["control_character", [["{\"a\":\"1\n2\t3\u0000\"}", { a: "1\n2\t3\u0000" }], ["{\"a\":\"\\\"\n\\\"\"}", {
+    a: "\"\n\""
+  }]]],
+  ["prose", [
+    ["Here are the arguments: {\"a\":1}", a1],
+    ["Here's the call:\n\n```json\n{\"a\":1}\n```\nIt reads one value.", a1],
+    ["{\"a\":1}. Done!", a1],
+    ["Arguments: {\"a\":1}", a1],
+    ["arguments:{\"a\":1}", a1],
+    ["get_weather\n{\"a\":1}", a1],
+    ["```json\n{\"a\":1}", a1]
+  ]],
+  ["surplus_closers", [
+    ["{\"a\":1}}", a1],
+    ["{\"a\":1}\n } ] }", a1],
+    ["{\"a\":{\"b\":1}}}", { a: { b: 1 } }],
+    ["{\"a\":[1],\"b\":2}}", { a: [1], b: 2 }],
+    ["<tool_call>{\"a\":1}}</tool_call>", a1]
+  ]],
+  ["missing_comma", [
+    ["{\"a\":1 \"b\":2}", { a: 1, b: 2 }],
+    ["{\"a\":true\n\"b\":null \"c\":[] \"d\":{}\n'e':0}", { a: true, b: null, c: [], d: {}, e: 0 }],
+    ["{a:1 b:2}", { a: 1, b: 2 }],
+    ["{\"a\":[{}{} [] [1]\n2\n3 true \"x\"]}", { a: [{}, {}, [], [1], 2, 3, true, "x"] }],
+    ["{\"a\":1\"b\":2}", { a: 1, b: 2 }]
+  ]],
+  ["smart_quotes", [["{“a”:“b”}", { a: "b" }], ["{‘a’: “it's”}", { a: "it's" }], ["{\"a\":“\\n\\u201c”}", {
+    a: "\n“"
+  }]]],
+  ["escaped_quotes", [
+    ["{\\\"a\\\": \\\"b\\\"}", { a: "b" }],
+    ["{ \\\"a\\\": \\\"x \\\\\\\"y\\\\\\\"\\\"}", { a: "x \"y\"" }],
+    ["{\n\\\"a\\\": \\\"1\\\\n2\\\"\n}", { a: "1\n2" }]
+  ]],
+  ["duplicate_key", [
+    ["{\"a\":1,\"a\":1}", a1],
+    ["{\"a\":{\"b\":[1,null]},\"\\u0061\":{\"b\":[1,null]}}", { a: { b: [1, null] } }],
+    ["{\"a\":{\"b\":1,\"c\":2},\"a\":{\"c\":2,\"b\":1}}", { a: { b: 1, c: 2 } }]
+  ]]
+]
+
+const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<string>]> = [
+  ["array", ["[{\"a\":1}]", "[{\"a\":1},{\"a\":2}]", "[1]", "[[]]", "[] []"]],
+  ["bareword", ["{\"a\":b}", "{\"a\":hello world}", "{\"a\":nil}", "{\"a\":truefalse}", "{\"a\":TRUE}", "{\"a\":$x}"]],
+  ["bracket_mismatch", [
+    "{\"a\":1]",
+    "{\"a\":[1}",
+    "{\"a\":1}, \"b\":2}",
+    "{\"a\":1},",
+    "{]",
+    "{\"a\":{\"b\":1},\"c\":2}}",
+    "{\"a\":0\"b\":1}}"
+  ]],
+  ["concatenation", ["{\"a\":\"x\" + \"y\"}", "{'a':'x'\n + 'y'}"]],
+  ["cut_off", [
+    "{",
+    "{\"a",
+    "{\"a\"",
+    "{\"a\":",
+    "{\"a\":1",
+    "{\"a\":1,",
+    "{\"a\":tru",
+    "{\"a\":true",
+    "{\"a\":-",
+    "{\"a\":1.",
+    "{\"a\":1e+",
+    "{\"a\":\"\\u00",
+    "{\"a\":\"\\",
+    "{\"a\":[",
+    "{\"a\":{}",
+    "{'a",
+    "{a",
+    "{“a",
+    "{\"a\":1} /* b",
+    "{\"a\":1 // }",
+    "[1",
+    "\"{\\\"a\\\":1}",
+    JSON.stringify("{\"a\":\"b"),
+    "{\\\"a\\\": \\\"b"
+  ]],
+  ["duplicate_key", [
+    "{\"a\":1,\"a\":2}",
+    "{\"a\":1,\"\\u0061\":\"1\"}",
+    "{\"a\":{\"b\":1},\"a\":{\"b\":1,\"c\":1}}",
+    "{\"a\":[1,2],\"a\":[2,1]}",
+    "{\"a\":{\"x\":\"1:2\",\"x\":\"3\"}}",
+    "{\"a\":0,\"a\":-0}",
+    "{\"a\":9007199254740992,\"a\":9007199254740993}"
+  ]],
+  ["ellipsis", ["{\"a\":[1,2,...]}", "{\"a\":[1 ...]}", "{\"a\":\"b\"...}", "{...}", "{\"a\":…}", "{\"a\":1, ...}"]],
+  ["expression", [
+    "{\"a\":6*30}",
+    "{\"a\":1/3}",
+    "{\"a\":2 * 3}",
+    "{\"a\":1 + 2}",
+    "{\"a\":(1)}",
+    "{\"a\":str(b)}",
+    "{\"a\":b'x'}",
+    "{\"a\":10-2}",
+    "{\"a\":[1 -2]}",
+    "{\"a\":7 // 2\n}",
+    "{\"a\":7 // 2,\n\"b\":1}"
+  ]],
+  ["invalid_escape", ["{\"p\":\"C:\\Users\"}", "{\"a\":\"\\x41\"}", "{\"a\":\"it\\'s\"}", "{\"a\":\"\\u12g4\"}"]],
+  ["invalid_number", [
+    "{\"a\":NaN}",
+    "{\"a\":-Infinity}",
+    "{\"a\":1e999}",
+    "{\"a\":-1e999}",
+    "{\"a\":01}",
+    "{\"a\":-01}",
+    "{\"a\":+1}",
+    "{\"a\":.5}",
+    "{\"a\":5.}",
+    "{\"a\":1_000}",
+    "{\"a\":0x10}",
+    "{\"a\":1e}",
+    "{\"a\":1.2.3}",
+    "{\"a\":5km}"
+  ]],
+  ["missing_colon", ["{\"a\" 1}", "{\"a\"}", "{a}", "{\"a\",\"b\"}", "{\"a\"=1}"]],
+  ["missing_comma", [
+    "{\"a\":\"b\" \"c\":\"d\"}",
+    "{\"a\":[\"b\" \"c\"]}",
+    "{\"a\":[1 2]}",
+    "{\"a\":[1 000]}",
+    "{\"a\":[1[0]]}"
+  ]],
+  ["missing_value", [
+    "{\"a\":}",
+    "{\"a\":,\"b\":2}",
+    "{,}",
+    "{\"a\":[,1]}",
+    "{\"a\":[1,,]}",
+    "{\"a\":1,,\"b\":2}",
+    "{\"a\":undefined}"
+  ]],
+  ["no_object", [
+    "hello",
+    "12345",
+    "true",
+    "\"Paris\"",
+    "\"\"",
+    "I cannot do that.",
+    "print(1)",
+    "a=1, b=2",
+    "a: 1\nb: 2",
+    "rm({\"path\":\"/\"})",
+    "rm ( {\"path\":\"/\"} )",
+    "rm {\"path\":\"/\"}",
+    "args={\"a\":1}",
+    "args = {\"a\":1}",
+    "get_weather{\"a\":1}",
+    "b: {\"a\":1}",
+    "- b:\n  {\"a\":1}",
+    "a: 1\nb: {\"c\":2}",
+    "Here: {a:1}",
+    "<parameter name=\"a\">1</parameter>",
+    "<parameter=a>{\"b\":1}</parameter>",
+    "\"a\":{\"b\":1}}",
+    "\"[1]\"",
+    JSON.stringify(JSON.stringify("{\"a\":1}")),
+    JSON.stringify("{a:1}"),
+    "\u0000{\"a\":1}"
+  ]],
+  ["prototype_key", [
+    "{\"__proto__\":{\"a\":1}}",
+    "{\"a\":{\"\\u005f_proto__\":1}}",
+    "{__proto__:1}",
+    "{\"constructor\":{\"prototype\":{}}}",
+    "{\"a\":[{'constructor':{'prototype':1}}]}"
+  ]],
+  ["quote_in_comment", ["{\"a\":1 // \"b\":2\n}", "{\"a\":1 /* it's */}", "# don't\n{}"]],
+  ["several_objects", [
+    "{\"a\":1}{\"a\":2}",
+    "{\"a\":1},{\"a\":2}",
+    "Do {\"a\":1} and {\"a\":2}.",
+    "{\"a\":1}\n{\"a\":1}",
+    "{\"a\":1}#{}"
+  ]],
+  ["too_deep", [`{"a":${"[".repeat(128)}${"]".repeat(128)}}`, `{"a":${"[".repeat(500_000)}`, "[".repeat(500_000)]],
+  ["unescaped_quote", [
+    "{\"a\":\"say \"hi\" to\"}",
+    "{\"a\":\"b,\"c\":\"d\"}",
+    "{\"a\":'it's'}",
+    "{a\":1}",
+    "{\"a:\"b\"}",
+    "{“a”: “say “hi””}"
+  ]],
+  ["unexpected_character", [
+    "{\"a\":1}\u0000",
+    "{\"a\":\u00a01}",
+    "{\"a\":1} = x",
+    "{:1}",
+    "{\"a\":@}",
+    "{\"a\":1} \"x\""
+  ]],
+  ["unquoted_key", ["{1:2}", "{a-b:1}", "{None:1}", "{true:1}", "{`a`:1}"]]
+]
+
 describe("Arguments", () => {
   describe("parse", () => {
     it("reads nothing, null and an empty array as no arguments", () => {
@@ -67,82 +313,154 @@ describe("Arguments", () => {
     })
 
     it("reads one strict object, and repairs nothing in it", () => {
-      assert.deepStrictEqual(Result.getOrThrow(Arguments.parse(" {\"city\": \"Paris\", \"days\": [1, 2]}\n")), {
-        value: { city: "Paris", days: [1, 2] },
-        repairs: []
-      })
+      const parsed = Result.getOrThrow(Arguments.parse(" {\"city\": \"Paris\", \"days\": [1, 2]}\n"))
+      assert.deepStrictEqual(parsed.value, { city: "Paris", days: [1, 2] })
+      assert.deepStrictEqual(parsed.repairs, [])
     })
 
     it("says where a text that was cut off ends, and what is missing there", () => {
       assert.strictEqual(
         detail("{\"city\":\"Par"),
-        "They end too early, at offset 12: the closing '\"' of a string is missing."
+        "They end too early, at offset 12 (line 1, column 13): the closing '\"' of a string is missing."
       )
-      assert.strictEqual(detail("{\"amount\":1"), "They end too early, at offset 11: ',' or '}' is missing.")
-      assert.strictEqual(detail("{\"amount\":"), "They end too early, at offset 10: a value is missing.")
+      assert.strictEqual(
+        detail("{\"amount\":1"),
+        "They end too early, at offset 11 (line 1, column 12): the rest of a number, or what comes after it is missing."
+      )
+      assert.strictEqual(
+        detail("{\n\"amount\":"),
+        "They end too early, at offset 11 (line 2, column 10): a value is missing."
+      )
     })
 
     it("gives the place of a fault by offset, line and column", () => {
-      assert.strictEqual(
-        detail("{\n  \"a\": 1,\n  b: 2\n}"),
-        "They are no valid JSON at offset 14 (line 3, column 3): expected a key in double quotes."
+      const failure = refusal("{\n  \"a\": 1,\n  b-c: 2\n}")
+      assert.include(
+        failure.detail,
+        "A key has no quotes at offset 15 (line 3, column 4): expected a key in double quotes."
       )
+      assert.deepStrictEqual(failure.fault, { kind: "unquoted_key", offset: 15, line: 3, column: 4 })
     })
 
-    it.each([
-      ["{'a': 1}", 1, "a key in double quotes or '}'"],
-      ["{\"a\" 1}", 5, "':'"],
-      ["{\"a\": 1,}", 8, "a key in double quotes"],
-      ["{\"a\": 1 \"b\": 2}", 8, "',' or '}'"],
-      ["{\"a\": [1, ]}", 10, "a value"],
-      ["{\"a\": [x]}", 7, "a value or ']'"],
-      ["{\"a\": True}", 6, "a value"],
-      ["{\"a\": 6*30}", 7, "',' or '}'"],
-      ["{\"a\": 01}", 6, "a value"],
-      ["{\"a\": NaN}", 6, "a value"],
-      ["{\"a\": 1} {\"b\": 2}", 9, "the end of the text"],
-      ["{\"a\": \"C:\\Users\"}", 9, "a valid escape: a backslash itself is written \\\\"],
-      ["{\"a\": \"one\ntwo\"}", 10, "an escape such as \\n in place of a raw control character"],
-      ["call it with {}", 0, "a value"]
-    ])("refuses %j at offset %i, expecting %s", (text, offset, expected) => {
-      assert.include(detail(text), `at offset ${offset} (`)
-      assert.strictEqual(detail(text).split(": expected ")[1], `${expected}.`)
+    describe.each(repairs)("repairs %s", (kind, cases) => {
+      it.each(cases)("%j", (text, expected) => {
+        const parsed = Result.getOrThrow(Arguments.parse(text))
+        assert.deepStrictEqual(parsed.value, expected)
+        assert.include(parsed.repairs.map(({ kind }) => kind), kind)
+        for (const repair of parsed.repairs) {
+          assert.strictEqual(repair.note !== undefined, noted.has(repair.kind), repair.kind)
+          assert.isAtMost(repair.offset, text.length)
+        }
+      })
     })
 
-    it("refuses JSON that is no object", () => {
-      for (const text of ["1", "true", "\"Paris\""]) assert.strictEqual(detail(text), "They are no JSON object.")
-      assert.strictEqual(detail("[{\"a\":1},{\"a\":2}]"), "They are an array: send a separate call for each item.")
+    describe.each(refusals)("refuses %s", (kind, texts) => {
+      it.each(texts.map((text) => [text]))("%j", (text) => {
+        const failure = refusal(text)
+        assert.strictEqual(failure.fault?.kind, kind)
+        assert.strictEqual(failure.code, "invalid_json")
+        assert.match(failure.hint ?? "", /Send the complete arguments again, as one JSON object\.$/)
+        assert.strictEqual(failure.issues.length, 1)
+      })
+    })
+
+    it("composes repairs that nobody need hear of, and lists them in the order of the text", () => {
+      const parsed = Result.getOrThrow(
+        Arguments.parse("\ufeff<tool_call>\n```json\n{// the city\n city: 'Paris', 'now': True,}\n```\n</tool_call>")
+      )
+      assert.deepStrictEqual(parsed.value, { city: "Paris", now: true })
+      assert.deepStrictEqual(parsed.repairs.map(({ kind }) => kind), [
+        "byte_order_mark",
+        "template_token",
+        "code_fence",
+        "comment",
+        "unquoted_key",
+        "single_quotes",
+        "python_constant",
+        "trailing_comma"
+      ])
+      assert.deepStrictEqual(parsed.repairs[3], { kind: "comment", offset: 22 })
+    })
+
+    it("tells of the first place of each kind, once", () => {
+      const { repairs } = Result.getOrThrow(Arguments.parse("{\"a\": 1 \"b\": 2 \"c\": 3}"))
+      assert.deepStrictEqual(repairs, [
+        { kind: "missing_comma", offset: 7, note: "A comma was missing in the arguments" }
+      ])
+    })
+
+    it("makes two kinds of repairs that are worth a word, and not three", () => {
+      const two = Result.getOrThrow(Arguments.parse("{“a”: 1 \"b\": 2}"))
+      assert.deepStrictEqual(two.repairs.map(({ kind }) => kind), ["smart_quotes", "missing_comma"])
+      const failure = refusal("{“a”: 1, “a”: 1 \"b\": 2}")
+      assert.deepStrictEqual(failure.fault, { kind: "too_many_repairs", offset: 15, line: 1, column: 16 })
+    })
+
+    it("has the source text of numbers, as they were written", () => {
+      for (
+        const text of [
+          "{\"a\":[1.10,{\"b\":1e2}],\"c\":12345678901234567890}",
+          "{'a':[1.10,{b:1e2,}],c:12345678901234567890}"
+        ]
+      ) {
+        const { isExact, numberAt } = Result.getOrThrow(Arguments.parse(text))
+        assert.deepStrictEqual(
+          [["a", 0], ["a", 1, "b"], ["c"], ["a"], ["a", 2], [], ["d", "e"]].map(numberAt),
+          ["1.10", "1e2", "12345678901234567890", undefined, undefined, undefined, undefined]
+        )
+        assert.isFalse(isExact)
+      }
+      const inside = Result.getOrThrow(Arguments.parse(JSON.stringify("{\"a\":1.50}")))
+      assert.strictEqual(inside.numberAt(["a"]), "1.50")
+      assert.isTrue(inside.isExact)
     })
 
     it("says how to go on, with one issue that shows the place in a short excerpt", () => {
-      const failure = refusal(`{"a": 1, b: "${"x".repeat(1_000)}"}`)
+      const failure = refusal(`{"a": 1, b: "x\\y${"x".repeat(1_000)}"}`)
       assert.deepInclude({ ...failure }, {
         _tag: "SchemaMismatch",
         side: "arguments",
         code: "invalid_json",
-        hint: "Send the complete arguments again, as one JSON object.",
+        hint: "Write a backslash itself as \\\\. Send the complete arguments again, as one JSON object.",
         issues: [{
           path: [],
-          expected: "a key in double quotes",
-          actual: JSON.stringify(`{"a": 1, b: "${"x".repeat(16)}`)
+          expected: "an escape of JSON; a backslash itself is written \\\\",
+          actual: JSON.stringify(`{"a": 1, b: "x\\y${"x".repeat(18)}`)
         }]
       })
     })
 
-    it("reads a text of the greatest length, and refuses one character more", () => {
-      const longest = `{"a":"${"x".repeat(Arguments.maxLength - 8)}"}`
-      assert.strictEqual(longest.length, Arguments.maxLength)
+    it("reads a text of the greatest length, and refuses one byte more", () => {
+      const longest = `{"a":"${"x".repeat(Arguments.maxBytes - 8)}"}`
+      assert.strictEqual(longest.length, Arguments.maxBytes)
       assert.property(value(longest), "a")
-      assert.strictEqual(detail(`${longest} `), "They have 1048577 characters, and at most 1048576 are read.")
+      assert.strictEqual(detail(`${longest} `), "They have more than 1048576 bytes.")
+      const wide = `{"a":"${"é".repeat((Arguments.maxBytes - 8) / 2)}"}`
+      assert.property(value(wide), "a")
+      assert.strictEqual(refusal(` ${wide}`).fault?.kind, "too_long")
     })
 
-    it("yields the object that JSON.parse yields, or a refusal, and never throws", () => {
+    it("refuses what a repair would have to invent, however it is wrapped", () => {
+      for (const inner of ["{\"a\":1", "{\"a\":\"b", "{\"a\":{\"b\":1}"]) {
+        for (
+          const wrapped of [
+            `\`\`\`json\n${inner}\n\`\`\``,
+            `<tool_call>${inner}</tool_call>`,
+            JSON.stringify(inner),
+            `Here: ${inner}`
+          ]
+        ) {
+          assert.strictEqual(refusal(wrapped).fault?.kind, "cut_off", wrapped)
+        }
+      }
+    })
+
+    it("yields what JSON.parse yields where that yields an object, or repairs, or refuses, and never throws", () => {
       fc.assert(
         fc.property(anyText, (text) =>
           Result.match(Arguments.parse(text), {
-            onSuccess: ({ value }) => {
-              const blank = ["", "null", "[]"].includes(text.replace(/\s/g, ""))
-              assert.deepStrictEqual(value, blank ? {} : JSON.parse(text))
+            onSuccess: ({ repairs, value }) => {
+              if (repairs.length === 0) assert.deepStrictEqual(value, JSON.parse(text))
             },
             onFailure: (failure) => {
               assert.strictEqual(failure.code, "invalid_json")
@@ -258,19 +576,19 @@ describe("Arguments", () => {
         const failure = yield* refused({
           unit: "kelvin",
           days: 7,
-          stops: [{ name: 1, seat: true }, { name: "Lyon" }]
+          stops: [{ name: null, seat: true }, { name: "Lyon" }]
         })
         assert.deepStrictEqual(failure.issues, [
           { path: ["city"], expected: "string", actual: "nothing" },
           { path: ["unit"], expected: "\"celsius\" | \"fahrenheit\"", actual: "\"kelvin\"" },
-          { path: ["days"], expected: "a value between 1 and 5", actual: "7" },
-          { path: ["stops", 0, "name"], expected: "string", actual: "1" },
+          { path: ["days"], expected: "integer from 1 to 5", actual: "7" },
+          { path: ["stops", 0, "name"], expected: "string", actual: "null" },
           { path: ["stops", 1, "seat"], expected: "boolean", actual: "nothing" }
         ])
         assert.strictEqual(
           failure.detail,
           "'city': expected string, got nothing. 'unit': expected \"celsius\" | \"fahrenheit\", got \"kelvin\". " +
-            "'days': expected a value between 1 and 5, got 7. 'stops.0.name': expected string, got 1. " +
+            "'days': expected integer from 1 to 5, got 7. 'stops.0.name': expected string, got null. " +
             "'stops.1.seat': expected boolean, got nothing. Expected keys: 'city', 'unit', 'days', 'stops'."
         )
         assert.deepInclude({ ...failure }, {
@@ -315,7 +633,7 @@ describe("Arguments", () => {
 
     it.effect("treats keys of every object's prototype as keys like any other", () =>
       Effect.gen(function*() {
-        for (const key of ["__proto__", "constructor", "toString"]) {
+        for (const key of ["constructor", "toString"]) {
           const text = `{"city":"Paris","unit":"celsius",${JSON.stringify(key)}:{}}`
           const failure = yield* Effect.flip(Arguments.decode(text, target))
           assert.include(failure.detail, `'${key}': no such key`)
@@ -358,6 +676,106 @@ describe("Arguments", () => {
           assert.notMatch(failure.detail, /[\p{Cc}\u2028\u2029]/u)
         }
       }))
+  })
+
+  describe("decode, where the text says more than JSON.parse", () => {
+    const anything = Schema.Struct({ id: Schema.Union([Schema.Json, Schema.Undefined]) })
+    const decode = <P>(text: string, parameters: Schema.ConstraintDecoder<P>, sideEffect?: SideEffect.SideEffect) =>
+      Effect.runSync(
+        Effect.result(Arguments.decode(text, { parameters, ...(sideEffect === undefined ? {} : { sideEffect }) }))
+      )
+    const params = <P>(text: string, parameters: Schema.ConstraintDecoder<P>) =>
+      Result.getOrThrow(decode(text, parameters)).params
+    const notes = <P>(text: string, parameters: Schema.ConstraintDecoder<P>) =>
+      Result.getOrThrow(decode(text, parameters)).repairs.flatMap(({ note }) => note ?? [])
+
+    it("keeps all digits of a whole number for a text or a bigint, and refuses it for anything else", () => {
+      const text = "{\"id\":12345678901234567890}"
+      assert.deepStrictEqual(params(text, Schema.Struct({ id: Schema.String })), { id: "12345678901234567890" })
+      assert.deepStrictEqual(params(text, Schema.Struct({ id: Schema.BigInt })), { id: 12345678901234567890n })
+      for (
+        const parameters of [
+          Schema.Struct({ id: Schema.Number }),
+          Schema.Struct({ id: Schema.Int }),
+          Schema.Record(Schema.String, Schema.Json),
+          Schema.Struct({ id: Schema.Unknown }),
+          anything
+        ]
+      ) {
+        const refused = Result.getOrThrow(Result.flip(decode<unknown>(text, parameters)))
+        assert.strictEqual(refused.code, "invalid_arguments")
+        assert.include(refused.detail, "'id': expected ")
+      }
+    })
+
+    it("keeps a number as it was written for a text", () => {
+      const parameters = Schema.Struct({ version: Schema.String })
+      assert.deepStrictEqual(params("{\"version\":1.10}", parameters), { version: "1.10" })
+      assert.deepStrictEqual(params("{version:1.10,}", parameters), { version: "1.10" })
+      assert.strictEqual(notes("{\"version\":1.10}", parameters).length, 1)
+    })
+
+    it("reads words around the arguments of a tool that reads or is idempotent, and of no tool that acts", () => {
+      const text = "Here you are: {\"city\":\"Paris\"}"
+      const parameters = Schema.Struct({ city: Schema.String })
+      for (const sideEffect of ["none", "idempotent"] as const) {
+        assert.deepStrictEqual(Result.getOrThrow(decode(text, parameters, sideEffect)).params, { city: "Paris" })
+      }
+      const refused = Result.getOrThrow(Result.flip(decode(text, parameters, "non_idempotent")))
+      assert.deepInclude({ ...refused }, {
+        code: "invalid_json",
+        detail: "The arguments cannot be read. There are words around them.",
+        fault: { kind: "prose", offset: 0, line: 1, column: 1 }
+      })
+    })
+
+    it("refuses what the model was not shown, though the decoder would take it", () => {
+      const refused = (value: unknown, schema: Schema.ConstraintDecoder<unknown>) =>
+        Result.getOrThrow(Result.flip(decode(JSON.stringify({ value }), Schema.Struct({ value: schema })))).detail
+      assert.include(refused("NaN", Schema.Number), "'value': expected number")
+      assert.include(refused("-Infinity", Schema.Number), "'value': expected number")
+      assert.include(refused("01/02/2024", Schema.Date), "'value': expected ")
+      assert.include(refused("2024-01-02T10:00:00", Schema.Date), "'value': expected ")
+    })
+
+    it("never changes what it was given", () => {
+      const { repairs } = Result.getOrThrow(
+        decode("{\"a\":{\"b\":\"1\"}}", Schema.Struct({ a: Schema.Struct({ b: Schema.Int }) }))
+      )
+      assert.deepStrictEqual(repairs, [{ kind: "text_for_number", path: ["a", "b"] }])
+    })
+  })
+
+  describe("preview", () => {
+    it("shows the members that are complete", () => {
+      const text = "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}],\"e\":\"y\"}"
+      const seen = Array.from(
+        new Set(Array.from(text, (_, end) => JSON.stringify(Arguments.preview(text.slice(0, end)).soFar)))
+      )
+      assert.deepStrictEqual(seen, [
+        "{}",
+        "{\"a\":\"x\"}",
+        "{\"a\":\"x\",\"b\":[]}",
+        "{\"a\":\"x\",\"b\":[1]}",
+        "{\"a\":\"x\",\"b\":[1,{}]}",
+        "{\"a\":\"x\",\"b\":[1,{\"c\":true}]}",
+        "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}]}",
+        "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}],\"e\":\"y\"}"
+      ])
+    })
+
+    it("sees through what stands before the object", () => {
+      for (const before of ["```json\n", "<tool_call>", "\ufeff", "// now\n", " \n"]) {
+        assert.deepStrictEqual(Arguments.preview(`${before}{city: 'Paris', n`).soFar, { city: "Paris" })
+      }
+    })
+
+    it("shows nothing of what is no object, and stops where it cannot read on", () => {
+      for (const text of ["", "nul", "[1,2", "Hello", "\"{", "{", "{\"__proto__\":{\"a\":1}"]) {
+        assert.deepStrictEqual(Arguments.preview(text).soFar, {})
+      }
+      assert.deepStrictEqual(Arguments.preview("{\"a\":1,\"b\":oops,\"c\":2}").soFar, { a: 1 })
+    })
   })
 
   describe("jsonSchema", () => {

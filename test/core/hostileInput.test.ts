@@ -24,7 +24,7 @@ describe("arguments", () => {
   })
 
   it("of more than 1 MiB are refused, white space too", () => {
-    assert.match(details(refusal(" ".repeat(Arguments.maxLength + 1), Schema.Struct({}))), /at most 1048576 are read/)
+    assert.match(details(refusal(" ".repeat(Arguments.maxBytes + 1), Schema.Struct({}))), /more than 1048576 bytes/)
   })
 
   it("for a tool without parameters may have no keys", () => {

@@ -544,7 +544,7 @@ const wrong: ReadonlyArray<readonly [what: string, tool: string, args: object | 
     { patientId: "P-1001' OR 1=1" },
     /^'patientId': expected 'P-' and four digits/
   ],
-  ["no id", "get_patient", {}, /^'patientId': expected string, got nothing\./],
+  ["no id", "get_patient", {}, /^'patientId': expected string matching \^P-\\d\{4\}\$, got nothing\./],
   ["a key that is none", "get_patient", { patient: "P-1001" }, /'patient': no such key; did you mean 'patientId'\?/],
   [
     "a name of nothing but blanks",
@@ -555,7 +555,7 @@ const wrong: ReadonlyArray<readonly [what: string, tool: string, args: object | 
   ["a name that is too long", "get_drug_facts", { name: "a".repeat(61) }, /^'name': expected the name of one drug/],
   ["a name that is a path", "get_drug_facts", { name: "../patients" }, /^'name': expected the name of one drug/],
   ["a list in a name", "get_drug_facts", { name: "aspirin, warfarin" }, /^'name': expected the name of one drug/],
-  ["a number for a name", "get_drug_facts", { name: 7 }, /^'name': expected string/],
+  ["a number for a name", "get_drug_facts", { name: 7 }, /^'name': expected the name of one drug/],
   ["one drug", "check_interactions", { drugs: ["aspirin"] }, /^'drugs': expected 2 drugs or more, got \["aspirin"\]\./],
   ["eleven drugs", "check_interactions", { drugs: [..."abcdefghijk"].map((x) => x.repeat(3)) }, /10 drugs at the most/],
   [
@@ -616,7 +616,7 @@ describe("arguments", () => {
         yield* call("get_patient", "{\"patientId\": P-1001}").pipe(Effect.provide(layer))
       )
       assert.deepInclude(failure, { _tag: "SchemaMismatch", side: "arguments", code: "invalid_json" })
-      assert.match(failure.detail, /no valid JSON at offset 14 \(line 1, column 15\)/)
+      assert.match(failure.detail, /A text has no quotes at offset 14 \(line 1, column 15\)/)
       assert.strictEqual(stage, "parse")
       assert.deepStrictEqual(asked, [])
     }))

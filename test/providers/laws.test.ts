@@ -178,7 +178,7 @@ for (const { layer, name } of players) {
           "unknown_tool",
           "unknown_tool",
           "invalid_json",
-          "invalid_json"
+          "invalid_arguments"
         ])
       }).pipe(Effect.provide(layer([
         ScriptedModel.calls(

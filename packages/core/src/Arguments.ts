@@ -2,45 +2,70 @@
  * From a model's argument text to a tool's typed parameters: text to JSON ({@link parse}), JSON to
  * parameters ({@link decode}).
  *
- * The text has to be strict JSON, of one object; only where it is missing, blank, `null` or `[]` does
- * it count as `{}`, as models write for tools without parameters. Everything else is refused with
- * its place and with what to do about it, as a `SchemaMismatch` on the side of the arguments:
- * nothing is completed and nothing is guessed.
+ *     text ─ JSON.parse ─ faithful? ──────────────────────── value ─ decode ─ params
+ *              └ no ─ the object in it ─ tolerant reader ─┘           └ no ─ coerce ─ decode
+ *
+ * The rule of both: **what has exactly one reading is accepted, and nothing else**. No text that was cut off is completed, even where only
+ * closers are missing: `{"amount": 1` may have been 1500, and a schema does not see the difference. No value is guessed. What is refused
+ * says where and why, and what to do.
+ *
+ * Strict JSON of one object is accepted as it is, at about the cost of `JSON.parse`. What else is accepted is a {@link Repair}:
+ *
+ * | repairs that the model is not told of                                           | with a note to the model             |
+ * | ------------------------------------------------------------------------------- | ------------------------------------ |
+ * | `no_arguments`: missing, blank, `null` or `[]`                                  | `prose`: words around strict JSON    |
+ * | `byte_order_mark`, `code_fence`, `template_token` around the whole              | `surplus_closers` after it           |
+ * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`, not after a string  |
+ * | `trailing_comma`, `comment`, `single_quotes`, `unquoted_key`                    | `smart_quotes`                       |
+ * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
+ * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
+ *
+ * At most two kinds of the right column in one text. Words around the object are never passed over for a tool that acts and is not idempotent.
+ *
+ * What is refused has a {@link ToolFailure.TextFault} of one of these kinds:
+ *
+ * | kind                                                 | it means                                                            |
+ * | ---------------------------------------------------- | ------------------------------------------------------------------- |
+ * | `cut_off`                                            | the text ends inside of a string, a number, a word or an open brace |
+ * | `no_object`, `array`, `several_objects`              | not one object                                                      |
+ * | `prose`                                              | words around the arguments of a tool that acts                      |
+ * | `duplicate_key`                                      | a key stands twice, with different values                           |
+ * | `prototype_key`                                      | `__proto__`, or `constructor` with a `prototype`                    |
+ * | `expression`, `bareword`, `concatenation`            | something to be worked out, or a text without quotes                |
+ * | `ellipsis`, `missing_value`                          | something was left out                                              |
+ * | `invalid_number`                                     | NaN, Infinity, 1e999, 01, .5, 1_000, 0x10                           |
+ * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
+ * | `unescaped_quote`, `unquoted_key`                    | a quote too many, or one that is missing                            |
+ * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
+ * | `quote_in_comment`                                   | the comment may be a part of a string                               |
+ * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
+ * | `too_deep`, `too_long`                               | more than {@link maxDepth} levels, or {@link maxBytes}              |
+ * | `unexpected_character`                               | anything else                                                       |
  *
  * Decoding goes by the canonical JSON form of the parameters' schema, which is what the model was
- * shown ({@link jsonSchema}). It is closed: a key that no parameter has is refused.
+ * shown ({@link jsonSchema}). It is closed: a key that no parameter has is refused. What does not decode is coerced, field by field
+ * (`Coercion`).
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { choicesAt, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
-import { faultOf, isNestedBeyond } from "./internal/jsonSyntax.ts"
-import { cut, excerpt, list, oneLine } from "./internal/text.ts"
+import { findObject, isObject, type Kind, openingOf } from "./internal/argumentText.ts"
+import { isFaithful } from "./internal/jsonCheck.ts"
+import { maxDepth, numbersOf, Reader } from "./internal/jsonReader.ts"
+import type { Fault, FaultKind } from "./internal/jsonScanner.ts"
+import { choicesAt, isStricter, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
+import { cut, excerpt, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
+import type { SideEffect } from "./SideEffect.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
-
-/**
- * A change that was made to the model's text or values so that they could be read.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Repair {
-  /** The class of the mistake, in snake_case. */
-  readonly kind: string
-  /** Where it was: in UTF-16 units from the start of the text. */
-  readonly offset: number
-  /** What the model is told, in one sentence; absent for a change that is not worth a word. */
-  readonly note?: string
-}
+import type { Repair, TextRepair } from "./ToolOutcome.ts"
 
 /**
  * A readable argument text: its object, and what had to be repaired.
@@ -50,7 +75,11 @@ export interface Repair {
  */
 export interface Parsed {
   readonly value: Schema.JsonObject
-  readonly repairs: ReadonlyArray<Repair>
+  readonly repairs: ReadonlyArray<TextRepair>
+  /** Do its numbers have all digits of the text? Where not, `numberAt` has them. */
+  readonly isExact: boolean
+  /** The source text of the number at a path, as in `1.10`; `undefined` where there is none. */
+  readonly numberAt: (path: FieldIssue["path"]) => string | undefined
 }
 
 /**
@@ -72,29 +101,39 @@ export interface Decoded<out Params> {
  */
 export interface Target<Params> {
   readonly parameters: Schema.ConstraintDecoder<Params>
+  /** Around the arguments of a tool that is `"non_idempotent"`, no words are passed over. Default: it does not act. */
+  readonly sideEffect?: SideEffect
 }
 
 /**
- * The longest argument text that is read: 1 MiB, in UTF-16 units.
+ * The longest argument text that is read: 1 MiB, in bytes of UTF-8.
  *
  * @category limits
  * @since 0.1.0
  */
-export const maxLength = 1_048_576
+export const maxBytes = 1_048_576
 
-/**
- * The deepest nesting of objects and arrays that is read.
- *
- * @category limits
- * @since 0.1.0
- */
-export const maxDepth = 128
+export {
+  /**
+   * The deepest nesting of objects and arrays that is read: 128 levels.
+   *
+   * @category limits
+   * @since 0.1.0
+   */
+  maxDepth
+}
 
 /**
  * Reads a model's argument text as one JSON object.
  *
- * Fails with code `invalid_json`: the failure's detail says where and why, and its only issue has
+ * When to use: by hand, where there is no tool. What depends on a schema is decided by {@link decode}: here `null` is an object without keys, and
+ * a whole number beyond the safe range is a number that has lost digits (`isExact` says so).
+ *
+ * Fails with code `invalid_json`: the failure's `fault` says where and in what way, and its only issue has
  * what was expected and an excerpt of what came.
+ *
+ * The idea that a text may be repaired by a real grammar, and not by regular expressions, is jsonrepair's; what is different is that it
+ * never completes.
  *
  * @example
  * ```ts
@@ -102,37 +141,44 @@ export const maxDepth = 128
  * import { Result } from "effect"
  *
  * Result.getOrThrow(Arguments.parse("{\"city\":\"Paris\"}")).value // => { city: "Paris" }
+ * Result.getOrThrow(Arguments.parse("{city: 'Paris',}")).value // => { city: "Paris" }
  * Result.getOrThrow(Arguments.parse(undefined)).value // => {}
- * Result.isFailure(Arguments.parse("{\"city\":\"Par")) // => true
+ *
+ * const refused = Result.flip(Arguments.parse("{\"city\":\"Par"))
+ * Result.getOrThrow(refused).fault // => { kind: "cut_off", offset: 12, line: 1, column: 13 }
  * ```
  *
  * @category decoding
  * @since 0.1.0
  */
 export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
-  if (text === undefined || text === "") return empty
-  if (text.length > maxLength) {
-    return refuse(`They have ${text.length} characters, and at most ${maxLength} are read.`, "a shorter text", text, 0)
+  if (text === undefined) return noArguments
+  if (isTooLong(text)) {
+    return Result.fail(unreadable(text, { kind: "too_long", offset: 0, expected: `at most ${maxBytes} bytes` }))
   }
-  if (nothing.test(text)) return empty
-  if (isNestedBeyond(text, maxDepth)) {
-    return refuse(`They are nested more than ${maxDepth} levels deep.`, "less nesting", text, 0)
+  const value = strictObject(text)
+  if (value !== undefined) {
+    return Result.succeed({ value, repairs: none, isExact: true, numberAt: numbersOf(text, 0) })
   }
-  let value: Schema.Json
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return refuseSyntax(text)
+  const found = findObject(text)
+  if ("kind" in found) return Result.fail(unreadable(text, found))
+  const repairs = found.repairs.toSorted(([, a], [, b]) => a - b).map(repair)
+  const noted = repairs.filter(({ note }) => note !== undefined)
+  if (noted.length > 2) {
+    return Result.fail(unreadable(text, { kind: "too_many_repairs", offset: noted[2]!.offset, expected: "plain JSON" }))
   }
-  if (isJsonObject(value)) return Result.succeed({ value, repairs: none })
-  if (!Array.isArray(value)) return refuse("They are no JSON object.", "one JSON object", text, 0)
-  return value.length === 0
-    ? empty
-    : refuse("They are an array: send a separate call for each item.", "one JSON object", text, 0)
+  return Result.succeed({
+    value: found.value,
+    repairs,
+    isExact: !found.hasUnsafeInteger,
+    numberAt: numbersOf(found.source, found.start)
+  })
 }
 
 /**
  * Reads a model's argument text as the typed parameters of a tool.
+ *
+ * When to use: `Dispatch` does, for each call. By hand for what a tool takes, without the tool.
  *
  * Fails as {@link parse} does, or with code `invalid_arguments`: one message for all fields, an
  * issue for each, and as alternatives the keys or choices that were expected, nearest first.
@@ -142,10 +188,11 @@ export const parse = (text: string | undefined): Result.Result<Parsed, DispatchF
  * import { Arguments } from "@fallible/core"
  * import { Effect, Schema } from "effect"
  *
- * const weather = { parameters: Schema.Struct({ city: Schema.String }) }
+ * const weather = { parameters: Schema.Struct({ city: Schema.String, days: Schema.Int }) }
  *
- * Effect.runSync(Arguments.decode("{\"city\":\"Paris\"}", weather)).params // => { city: "Paris" }
- * Effect.runSync(Effect.flip(Arguments.decode("{\"town\":\"Paris\"}", weather))).alternatives // => ["city"]
+ * Effect.runSync(Arguments.decode("{\"city\":\"Paris\",\"days\":\"3\"}", weather)).params // => { city: "Paris", days: 3 }
+ * const refused = Effect.runSync(Effect.flip(Arguments.decode("{\"town\":\"Paris\",\"days\":3}", weather)))
+ * refused.alternatives // => ["city", "days"]
  * ```
  *
  * @category decoding
@@ -155,24 +202,75 @@ export const decode = <Params>(
   text: string | undefined,
   target: Target<Params>
 ): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
-  const parsed = parse(text)
-  if (Result.isFailure(parsed)) return Effect.fail(parsed.failure)
-  const { repairs, value } = parsed.success
+  const read = parse(text)
+  if (Result.isFailure(read)) return Effect.fail(read.failure)
+  const parsed = read.success
+  const { repairs, value } = parsed
+  if (target.sideEffect === "non_idempotent") {
+    const prose = repairs.find(({ kind }) => kind === "prose")
+    if (prose !== undefined) return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }))
+  }
   const contract = contractOf(target.parameters)
-  // A struct without fields decodes any object.
-  if (contract.takesNothing && Object.keys(value).length > 0) {
-    return Effect.fail(refusal(contract.jsonSchema, value, Coercion.unexpectedKeys(value)))
+  if ((contract.isStricter || !parsed.isExact) && !Coercion.fits(value, contract.jsonSchema, parsed)) {
+    return corrected(contract, parsed)
   }
   // Eager: decoding that needs no time takes no step of the runtime either.
   return contract.decode(value).pipe(
-    Effect.catchEager(() =>
-      Effect.mapErrorEager(contract.decodeAll(value), (issue) => {
-        const issues = Coercion.fieldIssues(issue, value, { schema: contract.jsonSchema })
-        return refusal(contract.jsonSchema, value, issues)
-      })
-    ),
-    Effect.mapEager((params) => ({ params, repairs }))
+    Effect.mapEager((params) => ({ params, repairs })),
+    Effect.catchEager(() => corrected(contract, parsed))
   )
+}
+
+/**
+ * What is there so far of arguments that are still being written: to be shown, and for nothing else.
+ *
+ * It is typed apart from arguments: what is missing is missing, and what is there may yet turn out to be refused.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Preview {
+  /** The members that are complete, also those of objects and arrays that are not. */
+  readonly soFar: { readonly [key: string]: PreviewValue | undefined }
+}
+
+/**
+ * A value of a {@link Preview}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PreviewValue =
+  | string
+  | number
+  | boolean
+  | null
+  | ReadonlyArray<PreviewValue>
+  | Preview["soFar"]
+
+/**
+ * What is complete of arguments that are still streaming in.
+ *
+ * When to use: to show a person what the model is about to call. It cannot be run: no type of this library takes it. A text or
+ * a number at the end is not shown, since it may go on. Never fails; what cannot be read ends it.
+ *
+ * Each call reads the text from its start: call it as often as somebody looks, not for every piece.
+ *
+ * @example
+ * ```ts
+ * import { Arguments } from "@fallible/core"
+ *
+ * Arguments.preview("{\"city\":\"Paris\",\"days\":[1,2").soFar // => { city: "Paris", days: [1] }
+ * ```
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const preview = (text: string): Preview => {
+  const reader = new Reader(text.slice(0, maxBytes), openingOf(text))
+  reader.blank()
+  const soFar = reader.fault === undefined ? reader.value() : undefined
+  return { soFar: isObject(soFar) ? soFar : {} }
 }
 
 /**
@@ -201,7 +299,8 @@ interface Contract<Params> {
   readonly decode: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly decodeAll: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly jsonSchema: JsonSchema.JsonSchema
-  readonly takesNothing: boolean
+  /** Does the decoder accept what the model was not shown? The JSON Schema is asked first then. */
+  readonly isStricter: boolean
 }
 
 const contracts = new WeakMap<object, Contract<unknown>>()
@@ -216,7 +315,8 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
     decode: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" }),
     decodeAll: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" }),
     jsonSchema: schema,
-    takesNothing: takesNothing(schema)
+    // A struct without fields decodes any object.
+    isStricter: takesNothing(schema) || isStricter(schema, parameters)
   }
   contracts.set(parameters, contract)
   return contract
@@ -225,35 +325,124 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
 // A contract is stored under the very schema that it was made from, and so has its type.
 const asContractOf = <Params>(contract: Contract<unknown>) => contract as Contract<Params>
 
-// -----------------------------------------------------------------------------
-// Refusals
-// -----------------------------------------------------------------------------
-
-const nothing = /^\s*(?:null\s*)?$/
-const none: ReadonlyArray<Repair> = []
-const empty: Result.Result<Parsed> = Result.succeed({ value: {}, repairs: none })
-
-const isJsonObject = (value: Schema.Json): value is Schema.JsonObject => Predicate.isObject(value)
-
-const refuseSyntax = (text: string) => {
-  const { expected, offset } = faultOf(text)
-  return offset === text.length
-    ? refuse(`They end too early, at offset ${offset}: ${expected} is missing.`, expected, text, offset)
-    : refuse(`They are no valid JSON at ${place(text, offset)}: expected ${expected}.`, expected, text, offset)
+// What did not decode, coerced and decoded once more; and what still does not fit, told field by field.
+const corrected = <Params>(
+  { decodeAll, isStricter, jsonSchema }: Contract<Params>,
+  parsed: Parsed
+): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
+  const { repairs, value } = Coercion.coerce(parsed.value, jsonSchema, parsed)
+  // What was written where is known of values that were not moved.
+  const origin = repairs.length === 0 ? parsed : {}
+  const refused = (issue?: SchemaIssue.Issue) =>
+    Effect.fail(refusal(jsonSchema, value, Coercion.refusals(issue, value, jsonSchema, origin)))
+  return Effect.matchEffect(decodeAll(value), {
+    onFailure: refused,
+    onSuccess: (params) =>
+      (isStricter || !parsed.isExact) && !Coercion.fits(value, jsonSchema, origin)
+        ? refused()
+        : Effect.succeed({ params, repairs: [...parsed.repairs, ...repairs] })
+  })
 }
 
-const refuse = (reason: string, expected: string, text: string, offset: number) =>
-  Result.fail(
-    DispatchFailure.invalidJson(`The arguments cannot be read. ${reason}`, {
-      path: [],
-      expected,
-      actual: around(text, offset)
-    })
-  )
+// -----------------------------------------------------------------------------
+// Texts
+// -----------------------------------------------------------------------------
 
-const place = (text: string, offset: number): string => {
-  const before = text.slice(0, offset).split("\n")
-  return `offset ${offset} (line ${before.length}, column ${before.at(-1)!.length + 1})`
+const none: ReadonlyArray<never> = []
+
+// Where nothing was sent, nothing had to be repaired.
+const noArguments: Result.Result<Parsed> = Result.succeed({
+  value: {},
+  repairs: none,
+  isExact: true,
+  numberAt: () => undefined
+})
+
+// A unit of UTF-16 is at most three bytes of UTF-8.
+const isTooLong = (text: string): boolean =>
+  text.length > maxBytes / 3 && (text.length > maxBytes || utf8Length(text) > maxBytes)
+
+// What cannot be a strict object is not worth the price of an exception.
+const beginsStrictly = /^\s*\{\s*["}]/
+
+// As nearly all texts begin, or as the others may.
+const mayBeStrict = (text: string): boolean =>
+  text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 || beginsStrictly.test(text)
+
+const strictObject = (text: string): Schema.JsonObject | undefined => {
+  if (!mayBeStrict(text)) return undefined
+  try {
+    const value: Schema.JsonObject = JSON.parse(text)
+    return isFaithful(value, text) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What the model is told of a repair, where it is worth a word. */
+const notes: { readonly [K in Kind]?: string } = {
+  prose: "There were words around the arguments; send the object alone",
+  surplus_closers: "There were brackets too many after the arguments",
+  missing_comma: "A comma was missing in the arguments",
+  smart_quotes: "The arguments had curly quotes; use straight ones",
+  escaped_quotes: "All quotes of the arguments were escaped; send plain JSON",
+  duplicate_key: "A key of the arguments stood twice, with the same value"
+}
+
+const repair = ([kind, offset]: readonly [Kind, number]): TextRepair => {
+  const note = notes[kind]
+  return note === undefined ? { kind, offset } : { kind, offset, note }
+}
+
+const asFault = ({ offset }: TextRepair) => ({ kind: "prose", offset }) as const
+
+/** Of each kind of fault, what is the matter, and what to do about it. */
+const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
+  array: ["They are an array", "Send a separate call for each item."],
+  bareword: ["A text has no quotes"],
+  bracket_mismatch: ["The brackets do not match"],
+  concatenation: ["Texts are not joined", "Send one text."],
+  cut_off: ["They end too early"],
+  duplicate_key: ["A key stands twice, with different values"],
+  ellipsis: ["Something is left out", "Leave nothing out."],
+  expression: ["An expression is no value", "Work it out, and send the result."],
+  invalid_escape: ["A backslash is not escaped", "Write a backslash itself as \\\\."],
+  invalid_number: ["JSON has no such number"],
+  missing_colon: ["They are no valid JSON"],
+  missing_comma: ["They are no valid JSON"],
+  missing_value: ["A value is missing"],
+  no_object: ["They are no JSON object"],
+  prose: ["There are words around them", "Send the object alone."],
+  prototype_key: ["A key is not allowed"],
+  quote_in_comment: ["A comment has a quote in it", "Leave comments out."],
+  several_objects: ["They are more than one object", "Send a separate call for each."],
+  too_deep: [`They are nested more than ${maxDepth} levels deep`],
+  too_long: [`They have more than ${maxBytes} bytes`, "Send less."],
+  too_many_repairs: ["There are too many mistakes in them"],
+  unescaped_quote: ["A quote is missing, or one is too many", "Write a quote inside of a text as \\\"."],
+  unexpected_character: ["They are no valid JSON"],
+  unquoted_key: ["A key has no quotes"]
+}
+
+/** What is said of the whole text, and of no place in it. */
+const isWhole: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
+
+const unreadable = (text: string, { expected, kind, offset }: Fault) => {
+  const { column, line } = placeOf(text, offset)
+  const [reason, advice] = faults[kind]
+  const place = `at offset ${offset} (line ${line}, column ${column})`
+  return DispatchFailure.invalidJson({
+    detail: `The arguments cannot be read. ${
+      kind === "cut_off"
+        ? `${reason}, ${place}: ${expected} is missing`
+        : isWhole.has(kind)
+        ? reason
+        : `${reason} ${place}: expected ${expected}`
+    }.`,
+    advice,
+    issue: { path: [], expected, actual: around(text, offset) },
+    fault: { kind, offset, line, column }
+  })
 }
 
 const around = (text: string, offset: number): string =>
@@ -261,9 +450,13 @@ const around = (text: string, offset: number): string =>
     ? `the end, after ${excerpt(text.slice(-30))}`
     : excerpt(text.slice(Math.max(0, offset - 20), offset + 20))
 
+// -----------------------------------------------------------------------------
+// Fields
+// -----------------------------------------------------------------------------
+
 const refusal = (
   schema: JsonSchema.JsonSchema,
-  value: Schema.JsonObject,
+  value: Schema.Json,
   issues: ReadonlyArray<FieldIssue>
 ) => {
   const keys = keysAt(schema, [])
@@ -289,7 +482,7 @@ const sentence = ({ actual, expected, path }: FieldIssue): string => {
 // What stands beside the mistakes: the keys of the object with an unknown one, else an enum's choices.
 const alternatives = (
   issues: ReadonlyArray<FieldIssue>,
-  value: Schema.JsonObject,
+  value: Schema.Json,
   schema: JsonSchema.JsonSchema
 ): ReadonlyArray<string> => {
   const unknown = issues.find((issue) => issue.expected.startsWith(Coercion.noSuchKey))

@@ -1,22 +1,222 @@
 /**
- * What to say of values that do not fit.
+ * Values that drifted from their schema: what they can only have meant, and what to say of those that
+ * mean nothing.
  *
- * No drift is coerced yet: a value that does not decode is refused, field by field, with what
- * was expected and what came. "Expected" is what the JSON Schema says that the model was shown.
+ * {@link coerce} undoes the drifts of models (a number in quotes, a key in another case, a list in a string) where a
+ * value has exactly one reading; {@link misfits} says of each field that is left what was expected and what
+ * came; {@link refusals} adds what only a tool's own schema knows. "Expected" is what the JSON Schema says that the
+ * model was shown: tools from elsewhere have nothing else.
+ *
+ * Decode first, since a call without drift should cost nothing. When that fails, coerce and decode again; when it still
+ * fails, say why.
+ *
+ * Why so few coercions? A value that passes the schema and is wrong runs; one that is refused is sent again.
+ * So `"100"` is an integer where one is due, and `"1,000"`, which is one thousand or one, is not.
  *
  * @since 0.1.0
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { conformanceTo, type Misfit } from "./internal/conformance.ts"
+import { undo } from "./internal/drift.ts"
+import { propertiesOf } from "./internal/form.ts"
 import { describeAt, isUnionAt, keysAt } from "./internal/jsonSchema.ts"
 import { excerpt } from "./internal/text.ts"
+import { isJson, mark, show } from "./internal/written.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
+import type { ValueRepair } from "./ToolOutcome.ts"
 
 /**
- * Everything that is wrong with a value: one entry per field, at most twenty, for a thousand
- * would teach no more.
+ * How a value came about, as far as its text is known.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Origin {
+  /**
+   * The source text of a number at a path (keys and indices), where it is known: `"1.10"`,
+   * `"12345678901234567890"`. Without it a number is taken to have been written as JavaScript writes it.
+   */
+  readonly numberAt?: (path: FieldIssue["path"]) => string | undefined
+}
+
+/**
+ * A value whose drifts were undone, and which these were.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Coerced {
+  readonly value: Schema.Json
+  /** At most twenty with a note, and twenty without. */
+  readonly repairs: ReadonlyArray<ValueRepair>
+}
+
+// -----------------------------------------------------------------------------
+// Coercion
+// -----------------------------------------------------------------------------
+
+/**
+ * The value with every drift undone that has exactly one reading.
+ *
+ * When to use: after a value did not decode, and before it is decoded once more.
+ *
+ * What fits is never touched, and what has no single reading stays as it is. Changes nothing in place: where nothing
+ * was undone, the value is the same reference.
+ *
+ * @example
+ * ```ts
+ * import { Coercion } from "@fallible/core"
+ *
+ * const schema = { type: "object", properties: { userId: { type: "integer" } }, additionalProperties: false }
+ *
+ * Coercion.coerce({ userId: "7" }, schema).value // => { userId: 7 }
+ * Coercion.coerce({ user_id: 7 }, schema).repairs[0]?.note // => "'userId' was written as 'user_id'"
+ * Coercion.coerce({ userId: "7 or 8" }, schema).repairs // => []
+ * ```
+ *
+ * @param value any JSON
+ * @param schema the JSON Schema that describes it, with its definitions inside
+ * @param origin how the value was written; default: as JavaScript would write it
+ * @category coercion
+ * @since 0.1.0
+ */
+export const coerce = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin: Origin = {}): Coerced => {
+  const conformance = conformanceTo(schema)
+  const numberAt = origin.numberAt ?? (() => undefined)
+  const undone = undo(mark(value, origin), schema, conformance, numberAt)
+  // A number that lost digits is refused by its place in the text, which a moved value no longer has.
+  if (undone.repairs.length === 0 || !conformance.spend(0) || !isJson(undone.value)) return { value, repairs: [] }
+  return { value: undone.value, repairs: first(undone.repairs) }
+}
+
+// A thousand would teach no more, and are kept with the call.
+const first = (repairs: ReadonlyArray<ValueRepair>): ReadonlyArray<ValueRepair> => {
+  const left = { silent: 20, noted: 20 }
+  return repairs.filter(({ note }) => left[note === undefined ? "silent" : "noted"]-- > 0)
+}
+
+// -----------------------------------------------------------------------------
+// Misfits
+// -----------------------------------------------------------------------------
+
+/**
+ * Does the value fit the schema?
+ *
+ * When to use: where a decoder accepts more than the model was told.
+ *
+ * @example
+ * ```ts
+ * import { Coercion } from "@fallible/core"
+ *
+ * Coercion.fits("2024-01-31", { type: "string", format: "date" }) // => true
+ * Coercion.fits("01/31/2024", { type: "string", format: "date" }) // => false
+ * ```
+ *
+ * @param value any JSON
+ * @param schema the JSON Schema that describes it, with its definitions inside
+ * @param origin how the value was written; default: as JavaScript would write it
+ * @category issues
+ * @since 0.1.0
+ */
+export const fits = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Origin): boolean =>
+  conformanceTo(schema).fits(mark(value, origin), schema)
+
+/**
+ * Everything about a value that does not fit: one issue per field, at most twenty. Empty when it fits.
+ *
+ * When to use: to tell a model what to send instead.
+ *
+ * @example
+ * ```ts
+ * import { Coercion } from "@fallible/core"
+ *
+ * const schema = { type: "object", properties: { days: { type: "integer", minimum: 1, maximum: 5 } } }
+ *
+ * Coercion.misfits({ days: 7 }, schema) // => [{ path: ["days"], expected: "integer from 1 to 5", actual: "7" }]
+ * ```
+ *
+ * @param value any JSON
+ * @param schema the JSON Schema that describes it, with its definitions inside
+ * @param origin how the value was written; default: as JavaScript would write it
+ * @category issues
+ * @since 0.1.0
+ */
+export const misfits = (
+  value: Schema.Json,
+  schema: JsonSchema.JsonSchema,
+  origin?: Origin
+): ReadonlyArray<FieldIssue> => misfitsOf(value, schema, origin).map(toIssue)
+
+/**
+ * Everything that is wrong with a value: its misfits, and what its decoder alone knows (a brand, a
+ * filter, a transformation). One issue per field, at most twenty.
+ *
+ * When to use: when a value that was coerced as far as possible still does not decode.
+ *
+ * Where both speak of a field, the decoder has the word only for a check in an author's own words.
+ *
+ * @example
+ * ```ts
+ * import { Coercion } from "@fallible/core"
+ *
+ * Coercion.refusals(undefined, "7", { type: "boolean" }) // => [{ path: [], expected: "boolean", actual: "\"7\"" }]
+ * ```
+ *
+ * @param issue why the value did not decode (decode with `errors: "all"`), if it did not
+ * @param value the value that did not
+ * @param schema the JSON Schema that describes it, with its definitions inside
+ * @param origin how the value was written; default: as JavaScript would write it
+ * @category issues
+ * @since 0.1.0
+ */
+export const refusals = (
+  issue: SchemaIssue.Issue | undefined,
+  value: Schema.Json,
+  schema: JsonSchema.JsonSchema,
+  origin?: Origin
+): ReadonlyArray<FieldIssue> => {
+  const found = misfitsOf(value, schema, origin)
+  const decoded = issue === undefined ? [] : fieldIssues(issue, value, { schema })
+  const ids = new Map(decoded.map((issue) => [JSON.stringify(issue.path), issue]))
+  const told = found.map((misfit) => {
+    const other = misfit.isBound ? ids.get(JSON.stringify(misfit.path)) : undefined
+    return other !== undefined && !ofEffect.test(other.expected) ? other : toIssue(misfit)
+  })
+  const rest = decoded.filter(({ path }) => !found.some((misfit) => isAlong(misfit.path, path)))
+  return [...told, ...rest].slice(0, mostIssues)
+}
+
+const misfitsOf = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin: Origin | undefined) =>
+  conformanceTo(schema).misfits(
+    mark(value, origin),
+    schema,
+    mostIssues,
+    (record, key, schema) => noSuchKeyBut(nearestKey(key, Object.keys(propertiesOf(schema)), record))
+  )
+
+const mostIssues = 20
+
+const toIssue = ({ expected, path, value }: Misfit): FieldIssue => ({ path, expected, actual: show(value) })
+
+// How Effect words its own checks; the JSON Schema says the same with the type before it.
+const ofEffect = /^(?:an? (?:value|string|integer|finite|array|object|32-bit|base64|GUID|ASCII)\b|Expected |number$)/
+
+// Is one path a part of the other?
+const isAlong = (first: FieldIssue["path"], second: FieldIssue["path"]): boolean =>
+  first.slice(0, second.length).every((key, index) => key === second[index])
+
+// -----------------------------------------------------------------------------
+// What a decoder says
+// -----------------------------------------------------------------------------
+
+/**
+ * What a decoder says of a value: one entry per field, at most twenty, for a thousand would teach no more.
+ *
+ * When to use: for a value that no model wrote, such as a tool's result; else see {@link refusals}.
  *
  * @param issue why the value did not decode (decode with `errors: "all"`)
  * @param input the value that did not
@@ -38,9 +238,10 @@ export const fieldIssues = (
   for (const { message, path = [] } of format(issue).issues) {
     const keys = path.map(toKey)
     const id = JSON.stringify(keys)
+    if (!byField.has(id) && byField.size >= mostIssues) continue
     const field = byField.get(id) ?? { path: keys, expected: new Set() }
     field.expected.add(expectation(message, keys, input, schema))
-    if (byField.size < 20) byField.set(id, field)
+    byField.set(id, field)
   }
   return Array.from(byField.values(), ({ expected, path }) => ({
     path,
@@ -73,12 +274,11 @@ export const meantKeys = (
   schema: JsonSchema.JsonSchema,
   input: unknown,
   path: ReadonlyArray<string | number>
-): ReadonlyArray<string> => {
-  const parent = valueAt(input, path.slice(0, -1))
-  const isUsed = (key: string) => Predicate.isObject(parent) && Object.hasOwn(parent, key)
-  const keys = Suggestion.nearest(String(path.at(-1)), keysAt(schema, path.slice(0, -1)))
-  return [...keys.filter((key) => !isUsed(key)), ...keys.filter(isUsed)]
-}
+): ReadonlyArray<string> =>
+  freeFirst(
+    Suggestion.nearest(String(path.at(-1)), keysAt(schema, path.slice(0, -1))),
+    valueAt(input, path.slice(0, -1))
+  )
 
 /**
  * The part of a value at a path, as far as it has one of its own.
@@ -128,12 +328,22 @@ const expectation = (
   return all ?? message.replace(/^Expected /, "").replace(nonFinite, "number")
 }
 
-const unknownKey = (path: FieldIssue["path"], input: unknown, schema: JsonSchema.JsonSchema): string => {
-  const [meant] = meantKeys(schema, input, path)
-  return meant !== undefined && meant === Suggestion.didYouMean(String(path.at(-1)), [meant])
-    ? `${noSuchKey}; did you mean '${meant}'?`
-    : noSuchKey
+const unknownKey = (path: FieldIssue["path"], input: unknown, schema: JsonSchema.JsonSchema): string =>
+  noSuchKeyBut(nearestKey(String(path.at(-1)), keysAt(schema, path.slice(0, -1)), valueAt(input, path.slice(0, -1))))
+
+// The nearest of the keys that are free, if it is near enough; else of those that the object has.
+const nearestKey = (written: string, keys: ReadonlyArray<string>, parent: unknown): string | undefined => {
+  const [meant] = freeFirst(Suggestion.nearest(written, keys), parent)
+  return meant !== undefined && meant === Suggestion.didYouMean(written, [meant]) ? meant : undefined
 }
+
+const freeFirst = (keys: ReadonlyArray<string>, parent: unknown): ReadonlyArray<string> => {
+  const isUsed = (key: string) => Predicate.isObject(parent) && Object.hasOwn(parent, key)
+  return [...keys.filter((key) => !isUsed(key)), ...keys.filter(isUsed)]
+}
+
+const noSuchKeyBut = (meant: string | undefined): string =>
+  meant === undefined ? noSuchKey : `${noSuchKey}; did you mean '${meant}'?`
 
 const toKey = (segment: PropertyKey | { readonly key: PropertyKey }): string | number => {
   const key = typeof segment === "object" ? segment.key : segment

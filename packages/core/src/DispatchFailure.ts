@@ -22,7 +22,14 @@
  */
 import { cut, list, oneLine } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
-import { type FieldIssue, SchemaMismatch, SemanticGarbage, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import {
+  type FieldIssue,
+  SchemaMismatch,
+  SemanticGarbage,
+  type TextFault,
+  type ToolFailure,
+  ToolUnavailable
+} from "./ToolFailure.ts"
 
 /**
  * What only dispatch can add. Its `code` is one of the literal codes in the table above.
@@ -88,13 +95,22 @@ export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
  * @category constructors
  * @since 0.1.0
  */
-export const invalidJson = (detail: string, issue: FieldIssue) =>
+export const invalidJson = (options: {
+  readonly detail: string
+  /** What to do about it, before it is sent again. */
+  readonly advice?: string | undefined
+  readonly issue: FieldIssue
+  readonly fault: TextFault
+}) =>
   mismatch({
     side: "arguments",
     code: "invalid_json",
-    detail,
-    hint: "Send the complete arguments again, as one JSON object.",
-    issues: [issue]
+    detail: options.detail,
+    hint: `${
+      options.advice === undefined ? "" : `${options.advice} `
+    }Send the complete arguments again, as one JSON object.`,
+    issues: [options.issue],
+    fault: options.fault
   })
 
 /**

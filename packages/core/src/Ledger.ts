@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { Severity } from "./ToolFailure.ts"
 import { Handled, TextRepair, ValueRepair } from "./ToolOutcome.ts"
 
 const call = {
@@ -34,6 +35,8 @@ export const Entry = Schema.Struct({
   tag: Handled.fields.tag,
   code: Schema.String,
   detail: Schema.String,
+  /** Set by an escalation. */
+  severity: Schema.optionalKey(Severity),
   /** How often the handler ran for this call, over all. */
   attempts: Schema.Int,
   /** The kind of the policy that took care of it (`"retry"`, `"fallback"`, …), or `"told"`: the model heard of it. */

@@ -86,11 +86,12 @@ export const prose: Rendering = (outcome, call) => {
       return [value, ...notes(outcome.caveats).map((note) => `Note: ${note}.`)].join("\n")
     }
     case "Failed": {
-      const { code, data, detail, hint, next, notes = [], retry, tried } = payload(outcome, call)
+      const { code, data, detail, hint, next, notes = [], retry, severity, tried } = payload(outcome, call)
       const alternatives = "alternatives" in outcome.failure ? outcome.failure.alternatives : []
       return [
         `${cut(oneLine(call.name), 80)} failed (${code}): ${detail}`,
         hint,
+        severity === undefined ? undefined : `Severity: ${severity}.`,
         alternatives.length === 0 || hint !== undefined
           ? undefined
           : `Valid choices: ${list(alternatives, limits.alternatives)}.`,
@@ -117,6 +118,7 @@ interface Payload {
   readonly code: string
   readonly detail: string
   readonly hint?: string
+  readonly severity?: string
   readonly alternatives?: ReadonlyArray<string>
   readonly tried?: ReadonlyArray<string>
   readonly coverage?: Coverage
@@ -139,6 +141,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     code: cut(oneLine(failure.code), limits.code),
     detail: line(failure.detail),
     ...(failure.hint === undefined ? {} : { hint: line(failure.hint) }),
+    ...(failure.severity === undefined ? {} : { severity: failure.severity }),
     ...("alternatives" in failure && failure.alternatives.length > 0
       ? { alternatives: choices(failure.alternatives) }
       : {}),

@@ -75,6 +75,7 @@ const failuresOf = (
   const call = { ...place, attempts: outcome.attempts }
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
-  const { _tag: tag, code, detail } = outcome.failure
-  return [...handled, { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }]
+  const { _tag: tag, code, detail, severity } = outcome.failure
+  const told: Entry = { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }
+  return [...handled, severity === undefined ? told : { ...told, severity }]
 }

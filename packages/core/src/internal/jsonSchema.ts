@@ -1,12 +1,13 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { withDates } from "./encodedDates.ts"
 
 type Path = ReadonlyArray<string | number>
 
 /** The JSON Schema that a model is shown of a tool's parameters: an object, closed, with its definitions inside. */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(parameters, { onExcessProperty: "error" })
+  const { definitions, schema } = Schema.toJsonSchemaDocument(withDates(parameters), { onExcessProperty: "error" })
   // An empty struct is described as anything but null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
   return {
@@ -15,6 +16,14 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: finite(definitions) })
   }
 }
+
+/**
+ * Does the codec of these parameters accept what the model was told would be refused? It does with the texts
+ * "NaN" and "Infinity" for a number, and with any text that JavaScript can read as a date.
+ */
+export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Constraint): boolean =>
+  hasWithin(shown, ({ format }) => format === "date" || format === "date-time") ||
+  hasWithin(Schema.toJsonSchemaDocument(parameters), isNonFinite)
 
 /** Is it an object without any keys? */
 export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
@@ -85,6 +94,12 @@ const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
 
 const finiteWithin = (value: unknown): unknown =>
   Array.isArray(value) ? value.map(finiteWithin) : Predicate.isObject(value) ? finite(value) : value
+
+const hasWithin = (value: unknown, predicate: (node: JsonSchema.JsonSchema) => boolean): boolean =>
+  Array.isArray(value)
+    ? value.some((item) => hasWithin(item, predicate))
+    : Predicate.isObject(value) &&
+      (predicate(value) || Object.values(value).some((child) => hasWithin(child, predicate)))
 
 const isNonFinite = (member: unknown): boolean =>
   Predicate.isObject(member) && Array.isArray(member["enum"]) && member["enum"].join() === "Infinity,-Infinity,NaN"

@@ -98,23 +98,3 @@ const endOfString = (text: string, start: number): number | SyntaxFault => {
     at = escape.lastIndex
   }
 }
-
-/** Are objects and arrays nested more than `limit` levels deep? One pass; looks only where there is room for it. */
-export const isNestedBeyond = (text: string, limit: number): boolean => {
-  if (text.length <= 2 * limit) return false
-  let depth = 0
-  let inString = false
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    if (inString) {
-      if (unit === backslash) at++
-      else if (unit === quote) inString = false
-    } else if (unit === quote) inString = true
-    else if (unit === openBrace || unit === openBracket) {
-      if (++depth > limit) return true
-    } else if (unit === closeBrace || unit === closeBracket) depth--
-  }
-  return false
-}
-
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]

@@ -51,3 +51,14 @@ export const utf8Length = (text: string): number => {
   }
   return bytes
 }
+
+/** The line and the column of an offset, both from 1; columns in UTF-16 units. */
+export const placeOf = (text: string, offset: number): { readonly line: number; readonly column: number } => {
+  let line = 1
+  let start = 0
+  for (let end = text.indexOf("\n"); end !== -1 && end < offset; end = text.indexOf("\n", start)) {
+    line++
+    start = end + 1
+  }
+  return { line, column: offset - start + 1 }
+}

@@ -1,0 +1,283 @@
+/**
+ * The object in a model's argument text, and what stands around it.
+ *
+ *     byte order mark, code fence, template tokens    passed over
+ *     a JSON string around the object                 unwrapped, once
+ *     words before or after it                        passed over, if the object is strict and nothing else can be meant
+ *     brackets too many after it                      passed over
+ *
+ * What is inside of the object is the `Reader`'s matter.
+ */
+import type * as Schema from "effect/Schema"
+import { strictly } from "./jsonCheck.ts"
+import { Reader } from "./jsonReader.ts"
+import type { Fault, FaultKind, RepairKind } from "./jsonScanner.ts"
+
+/** What can be repaired about an argument text. */
+export type Kind =
+  | RepairKind
+  | "byte_order_mark"
+  | "code_fence"
+  | "double_encoded"
+  | "escaped_quotes"
+  | "no_arguments"
+  | "prose"
+  | "surplus_closers"
+  | "template_token"
+
+/** An object that was found in a text. */
+export interface Found {
+  readonly value: Schema.JsonObject
+  /** The text that it was read from, and where it begins there: the whole one, or one that was inside of it. */
+  readonly source: string
+  readonly start: number
+  /** What was repaired, with where the first of its kind was, in the order of the text. */
+  readonly repairs: ReadonlyArray<readonly [kind: Kind, offset: number]>
+  readonly hasUnsafeInteger: boolean
+}
+
+/** Finds the one object that a text stands for, or the fault because of which there is none. */
+export const findObject = (text: string): Found | Fault => {
+  const around = peel(text)
+  // Offsets are those of the whole text; what was passed over at its end is not seen.
+  const reader = new Reader(text.slice(0, around.to), around.from)
+  reader.blank()
+  if (reader.fault !== undefined) return reader.fault
+  const found = within(reader, around)
+  return "kind" in found ? found : { ...found, repairs: [...around.repairs, ...found.repairs] }
+}
+
+/** Where the object of a text begins, as far as nothing but silent wrapping stands before it. */
+export const openingOf = (text: string): number => {
+  const around = { from: 0, to: text.length, repairs: [] }
+  while (peelStart(text, around) || peelOpeningFence(text, around)) continue
+  return around.from
+}
+
+// -----------------------------------------------------------------------------
+// What stands around the object
+// -----------------------------------------------------------------------------
+
+/** The part of a text that is left, and what was passed over. */
+interface Around {
+  from: number
+  to: number
+  readonly repairs: Array<readonly [Kind, number]>
+}
+
+const token =
+  /<\|[^<>|{}"\n]{1,64}\|>|<｜[^<>｜{}"\n]{1,64}｜>|<\/?(?:tools?|tool_calls?|functions?|function_calls?|arguments|args|parameters|params|input|json|s|bos|eos|end_of_turn)>/y
+const longestToken = 72
+const fence = /`{3,}/y
+const info = /[\w+.-]*[ \t]*/y
+
+const peel = (text: string): Around => {
+  const around: Around = { from: 0, to: text.length, repairs: [] }
+  let isFenced = false
+  for (;;) {
+    if (peelStart(text, around) || peelEnd(text, around)) continue
+    if (isFenced || !peelFence(text, around)) return around
+    isFenced = true
+  }
+}
+
+/** Passes over one thing at the start; says whether there was one. */
+const peelStart = (text: string, around: Around): boolean => {
+  skipSpace(text, around)
+  if (around.from === 0 && text.startsWith("\ufeff")) {
+    around.repairs.push(["byte_order_mark", 0])
+    around.from = 1
+    return true
+  }
+  const end = endOf(token, text, around.from)
+  if (end === undefined || end > around.to) return false
+  passed(around, "template_token", around.from)
+  around.from = end
+  return true
+}
+
+const peelEnd = (text: string, around: Around): boolean => {
+  while (around.to > around.from && isSpace(text.charCodeAt(around.to - 1))) around.to--
+  if (text[around.to - 1] !== ">") return false
+  const start = text.lastIndexOf("<", around.to - 1)
+  if (start < around.from || around.to - start > longestToken || endOf(token, text, start) !== around.to) return false
+  passed(around, "template_token", start)
+  around.to = start
+  return true
+}
+
+const peelFence = (text: string, around: Around): boolean => {
+  const opened = endOf(fence, text, around.from)
+  if (opened === undefined) return false
+  const ticks = text.slice(around.from, opened)
+  const closing = around.to - ticks.length
+  if (closing < opened || !text.startsWith(ticks, closing) || text[closing - 1] === "`") return false
+  peelOpeningFence(text, around)
+  around.to = closing
+  return true
+}
+
+const peelOpeningFence = (text: string, around: Around): boolean => {
+  const opened = endOf(fence, text, around.from)
+  if (opened === undefined) return false
+  passed(around, "code_fence", around.from)
+  around.from = endOf(info, text, opened) ?? opened
+  return true
+}
+
+const passed = ({ repairs }: Around, kind: Kind, offset: number): void => {
+  if (!repairs.some(([known]) => known === kind)) repairs.push([kind, offset])
+}
+
+const skipSpace = (text: string, around: Around): void => {
+  while (around.from < around.to && isSpace(text.charCodeAt(around.from))) around.from++
+}
+
+const isSpace = (unit: number): boolean => unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09
+
+const endOf = (pattern: RegExp, text: string, at: number): number | undefined => {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : undefined
+}
+
+// -----------------------------------------------------------------------------
+// What is inside
+// -----------------------------------------------------------------------------
+
+const escapedQuote = /\{\s*\\"/y
+const nothing = /^\s*(?:null|None)?\s*$/
+
+const within = (reader: Reader, { from }: Around): Found | Fault => {
+  const { at, text } = reader
+  const first = text.charAt(at)
+  if (first === "{") return endOf(escapedQuote, text, at) === undefined ? object(reader) : unescaped(reader)
+  if (first === "[") return array(reader)
+  if (first === "\"" || first === "'") return unwrapped(reader)
+  if (nothing.test(text.slice(at, at + 8))) return found(reader, {}, at, [["no_arguments", at]])
+  return text.indexOf("{", at) === -1
+    ? { kind: "no_object", offset: at, expected: oneObject }
+    : afterProse(reader, from)
+}
+
+const oneObject = "one JSON object"
+const theEnd = "the end of the text"
+
+const found = (
+  { hasUnsafeInteger, repairs, text }: Reader,
+  value: Schema.JsonObject,
+  start: number,
+  more: ReadonlyArray<readonly [Kind, number]> = []
+): Found => ({ value, source: text, start, repairs: [...repairs, ...more], hasUnsafeInteger })
+
+const object = (reader: Reader): Found | Fault => {
+  const { at: start, text } = reader
+  const value = reader.value()
+  const end = reader.at
+  const isStrict = reader.repairs.size === 0
+  reader.blank()
+  if (reader.fault !== undefined) return reader.fault
+  if (!isObject(value)) return { kind: "no_object", offset: start, expected: oneObject }
+  const { at } = reader
+  if (at === text.length) return found(reader, value, start)
+  const rest = text.slice(at)
+  if (/^[}\]\s]+$/.test(rest)) {
+    // A bracket that is misplaced may be missing there, or have closed too early what goes on after it.
+    const mayBeMisplaced = reader.repairs.has("missing_comma") ||
+      Array.from(reader.closedBeforeMore).some((closer) => rest.includes(closer))
+    return mayBeMisplaced
+      ? { kind: "bracket_mismatch", offset: at, expected: theEnd }
+      : found(reader, value, start, [["surplus_closers", at]])
+  }
+  if (isStrict && isProseAfter(text.slice(end))) return found(reader, value, start, [["prose", at]])
+  return { kind: afterObject(rest), offset: at, expected: theEnd }
+}
+
+const afterObject = (rest: string): FaultKind =>
+  rest.includes("{") ? "several_objects" : rest.startsWith(",") ? "bracket_mismatch" : "unexpected_character"
+
+const array = (reader: Reader): Found | Fault => {
+  const { at: start, text } = reader
+  const value = reader.value()
+  reader.blank()
+  if (reader.fault !== undefined) return reader.fault
+  const isEmpty = Array.isArray(value) && value.length === 0 && reader.at === text.length
+  return isEmpty
+    ? found(reader, {}, start, [["no_arguments", start]])
+    : { kind: "array", offset: start, expected: oneObject }
+}
+
+// A JSON string that holds an object: what is inside has to be strict.
+const unwrapped = (reader: Reader): Found | Fault => {
+  const { at: start, text } = reader
+  const inner = reader.string(text.charCodeAt(start))
+  reader.blank()
+  if (inner === undefined || reader.fault !== undefined) return reader.fault ?? noObject(start)
+  return reader.at === text.length ? inside(reader, inner, start, "double_encoded") : noObject(start)
+}
+
+// An object all of whose quotes are escaped reads as the inside of a string. A quote that is not would end it too early.
+const unescaped = (reader: Reader): Found | Fault => {
+  const { at: start, text } = reader
+  const quoted = new Reader(`"${text.slice(start)}"`, 0)
+  const inner = quoted.string(0x22)
+  return inner === undefined || quoted.at < quoted.text.length
+    ? { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "quotes that are not escaped" }
+    : inside(reader, inner, start, "escaped_quotes")
+}
+
+const inside = (reader: Reader, inner: string, start: number, kind: Kind): Found | Fault => {
+  const value = strictly(inner)
+  if (isObject(value)) {
+    return { ...found(reader, value, 0, [[kind, start]]), source: inner }
+  }
+  // Where exactly it is at fault says nothing in terms of the text around it.
+  const again = new Reader(inner, 0)
+  again.value()
+  return again.fault?.kind === "cut_off" && inner.trim() !== ""
+    ? { ...again.fault, offset: reader.text.length }
+    : noObject(start)
+}
+
+const noObject = (offset: number): Fault => ({ kind: "no_object", offset, expected: oneObject })
+
+/** Is it an object, and neither an array nor `null`? */
+export const isObject = (value: Schema.Json | undefined): value is Schema.JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+// -----------------------------------------------------------------------------
+// Words around the object
+// -----------------------------------------------------------------------------
+
+// What may be structure, markup or code is no prose, and neither is what cannot be seen.
+const foreign = /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]/
+const besideBefore = /[\s:`]$/
+const besideAfter = /^(?:[.!?;`]*\s|[.!?;`]*$)/
+const unfinished = /[([,+\-*/&|%$@#^~]$/
+const elided = /\.{3}|…/
+// One word alone may be the function that the object goes to, or the key that it belongs to. Keys begin in lower case, and labels as a rule do not.
+const named = /(?:^|\n)[ \t]*(?:-[ \t]*)?([a-z_$][\w.$-]*)(?:[ \t]*:\s*|[ \t]+)$/
+const namesOfAll = new Set(["arguments", "args", "parameters", "params", "input", "json"])
+
+const isProseBefore = (text: string): boolean => {
+  const words = text.trimEnd()
+  const name = named.exec(text)?.[1]
+  return !foreign.test(text) && besideBefore.test(text) && !unfinished.test(words) &&
+    (name === undefined || namesOfAll.has(name.toLowerCase()))
+}
+
+const isProseAfter = (text: string): boolean =>
+  !foreign.test(text) && besideAfter.test(text) && !elided.test(text) && !/^[),(]/.test(text.trimStart().slice(0, 1))
+
+const afterProse = (reader: Reader, from: number): Found | Fault => {
+  const { text } = reader
+  const start = text.indexOf("{", from)
+  if (reader.repairs.size > 0 || !isProseBefore(text.slice(from, start))) return noObject(reader.at)
+  const inside = new Reader(text, start)
+  const value = inside.value()
+  if (inside.fault !== undefined) return inside.fault
+  const rest = text.slice(inside.at)
+  if (rest.includes("{")) return { kind: "several_objects", offset: inside.at, expected: theEnd }
+  return isObject(value) && inside.repairs.size === 0 && (rest.trim() === "" || isProseAfter(rest))
+    ? found(inside, value, start, [["prose", reader.at]])
+    : noObject(reader.at)
+}

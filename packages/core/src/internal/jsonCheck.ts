@@ -1,0 +1,75 @@
+import type * as Schema from "effect/Schema"
+import { isPrototypeKey, maxDepth } from "./jsonReader.ts"
+
+/**
+ * Does a value say all that its text says? `JSON.parse` lets pass without a word: keys that stand twice, whole numbers that lose digits,
+ * numbers that become infinite, keys that reach a prototype, and any depth. This looks at the value and hardly at the text, since
+ * every call pays for it.
+ *
+ * Why count colons? A text has as many members as colons outside of its strings. When it has as many colons as the value
+ * has keys, no key was there twice; and where strings have colons of their own, those can be counted in the value.
+ */
+export const isFaithful = (value: Schema.Json, text: string): boolean => {
+  const keys = typeof value === "object" && value !== null ? countKeys(value, 1) : 0
+  if (keys === unfaithful) return false
+  const colons = countColons(text)
+  return colons === keys || colons === keys + colonsWithin(value) && !escapedColon.test(text)
+}
+
+/** What a text of strict JSON says, if it says it without a doubt; else `undefined`. */
+export const strictly = (text: string): Schema.Json | undefined => {
+  try {
+    const value: Schema.Json = JSON.parse(text)
+    return isFaithful(value, text) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const unfaithful = -1
+
+const countKeys = (value: object, depth: number): number => {
+  if (depth > maxDepth) return unfaithful
+  let keys = 0
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      const inside = countWithin(item, depth)
+      if (inside === unfaithful) return unfaithful
+      keys += inside
+    }
+    return keys
+  }
+  for (const key in value) {
+    const item: Schema.Json = Reflect.get(value, key)
+    const inside = isPrototypeKey(key, item) ? unfaithful : countWithin(item, depth)
+    if (inside === unfaithful) return unfaithful
+    keys += 1 + inside
+  }
+  return keys
+}
+
+const countWithin = (item: Schema.Json, depth: number): number =>
+  typeof item === "object"
+    ? item === null ? 0 : countKeys(item, depth + 1)
+    : typeof item === "number" && !(Math.abs(item) <= Number.MAX_SAFE_INTEGER)
+    ? unfaithful
+    : 0
+
+const countColons = (text: string): number => {
+  let colons = 0
+  for (let at = text.indexOf(":"); at !== -1; at = text.indexOf(":", at + 1)) colons++
+  return colons
+}
+
+const escapedColon = /\\u003a/i
+
+// Keys have colons, too.
+const colonsWithin = (value: Schema.Json): number => {
+  if (typeof value === "string") return countColons(value)
+  if (typeof value !== "object" || value === null) return 0
+  let colons = 0
+  for (const [key, item] of Object.entries(value)) {
+    colons += (Array.isArray(value) ? 0 : countColons(key)) + colonsWithin(item)
+  }
+  return colons
+}

@@ -1,0 +1,889 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arguments, Coercion } from "@fallible/core"
+import { Result, Schema, SchemaRepresentation } from "effect"
+import type * as JsonSchema from "effect/JsonSchema"
+import * as fc from "fast-check"
+import { readFileSync } from "node:fs"
+import { isStricter } from "../../packages/core/src/internal/jsonSchema.ts"
+
+interface Row {
+  readonly id: string
+  readonly schema: JsonSchema.JsonSchema
+  readonly input_value: Schema.Json
+  readonly action: "accept" | "coerce" | "coerce_note" | "refuse"
+  readonly expected: Schema.Json
+  readonly category: string
+}
+
+const rows: ReadonlyArray<Row> = JSON.parse(
+  readFileSync(new URL("../corpora/coercion.json", import.meta.url), "utf8")
+)
+
+const written = ({ input_value: input }: Row): { readonly value: Schema.Json; readonly token?: string } => {
+  if (typeof input !== "object" || input === null || !("$raw" in input)) return { value: input }
+  const token = input["$raw"]
+  if (typeof token !== "string") return { value: input }
+  return { value: JSON.parse(token), token }
+}
+
+// What is made of JSON Schema alone needs no services.
+const schemaOf = (schema: JsonSchema.JsonSchema) =>
+  SchemaRepresentation.fromJsonSchemaDocument({ dialect: "draft-2020-12", schema, definitions: {} }) as Schema.Codec<
+    unknown
+  >
+
+const numberAt = (tokens: { readonly [path: string]: string }): Coercion.Origin => ({
+  numberAt: (path) => tokens[path.join(".")]
+})
+
+const integer = { type: "integer" }
+const string = { type: "string" }
+const strings = { type: "array", items: string }
+const closed = (properties: JsonSchema.JsonSchema, required = Object.keys(properties)) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false
+})
+
+/** The value and the kinds of its repairs, those with a note in capitals. */
+const coerced = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Coercion.Origin) => {
+  const { repairs, value: result } = Coercion.coerce(frozen(value), schema, origin)
+  assert.deepStrictEqual(Coercion.misfits(result, schema, repairs.length === 0 ? origin : undefined), [])
+  return [result, ...repairs.map(({ kind, note }) => note === undefined ? kind : kind.toUpperCase())]
+}
+
+const notes = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Coercion.Origin) =>
+  Coercion.coerce(value, schema, origin).repairs.map(({ note }) => note)
+
+const refused = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Coercion.Origin) => {
+  const result = Coercion.coerce(frozen(value), schema, origin)
+  assert.deepStrictEqual(result, { value, repairs: [] })
+  assert.strictEqual(result.value, value)
+  const issues = Coercion.misfits(value, schema, origin)
+  assert.isNotEmpty(issues)
+  return issues
+}
+
+const expected = (value: Schema.Json, schema: JsonSchema.JsonSchema) =>
+  Coercion.misfits(value, schema).map((issue) => [issue.path.join("."), issue.expected])
+
+const frozen = <A>(value: A): A => {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    Object.values(value).forEach(frozen)
+  }
+  return value
+}
+
+describe("Coercion", () => {
+  describe("the table", () => {
+    it.each(rows.map((row) => [row.id, row.category, row] as const))("%s: %s", (_id, _category, row) => {
+      const { token, value } = written(row)
+      const origin: Coercion.Origin = token === undefined ? {} : { numberAt: () => token }
+      const result = Coercion.coerce(frozen(value), row.schema, origin)
+      const issues = Coercion.misfits(result.value, row.schema, result.repairs.length === 0 ? origin : {})
+      if (row.action === "refuse") return assert.isNotEmpty(issues)
+      assert.deepStrictEqual([result.value, issues], [row.expected, []])
+      if (row.action === "accept") assert.deepStrictEqual([result.value === value, result.repairs], [true, []])
+      else assert.isNotEmpty(result.repairs)
+      assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), row.action === "coerce_note")
+    })
+
+    it.each(rows.map((row) => [row.id, row.category, row] as const))(
+      "%s through a schema: %s",
+      (_id, _category, row) => {
+        const { token, value } = written(row)
+        const codec = Schema.toCodecJson(Schema.Struct({ value: schemaOf(row.schema) }))
+        const shown = closed({ value: row.schema })
+        const origin: Coercion.Origin = token === undefined ? {} : { numberAt: () => token }
+        const result = Coercion.coerce({ value }, shown, origin)
+        const decoded = Schema.decodeUnknownResult(codec, { onExcessProperty: "error" })(result.value)
+        const isFit = Coercion.fits(result.value, shown, result.repairs.length === 0 ? origin : {})
+        assert.strictEqual(isFit, row.action !== "refuse")
+        if (isFit) assert.deepStrictEqual(Result.getOrThrow(decoded), { value: row.expected })
+      }
+    )
+  })
+
+  describe("numbers", () => {
+    it("reads canonical integers in silence, and other JSON numbers of the same value with a note", () => {
+      assert.deepStrictEqual(coerced("-7", integer), [-7, "text_for_number"])
+      assert.deepStrictEqual(coerced("1e2", integer), [100, "DECIMAL_FOR_INTEGER"])
+      assert.deepStrictEqual(notes({ amount: "100.0" }, closed({ amount: integer })), [
+        "'amount' is an integer: \"100.0\" was read as 100"
+      ])
+      assert.deepStrictEqual(coerced("9007199254740991", integer), [9007199254740991, "text_for_number"])
+    })
+
+    it("refuses every other text", () => {
+      for (
+        const text of [
+          " 1",
+          "1 ",
+          "+1",
+          "007",
+          "１",
+          "NaN",
+          "Infinity",
+          "1e400",
+          "1e-400",
+          "9007199254740993",
+          "1_000",
+          "0b1",
+          ".5",
+          "5.",
+          "--1",
+          "١"
+        ]
+      ) {
+        refused(text, { type: "number" })
+        refused(text, integer)
+      }
+      refused("12345678901234567890.5", { type: "number" })
+    })
+
+    it("keeps the bounds", () => {
+      assert.deepStrictEqual(coerced("5", { type: "integer", maximum: 5 }), [5, "text_for_number"])
+      refused("6", { type: "integer", maximum: 5 })
+      refused("5", { type: "number", exclusiveMaximum: 5 })
+      assert.deepStrictEqual(coerced("0.3", { type: "number", multipleOf: 0.1 }), [0.3, "text_for_number"])
+    })
+
+    it("takes no boolean for a number, and no number for a boolean", () => {
+      refused(true, { type: "number" })
+      refused(1, { type: "boolean" })
+      for (const text of ["yes", "on", "1", " true", "T"]) refused(text, { type: "boolean" })
+    })
+  })
+
+  describe("integers beyond the safe range", () => {
+    const origin = numberAt({ "id": "12345678901234567890", "list.0": "9007199254740993", "big": "1e300" })
+
+    it("fit a string alone, with all their digits", () => {
+      const id = JSON.parse("12345678901234567890")
+      assert.deepStrictEqual(coerced({ id }, closed({ id: string }), origin), [
+        { id: "12345678901234567890" },
+        "NUMBER_FOR_TEXT"
+      ])
+      assert.deepStrictEqual(coerced({ id }, closed({ id: { type: "string", pattern: "^-?\\d+$" } }), origin)[0], {
+        id: "12345678901234567890"
+      })
+      for (const schema of [{ type: "number" }, integer, {}, true, { anyOf: [{ type: "number" }, { type: "null" }] }]) {
+        const [issue] = refused({ id }, closed({ id: schema }), origin)
+        assert.deepStrictEqual(issue?.path, ["id"])
+        assert.deepStrictEqual(issue?.actual, "12345678901234567890")
+      }
+    })
+
+    it("fit nothing that is not declared either", () => {
+      const list = [9007199254740992]
+      const issues = refused({ list }, { type: "object" }, origin)
+      assert.deepStrictEqual(issues, [{
+        path: ["list", 0],
+        expected: "a whole number of at most 9007199254740991, or a text where the tool takes one",
+        actual: "9007199254740993"
+      }])
+      refused({ list }, { type: "object", additionalProperties: { type: "array" } }, origin)
+      refused({ list }, {}, origin)
+    })
+
+    it("are not confused with large numbers that were written with an exponent", () => {
+      assert.deepStrictEqual(coerced({ big: 1e300 }, closed({ big: { type: "number" } }), origin), [{ big: 1e300 }])
+      refused({ big: 1e300 }, closed({ big: integer }), origin)
+    })
+
+    it("stay refused after their key was renamed", () => {
+      const id = Number("1234567890123456789012")
+      const result = Coercion.coerce(
+        { ID: id },
+        closed({ id: { type: "number" } }),
+        numberAt({ ID: "1234567890123456789012" })
+      )
+      assert.deepStrictEqual(result, { value: { ID: id }, repairs: [] })
+    })
+  })
+
+  describe("strings", () => {
+    it("take a number as it was written", () => {
+      assert.deepStrictEqual(coerced({ version: 1.1 }, closed({ version: string }), numberAt({ version: "1.10" })), [
+        { version: "1.10" },
+        "NUMBER_FOR_TEXT"
+      ])
+      assert.deepStrictEqual(notes({ version: 1.1 }, closed({ version: string }), numberAt({ version: "1.10" })), [
+        "'version' is a string: 1.10 was read as \"1.10\""
+      ])
+      assert.deepStrictEqual(coerced({ v: 1.1 }, closed({ v: string })), [{ v: "1.1" }, "NUMBER_FOR_TEXT"])
+    })
+
+    it("take it only if it passes every check", () => {
+      refused(100, { type: "string", enum: ["low"] })
+      refused(100, { type: "string", pattern: "^[a-z]" })
+      refused(100, { type: "string", format: "email" })
+      refused(100, { type: "string", minLength: 4 })
+      refused(true, { type: "string", maxLength: 3 })
+    })
+
+    it("are never made of null, arrays and objects", () => {
+      for (const value of [null, {}, { a: 1 }, [], [["a"]], [{ a: "a" }], [null]]) refused(value, string)
+    })
+
+    it("count their length in code points", () => {
+      assert.deepStrictEqual(coerced("😀", { type: "string", maxLength: 1 }), ["😀"])
+      refused("😀", { type: "string", minLength: 2 })
+    })
+  })
+
+  describe("choices", () => {
+    const state = { type: "string", enum: ["in_progress", "done", "Not Started"] }
+
+    it("fold case and outer white space in silence, separators with a note, and nothing else", () => {
+      assert.deepStrictEqual(coerced(" DONE\n", state), ["done", "choice_case"])
+      assert.deepStrictEqual(coerced("not-started", state), ["Not Started", "CHOICE_SPELLING"])
+      for (const text of ["finished", "don", "donee", "", "in.progress"]) refused(text, state)
+    })
+
+    it("are one question, also where a union spells them out", () => {
+      const schema = { anyOf: ["a_b", "A-B", "c"].map((choice) => ({ type: "string", enum: [choice] })) }
+      assert.deepStrictEqual(coerced("C", schema), ["c", "choice_case"])
+      assert.deepStrictEqual(coerced("A_B", schema), ["a_b", "choice_case"])
+      refused("a b", schema)
+    })
+
+    it("may be numbers", () => {
+      assert.deepStrictEqual(coerced("2", { enum: [1, 2] }), [2, "TEXT_FOR_CHOICE"])
+      assert.deepStrictEqual(coerced(2, { enum: ["1", "2"], type: "string" }), ["2", "NUMBER_FOR_TEXT"])
+      refused("3", { enum: [1, 2] })
+      refused("two", { enum: [1, 2] })
+    })
+
+    it("may be a const", () => {
+      assert.deepStrictEqual(coerced("CITY", { const: "city" }), ["city", "choice_case"])
+      assert.deepStrictEqual(coerced({ a: [1] }, { const: { a: [1] } }), [{ a: [1] }])
+      refused({ a: [2] }, { const: { a: [1] } })
+    })
+  })
+
+  describe("texts that hold arrays and objects", () => {
+    const place = closed({ city: string, zip: integer }, ["city"])
+
+    it("are read where they are strict JSON and fit", () => {
+      assert.deepStrictEqual(coerced("[\"a\",\"b\"]", strings), [["a", "b"], "text_for_array"])
+      assert.deepStrictEqual(coerced(" {\"city\":\"Rome\"} ", place), [{ city: "Rome" }, "text_for_object"])
+    })
+
+    it("are read with a note where their leaves drifted in silence", () => {
+      assert.deepStrictEqual(coerced("{\"city\":\"Rome\",\"zip\":\"7\"}", place), [
+        { city: "Rome", zip: 7 },
+        "TEXT_WITH_DRIFT",
+        "text_for_number"
+      ])
+      refused("{\"city\":\"Rome\",\"zip\":\"7.0\"}", place)
+      refused("{\"City\":\"Rome\"}", place)
+    })
+
+    it("are read once, and not repaired", () => {
+      for (
+        const text of [
+          JSON.stringify(JSON.stringify({ city: "Rome" })),
+          "{\"city\":\"Rome\"",
+          "{city:\"Rome\"}",
+          "{\"city\":\"Rome\",}",
+          "{\"city\":\"Rome\",\"city\":\"Oslo\"}",
+          "{\"city\":\"Rome\",\"zip\":9007199254740993}",
+          "{\"city\":\"Rome\",\"__proto__\":{}}"
+        ]
+      ) refused(text, place)
+      refused("[\"[1]\"]", { type: "array", items: { type: "array", items: integer } })
+      refused(`${"[".repeat(500)}${"]".repeat(500)}`, { type: "array" })
+      refused("{\"a\":1,\"a\":2}", { type: "object" })
+    })
+
+    it("stay texts where the schema takes a text", () => {
+      assert.deepStrictEqual(coerced("[1]", { anyOf: [string, { type: "array" }] }), ["[1]"])
+    })
+
+    it("may be a Python list of literals", () => {
+      assert.deepStrictEqual(coerced("['a', \"it's\", 'x\\'y',]", strings), [["a", "it's", "x'y"], "PYTHON_LIST"])
+      assert.deepStrictEqual(coerced("[True, None, 1.5]", { type: "array" }), [[true, null, 1.5], "PYTHON_LIST"])
+      for (
+        const text of [
+          "['a' 'b']",
+          "['a',,]",
+          "[,]",
+          "['a'",
+          "[a]",
+          "[['a']]",
+          "['a', f(1)]",
+          "['\\x41']",
+          "[1_000]",
+          "('a',)",
+          "['a'], ['b']"
+        ]
+      ) {
+        refused(text, strings)
+      }
+      refused("['1']", { type: "array", items: integer })
+    })
+  })
+
+  describe("one for many, many for one", () => {
+    it("wraps a single item that fits as it is", () => {
+      assert.deepStrictEqual(coerced("Rome", strings), [["Rome"], "SINGLE_FOR_ARRAY"])
+      assert.deepStrictEqual(coerced(5, { type: "array", items: integer }), [[5], "SINGLE_FOR_ARRAY"])
+      assert.deepStrictEqual(notes({ tags: "a" }, closed({ tags: strings })), [
+        "'tags' is an array: \"a\" was read as [\"a\"]"
+      ])
+    })
+
+    it("refuses what may be a list of its own, stands for nothing, or needs a second guess", () => {
+      for (const text of ["a,b", "a; b", "a|b", "a\nb", "", " ", "null", "None", "[a", "{a}", "\"a\""]) {
+        refused(text, strings)
+      }
+      refused("5", { type: "array", items: integer })
+      refused(5, strings)
+      refused(null, { type: "array" })
+      refused({ a: 1 }, { type: "array", items: { type: "object" } })
+      refused("a", { ...strings, minItems: 2 })
+    })
+
+    it("takes a single element out", () => {
+      assert.deepStrictEqual(coerced(["Rome"], string), ["Rome", "ARRAY_FOR_SINGLE"])
+      assert.deepStrictEqual(coerced([5], integer), [5, "ARRAY_FOR_SINGLE"])
+      for (const value of [[], ["a", "b"], [5], [null], [["a"]]]) refused(value, string)
+      refused(["5"], integer)
+    })
+  })
+
+  describe("optional fields", () => {
+    const schema = closed({ days: integer, name: string, code: { type: "string", minLength: 2 } }, [])
+
+    it("lose null in silence, and texts for nothing with a note", () => {
+      assert.deepStrictEqual(coerced({ days: null, name: null }, schema), [
+        {},
+        "null_for_optional",
+        "null_for_optional"
+      ])
+      for (const blank of ["", "null", "None", "undefined"]) {
+        assert.deepStrictEqual(coerced({ days: blank, name: "x" }, schema), [{ name: "x" }, "BLANK_FOR_OPTIONAL"])
+      }
+      assert.deepStrictEqual(coerced({ code: "" }, schema), [{}, "BLANK_FOR_OPTIONAL"])
+      assert.deepStrictEqual(notes({ days: "None" }, schema), ["'days' is optional: leave it out instead of \"None\""])
+    })
+
+    it("keep what can be their value", () => {
+      assert.deepStrictEqual(coerced({ name: "null" }, schema), [{ name: "null" }])
+      assert.deepStrictEqual(coerced({ code: "None" }, schema), [{ code: "None" }])
+      assert.deepStrictEqual(coerced({ x: null }, { properties: { x: { type: ["integer", "null"] } } }), [{ x: null }])
+    })
+
+    it("keep everything else, and required ones nothing less", () => {
+      for (const value of ["N/A", " ", "NULL", "none", false, 0.5]) refused({ days: value }, schema)
+      for (const value of [null, "", "null"]) refused({ days: value }, closed({ days: integer }))
+      refused({ a: null }, { type: "object", additionalProperties: integer })
+    })
+  })
+
+  describe("keys", () => {
+    const schema = closed({ userId: integer, page: integer }, ["userId"])
+
+    it("are renamed where only case and separators differ", () => {
+      for (const key of ["user_id", "UserID", "user-id", "user id", "USERID"]) {
+        assert.deepStrictEqual(coerced({ [key]: 1 }, schema), [{ userId: 1 }, "RENAMED_KEY"])
+      }
+      assert.deepStrictEqual(coerced({ user_id: "1", Page: 2 }, schema), [
+        { userId: 1, page: 2 },
+        "RENAMED_KEY",
+        "text_for_number",
+        "RENAMED_KEY"
+      ])
+    })
+
+    it("stay where two could be meant, or two were written", () => {
+      refused({ user_id: 1, userId: 2 }, schema)
+      refused({ user_id: 1, UserId: 1 }, schema)
+      refused({ Page: 1, page: null }, schema)
+      refused({ "user id": 1 }, closed({ user_id: integer, userId: integer }))
+    })
+
+    it("of open objects are renamed only where one is missing", () => {
+      const open = { type: "object", properties: { userId: integer, note: string }, required: ["userId"] }
+      assert.deepStrictEqual(coerced({ user_id: 1 }, open), [{ userId: 1 }, "RENAMED_KEY"])
+      assert.deepStrictEqual(coerced({ userId: 1, Note: 5 }, open), [{ userId: 1, Note: 5 }])
+    })
+
+    it("of every object's prototype are never touched", () => {
+      const value = JSON.parse("{\"__proto__\":1}")
+      refused(value, closed({ proto: integer }))
+      refused({ Constructor: 1 }, closed({ constructor: integer }))
+      assert.deepStrictEqual(
+        coerced(JSON.parse("{\"a\":\"1\",\"__proto__\":2}"), { properties: { a: integer } })[0],
+        JSON.parse("{\"a\":1,\"__proto__\":2}")
+      )
+      assert.deepStrictEqual(expected({}, closed({ toString: string })), [["toString", "string"]])
+    })
+  })
+
+  describe("wrappers", () => {
+    const schema = closed({ userId: integer, options: closed({ deep: { type: "boolean" } }) }, [])
+
+    it("are taken off at any object, around values and JSON text", () => {
+      for (const key of ["arguments", "args", "parameters", "params", "input", "properties"]) {
+        assert.deepStrictEqual(coerced({ [key]: { userId: 1 } }, schema), [{ userId: 1 }, "WRAPPER"])
+      }
+      assert.deepStrictEqual(coerced({ args: "{\"userId\":1}" }, schema), [{ userId: 1 }, "WRAPPER"])
+      assert.deepStrictEqual(coerced({ options: { params: { deep: "true" } } }, schema), [
+        { options: { deep: true } },
+        "WRAPPER",
+        "text_for_boolean"
+      ])
+      assert.deepStrictEqual(notes({ args: { userId: 1 } }, schema), ["the arguments go without 'args' around them"])
+    })
+
+    it("stay where they are declared, not alone, or hold what needs a second guess", () => {
+      refused({ input: { a: 1 } }, closed({ input: integer }))
+      refused({ input: { userId: 1 }, page: 1 }, schema)
+      refused({ input: { user_id: 1 } }, schema)
+      refused({ args: { args: { userId: 1 } } }, schema)
+      refused({ args: "{\"args\":{\"userId\":1}}" }, schema)
+      refused({ input: { a: 1 } }, { type: "object", additionalProperties: integer })
+      assert.deepStrictEqual(coerced({ input: { a: 1 } }, { type: "object" }), [{ input: { a: 1 } }])
+    })
+
+    it("are not made by dropping what stands beside them", () => {
+      refused({ userId: null, input: { userId: 1 } }, schema)
+    })
+  })
+
+  describe("dates", () => {
+    const date = { type: "string", format: "date" }
+    const time = { type: "string", format: "date-time" }
+
+    it("are checked against the calendar", () => {
+      for (const text of ["2024-02-29", "2000-02-29", "0001-01-01"]) assert.deepStrictEqual(coerced(text, date), [text])
+      for (
+        const text of ["2023-02-29", "1900-02-29", "2024-13-01", "2024-00-10", "2024-04-31", "24-01-02", "2024-1-32"]
+      ) {
+        refused(text, date)
+      }
+    })
+
+    it("are read where the order is certain and no time is lost", () => {
+      for (
+        const text of [
+          "2024-1-2",
+          "2024-01-02T00:00:00",
+          "2024-01-02T00:00:00Z",
+          "2024-01-02 00:00",
+          "2024-01-02T00:00:00.000Z"
+        ]
+      ) {
+        assert.deepStrictEqual(coerced(text, date), ["2024-01-02", "DATE_FORM"])
+      }
+      for (
+        const text of [
+          "2024-01-02T10:00:00",
+          "2024-01-02T00:00:00+02:00",
+          "02-01-2024",
+          "2024/01/02",
+          "20240102",
+          "today"
+        ]
+      ) {
+        refused(text, date)
+      }
+    })
+
+    it("with a time need a zone", () => {
+      for (const text of ["2024-01-02T10:00:00Z", "2024-01-02T10:00:00.123+05:30"]) {
+        assert.deepStrictEqual(coerced(text, time), [text])
+      }
+      assert.deepStrictEqual(coerced("2024-01-02 10:00:00+02:00", time), [
+        "2024-01-02T10:00:00+02:00",
+        "space_in_date_time"
+      ])
+      for (
+        const text of [
+          "2024-01-02",
+          "2024-01-02T10:00:00",
+          "2024-01-02 10:00:00",
+          "2024-01-02T25:00:00Z",
+          "2023-02-29T10:00:00Z",
+          "01/02/2024"
+        ]
+      ) {
+        refused(text, time)
+      }
+      refused(1704153600, time)
+    })
+
+    it("are shown as dates where an Effect schema has them, and only there", () => {
+      class Stay extends Schema.Class<Stay>("Stay")({ from: Schema.Date }) {}
+      const parameters = Schema.Struct({
+        at: Schema.Date.annotate({ description: "when" }),
+        utc: Schema.optionalKey(Schema.DateTimeUtc),
+        stays: Schema.Array(Stay),
+        text: Schema.DateFromString,
+        zoned: Schema.DateTimeZoned
+      })
+      const shown = Arguments.jsonSchema(parameters)
+      assert.deepInclude(shown["properties"], {
+        at: { type: "string", description: "when", format: "date-time" },
+        utc: time,
+        text: string,
+        zoned: string
+      })
+      assert.include(JSON.stringify(shown), "\"from\":{\"type\":\"string\",\"format\":\"date-time\"}")
+      assert.isTrue(isStricter(shown, parameters))
+      assert.isTrue(isStricter({}, Schema.Struct({ n: Schema.Number })))
+      assert.isFalse(isStricter({}, Schema.Struct({ n: Schema.Finite, s: Schema.NullOr(Schema.String) })))
+    })
+  })
+
+  describe("unions", () => {
+    const shapes = {
+      anyOf: [
+        closed({ kind: { type: "string", enum: ["circle"] }, radius: { type: "number" } }),
+        closed({ kind: { type: "string", enum: ["box"] }, width: integer, label: string }, ["kind", "width"])
+      ]
+    }
+
+    it("are left alone where a member fits", () => {
+      assert.deepStrictEqual(coerced("5", { anyOf: [integer, string] }), ["5"])
+      assert.deepStrictEqual(coerced(null, { type: ["integer", "null"] }), [null])
+    })
+
+    it("are coerced to the one member that comes to fit", () => {
+      assert.deepStrictEqual(coerced("5", { anyOf: [integer, { type: "null" }] }), [5, "text_for_number"])
+      assert.deepStrictEqual(coerced("5", { type: ["integer", "null"] }), [5, "text_for_number"])
+      assert.deepStrictEqual(coerced("5", { type: ["integer", "number"] }), [5, "text_for_number"])
+      assert.deepStrictEqual(coerced("true", { oneOf: [integer, { type: "boolean" }] }), [true, "text_for_boolean"])
+      refused("5", { anyOf: [integer, strings] })
+      refused("x", { anyOf: [integer, { type: "boolean" }] })
+    })
+
+    it("are told apart by their literals, in coercions and in messages", () => {
+      assert.deepStrictEqual(coerced({ kind: "Circle", radius: "2" }, shapes), [
+        { kind: "circle", radius: 2 },
+        "choice_case",
+        "text_for_number"
+      ])
+      assert.deepStrictEqual(expected({ kind: "box", width: "wide" }, shapes), [["width", "integer"]])
+      assert.deepStrictEqual(expected({ kind: "bax", width: 1 }, shapes), [
+        ["kind", "\"circle\" | \"box\" (did you mean \"box\"?)"]
+      ])
+      assert.deepStrictEqual(expected({ width: 1 }, shapes), [["kind", "\"circle\" | \"box\""]])
+      // What can be undone inside of the member that was meant, is.
+      const partly = Coercion.coerce({ kind: "box", width: "3", label: [] }, shapes)
+      assert.deepStrictEqual(partly.value, { kind: "box", width: 3, label: [] })
+    })
+
+    it("have their siblings", () => {
+      const schema = {
+        type: "object",
+        properties: { id: integer, name: string },
+        anyOf: [{ required: ["id"] }, { required: ["name"] }]
+      }
+      assert.deepStrictEqual(coerced({ id: "1" }, schema)[0], { id: 1 })
+      assert.isNotEmpty(Coercion.misfits({}, schema))
+    })
+
+    it("without literals name the fields of the member that shares the most keys", () => {
+      const schema = { anyOf: [closed({ city: string, zip: integer }), closed({ lat: integer, lon: integer })] }
+      assert.deepStrictEqual(expected({ lat: 1, lon: "east" }, schema), [["lon", "integer"]])
+      assert.deepStrictEqual(expected({ x: 1 }, schema), [["", "object"]])
+    })
+
+    it("of an object and null name the fields of the object", () => {
+      assert.deepStrictEqual(expected({ a: "x" }, { anyOf: [closed({ a: integer }), { type: "null" }] }), [[
+        "a",
+        "integer"
+      ]])
+    })
+  })
+
+  describe("structures", () => {
+    const tree = {
+      $ref: "#/$defs/Tree",
+      $defs: { Tree: closed({ size: integer, kids: { type: "array", items: { $ref: "#/$defs/Tree" } } }, ["size"]) }
+    }
+
+    it("are coerced through references, also recursive ones", () => {
+      assert.deepStrictEqual(coerced({ size: "1", kids: [{ size: 2, kids: "[{\"size\":3}]" }] }, tree), [
+        { size: 1, kids: [{ size: 2, kids: [{ size: 3 }] }] },
+        "text_for_number",
+        "text_for_array"
+      ])
+      assert.deepStrictEqual(expected({ size: 1, kids: [{ size: "x" }] }, tree), [["kids.0.size", "integer"]])
+    })
+
+    it("are coerced through allOf, tuples, records, patterns and names", () => {
+      assert.deepStrictEqual(coerced("5", { type: "integer", allOf: [{ minimum: 1 }, { maximum: 5 }] })[0], 5)
+      refused("6", { type: "integer", allOf: [{ minimum: 1 }, { maximum: 5 }] })
+      const tuple = { type: "array", prefixItems: [string, integer], items: { type: "boolean" }, minItems: 2 }
+      assert.deepStrictEqual(coerced(["a", "1", "true"], tuple)[0], ["a", 1, true])
+      assert.deepStrictEqual(coerced({ a: "1" }, { type: "object", additionalProperties: integer })[0], { a: 1 })
+      const patterned = { type: "object", patternProperties: { "^n": integer }, additionalProperties: false }
+      assert.deepStrictEqual(coerced({ n1: "1" }, patterned)[0], { n1: 1 })
+      refused({ m: 1 }, patterned)
+      refused({ m: 1 }, { type: "object", propertyNames: { pattern: "^x" } })
+      assert.deepStrictEqual(coerced("a", { type: "string", pattern: "(" }), ["a"])
+      refused([1, 1], { type: "array", uniqueItems: true })
+      refused(1, { not: {} })
+      refused(null, { not: { type: "null" } })
+    })
+
+    it("report a key that no object has, with the nearest that is free", () => {
+      const schema = closed({ city: string, unit: string })
+      assert.deepStrictEqual(expected({ citi: "Rome", unit: "x" }, schema), [
+        ["citi", "no such key; did you mean 'city'?"],
+        ["city", "string"]
+      ])
+    })
+  })
+
+  describe("messages", () => {
+    it.each<[Schema.Json, JsonSchema.JsonSchema, string]>([
+      [7, { type: "integer", minimum: 1, maximum: 5 }, "integer from 1 to 5"],
+      [
+        7,
+        { type: "integer", minimum: -9007199254740991, maximum: 9007199254740991, exclusiveMinimum: 9 },
+        "integer greater than 9"
+      ],
+      ["x", { type: "number", minimum: 0 }, "number of at least 0"],
+      ["a", { type: "string", minLength: 3 }, "string of at least 3 characters"],
+      ["b", { type: "string", pattern: "^a+$" }, "string matching ^a+$"],
+      ["b", { type: "string", format: "date" }, "string with the format date (2024-01-31)"],
+      [[], { type: "array", minItems: 1 }, "array of at least 1 item"],
+      [[1, 1], { type: "array", uniqueItems: true }, "array without duplicates"],
+      ["celcius", { enum: ["celsius", "kelvin"] }, "\"celsius\" | \"kelvin\" (did you mean \"celsius\"?)"],
+      ["x", { anyOf: [{ type: "number" }, { type: "null" }] }, "number | null"],
+      ["1,000", { type: "number" }, "number, as bare digits"],
+      ["$5", { type: "integer" }, "integer, as bare digits"],
+      ["fifty", { type: "number" }, "number, as bare digits"]
+    ])("of %j: %j is no %s", (value, schema, words) => {
+      assert.deepStrictEqual(expected(value, schema), [["", words]])
+    })
+
+    it("show of many choices those that are near", () => {
+      const schema = { enum: Array.from({ length: 100 }, (_, index) => `city${index}`) }
+      const [[, words] = []] = expected("city 77x", schema)
+      assert.include(words, "\"city77\" | ")
+      assert.include(words, "… (80 more)")
+    })
+
+    it("are bounded and on one line, whatever came", () => {
+      const issues = Coercion.misfits({ ["k\n".repeat(500)]: "v\n".repeat(5_000) }, closed({}))
+      assert.isBelow(issues[0]!.actual.length, 200)
+      const { repairs } = Coercion.coerce(
+        { ["A".repeat(150)]: ["x\n".repeat(500)] },
+        closed({ ["a".repeat(150)]: string })
+      )
+      assert.isNotEmpty(repairs)
+      for (const { note = "" } of repairs) assert.isTrue(note.length < 400 && !note.includes("\n"))
+    })
+  })
+
+  describe("refusals", () => {
+    const parameters = Schema.Struct({
+      id: Schema.String.check(Schema.isPattern(/^P-\d{4}$/, { expected: "'P-' and four digits" })),
+      days: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })),
+      drugs: Schema.Array(Schema.String).check(Schema.isMinLength(2, { expected: "2 drugs or more" }))
+    })
+    const shown = Arguments.jsonSchema(parameters)
+    const refusals = (value: Schema.Json) => {
+      const decoded = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), {
+        errors: "all",
+        onExcessProperty: "error"
+      })(value)
+      const issue = Result.isFailure(decoded) ? decoded.failure.issue : undefined
+      return Coercion.refusals(issue, value, shown).map(({ expected, path }) => [path.join("."), expected])
+    }
+
+    it("say what the schema says, and what only the decoder knows, once each", () => {
+      assert.deepStrictEqual(refusals({ id: "1", days: 7, drugs: ["a"], x: 1 }), [
+        ["x", "no such key"],
+        ["days", "integer from 1 to 5"],
+        ["drugs", "2 drugs or more"],
+        ["id", "'P-' and four digits"]
+      ])
+      assert.deepStrictEqual(refusals({ id: 1, days: 7, drugs: {} }), [
+        ["id", "string"],
+        ["days", "integer from 1 to 5"],
+        ["drugs", "array of at least 2 items"]
+      ])
+      assert.deepStrictEqual(refusals({ id: "P-1234", days: 1, drugs: ["a", "b"] }), [])
+    })
+  })
+
+  describe("laws", () => {
+    const leaf: fc.Arbitrary<JsonSchema.JsonSchema> = fc.constantFrom<JsonSchema.JsonSchema>(
+      integer,
+      { type: "number" },
+      string,
+      { type: "boolean" },
+      { type: "null" },
+      { enum: ["red", "Blue_1", 1] },
+      { type: "string", format: "date" },
+      { type: "string", minLength: 2 },
+      { type: ["integer", "null"] },
+      {}
+    )
+    const { schema } = fc.letrec<{ schema: JsonSchema.JsonSchema }>((tie) => ({
+      schema: fc.oneof(
+        { depthSize: "small", maxDepth: 3 },
+        leaf,
+        tie("schema").map((items) => ({ type: "array", items })),
+        fc.tuple(tie("schema"), tie("schema")).map((anyOf) => ({ anyOf })),
+        fc.tuple(tie("schema"), tie("schema"), fc.subarray(["userId", "input", "b"]), fc.boolean()).map(
+          ([userId, b, required, isClosed]) => ({
+            type: "object",
+            properties: { userId, b, input: integer },
+            required,
+            ...(isClosed ? { additionalProperties: false } : {})
+          })
+        )
+      )
+    }))
+    const { value } = fc.letrec<{ value: Schema.Json }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small", maxDepth: 4 },
+        fc.constantFrom<Schema.Json>(
+          "1",
+          "1.0",
+          "true",
+          "red",
+          "RED",
+          "blue 1",
+          "",
+          "null",
+          null,
+          1,
+          1.5,
+          true,
+          "a",
+          "2024-1-2",
+          "[1]",
+          "['a']",
+          "{\"userId\":1}",
+          "[\"1\"]",
+          Number("12345678901234567890")
+        ),
+        fc.array(tie("value"), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom("userId", "user_id", "b", "B", "input", "args", "__proto__"), tie("value"), {
+          maxKeys: 3
+        })
+      )
+    }))
+
+    it("leaves what fits alone, changes nothing in place, and makes nothing worse", () => {
+      fc.assert(
+        fc.property(schema, value, (schema, value) => {
+          const { repairs, value: result } = Coercion.coerce(frozen(value), frozen(schema))
+          if (Coercion.fits(value, schema)) assert.deepStrictEqual([result === value, repairs], [true, []])
+          assert.strictEqual(repairs.length === 0, result === value)
+          assert.strictEqual(Coercion.fits(result, schema), Coercion.misfits(result, schema).length === 0)
+          if (repairs.length > 0 && !Coercion.fits(result, schema)) {
+            assert.isAtMost(Coercion.misfits(result, schema).length, 20)
+            // Where nothing moved, what does not fit afterwards is where something did not fit before.
+            if (repairs.some(({ kind }) => kind === "renamed_key" || kind === "wrapper")) return
+            const before = Coercion.misfits(value, schema)
+            for (const { path } of Coercion.misfits(result, schema)) {
+              assert.isTrue(before.some((misfit) => path.slice(0, misfit.path.length).join() === misfit.path.join()))
+            }
+          }
+        }),
+        { numRuns: 3_000 }
+      )
+    })
+
+    it("is done after one time", () => {
+      fc.assert(
+        fc.property(schema, value, (schema, value) => {
+          const once = Coercion.coerce(value, schema)
+          assert.deepStrictEqual(Coercion.coerce(once.value, schema), { value: once.value, repairs: [] })
+        }),
+        { numRuns: 3_000 }
+      )
+    })
+
+    it("never reads a text as another value than JSON does", () => {
+      fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
+        const { value } = Coercion.coerce(text, { type: "number" })
+        assert.isTrue(value === text || JSON.parse(text) === value)
+      }))
+    })
+  })
+
+  describe("hostile input", () => {
+    const within = (milliseconds: number, run: () => void) => {
+      const start = performance.now()
+      run()
+      assert.isBelow(performance.now() - start, milliseconds)
+    }
+    const check = (value: Schema.Json, schema: JsonSchema.JsonSchema) => {
+      const { value: result } = Coercion.coerce(value, schema)
+      return Coercion.misfits(result, schema)
+    }
+
+    it("bounds recursive unions", () => {
+      const schema = {
+        $ref: "#/$defs/Node",
+        $defs: {
+          Node: {
+            anyOf: [
+              closed({ kids: { type: "array", items: { $ref: "#/$defs/Node" } }, a: integer }),
+              closed({ kids: { type: "array", items: { $ref: "#/$defs/Node" } }, b: integer }),
+              closed({ kids: { type: "array", items: { $ref: "#/$defs/Node" } }, c: integer })
+            ]
+          }
+        }
+      }
+      const grown = (depth: number): Schema.Json =>
+        depth === 0 ? { kids: [], a: "x" } : { kids: [grown(depth - 1), grown(depth - 1)], a: "1" }
+      within(3_000, () => assert.isNotEmpty(check(grown(12), schema)))
+      let deep: Schema.Json = { kids: [], b: "1" }
+      for (let depth = 0; depth < 60; depth++) deep = { kids: [deep], b: "1" }
+      within(3_000, () => assert.isEmpty(check(deep, schema)))
+    })
+
+    it("ends on schemas that refer to themselves", () => {
+      const loop = { $ref: "#/$defs/A", $defs: { A: { anyOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/A" }] } } }
+      within(3_000, () => assert.isNotEmpty(check("x", loop)))
+      within(3_000, () => assert.isNotEmpty(check({ a: 1 }, loop)))
+      const all = { $ref: "#/$defs/A", $defs: { A: { allOf: [{ $ref: "#/$defs/A" }] } } }
+      within(3_000, () => assert.isNotEmpty(check("x", all)))
+    })
+
+    it("bounds keys, issues and repairs", () => {
+      const value = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`user_${index}`, 1]))
+      within(2_000, () => assert.strictEqual(check(value, closed({ userId: integer })).length, 20))
+      const items = Array.from({ length: 100_000 }, (_, index) => String(index))
+      within(3_000, () => {
+        const { repairs, value } = Coercion.coerce(items, { type: "array", items: integer })
+        assert.strictEqual(JSON.stringify(value), JSON.stringify(items.map(Number)))
+        assert.strictEqual(repairs.length, 20)
+      })
+    })
+
+    it("survives depth, and long texts", () => {
+      let deep: Schema.Json = "1"
+      for (let depth = 0; depth < 5_000; depth++) deep = [deep]
+      assert.isNotEmpty(check(deep, { type: "array", items: integer }))
+      for (
+        const text of [
+          "[".repeat(500_000),
+          "[" + " ".repeat(500_000),
+          "'".repeat(500_000),
+          "['" + "\\'".repeat(200_000),
+          "[" + "'a',".repeat(100_000),
+          "a ".repeat(250_000)
+        ]
+      ) {
+        within(2_000, () => check(text, { type: "array", items: integer }))
+        within(2_000, () => check(text, { enum: ["a", "b"] }))
+        within(2_000, () => check({ v: text }, closed({ v: { anyOf: [integer, strings, { type: "object" }] } })))
+      }
+    })
+  })
+})
