@@ -109,6 +109,17 @@ const weather = (ran: Effect.Effect<void>) =>
     sideEffect: "none"
   }, () => Effect.as(ran, { celsius: 18 }))
 
+const transfer = (ran: Effect.Effect<void>) =>
+  Tool.make("transfer", {
+    description: "Sends money, and charges a fee",
+    parameters: Schema.Struct({ to: Schema.String, amount: Schema.Finite }),
+    success: Schema.Struct({ charged: Schema.Finite })
+  }, ({ amount }) => Effect.as(ran, { charged: amount + 1.5 }))
+
+/** What had to be repaired about the arguments, by the ledger. */
+const repaired = ({ exit }: Played): ReadonlyArray<string> =>
+  Exit.isSuccess(exit) ? exit.value.ledger.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
+
 const refused = new ToolUnavailable({ code: "connection", detail: "Connection refused.", transient: true })
 const reset = new ToolUnavailable({ code: "connection", detail: "Connection reset.", transient: true })
 
@@ -168,6 +179,85 @@ for (const way of ways) {
         assert.strictEqual(costs(played), "3/1")
         assert.include(heard(played.requests[1]), "'town'")
         assert.strictEqual(answered(played), "{\"celsius\":18}")
+      }))
+
+    it.effect("05 the model sends \"100\" for a number: the handler gets 100, and adds its fee: 2/1", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [transfer(ran)],
+          model: (request, index) =>
+            index === 0
+              ? ScriptedModel.call("transfer", { to: "Ada", amount: "100" })
+              : ScriptedModel.text(heard(request))
+        })
+        assert.strictEqual(costs(played), "2/1")
+        assert.strictEqual(answered(played), "{\"charged\":101.5}")
+        assert.deepStrictEqual(repaired(played), ["transfer text_for_number"])
+      }))
+
+    it.effect("05 the model sends \"fifty\" for a number: it is told what is expected, and sends 50: 3/1", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [transfer(ran)],
+          model: (request, index) => {
+            if (index === 0) return ScriptedModel.call("transfer", { to: "Ada", amount: "fifty" })
+            return index === 1 && /'amount': expected number/.test(heard(request))
+              ? ScriptedModel.call("transfer", { to: "Ada", amount: 50 })
+              : ScriptedModel.text(heard(request))
+          }
+        })
+        assert.strictEqual(costs(played), "3/1")
+        assert.strictEqual(answered(played), "{\"charged\":51.5}")
+        assert.include(heard(played.requests[1]), "got \\\"fifty\\\"")
+      }))
+
+    it.effect("07 the model sends {city: 'Paris',}: it is repaired: 2/1", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [weather(ran)],
+          model: (request, index) =>
+            index === 0
+              ? ScriptedModel.call("get_weather", "{city: 'Paris',}")
+              : ScriptedModel.text(heard(request))
+        })
+        assert.strictEqual(costs(played), "2/1")
+        assert.strictEqual(answered(played), "{\"celsius\":18}")
+        assert.deepStrictEqual(repaired(played), [
+          "get_weather unquoted_key",
+          "get_weather single_quotes",
+          "get_weather trailing_comma"
+        ])
+      }))
+
+    it.effect("07 the model forgets a comma: it is repaired, and the model is told: 2/1", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [transfer(ran)],
+          model: (request, index) =>
+            index === 0
+              ? ScriptedModel.call("transfer", "{\"amount\":50 \"to\":\"Ada\"}")
+              : ScriptedModel.text(heard(request))
+        })
+        assert.strictEqual(costs(played), "2/1")
+        assert.strictEqual(
+          answered(played),
+          "{\"value\":{\"charged\":51.5},\"notes\":[\"A comma was missing in the arguments\"]}"
+        )
+      }))
+
+    it.effect("07 the arguments are cut off inside of a number: nothing is sent, and the model sends them again: 3/1", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [transfer(ran)],
+          model: (request, index) => {
+            if (index === 0) return ScriptedModel.call("transfer", "{\"to\":\"Ada\",\"amount\":1")
+            return index === 1 && /complete arguments again/.test(heard(request))
+              ? ScriptedModel.call("transfer", "{\"to\":\"Ada\",\"amount\":1500}")
+              : ScriptedModel.text(heard(request))
+          }
+        })
+        assert.strictEqual(costs(played), "3/1")
+        assert.strictEqual(answered(played), "{\"charged\":1501.5}")
       }))
 
     it.effect("09 a booked room: the model is told in full, and books a free one: 3/2", () =>
