@@ -64,6 +64,7 @@ const endedWith = (
       return [
         line("failed"),
         `           ${outcome.failure._tag}, ${outcome.failure.code}: ${outcome.failure.detail}`,
+        ...escalationOf(outcome.failure),
         ...sourcesOf(outcome.failure)
       ]
     case "Suspended":
@@ -72,6 +73,9 @@ const endedWith = (
       return [line("stops"), `           ${outcome.reason}`]
   }
 }
+
+const escalationOf = ({ hint, severity }: ToolFailure.ToolFailure): ReadonlyArray<string> =>
+  severity === undefined ? [] : [`           escalated (${severity})${hint === undefined ? "" : `: ${hint}`}`]
 
 const sourcesOf = (failure: ToolFailure.ToolFailure): ReadonlyArray<string> =>
   failure._tag === "ToolUnavailable" && failure.tried !== undefined

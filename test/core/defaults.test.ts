@@ -34,6 +34,7 @@ describe("Policy.withDefaults", () => {
       "limit",
       "rate",
       "breaker",
+      "fix",
       "fallback"
     ])
     assert.deepStrictEqual(Policy.withDefaults([], []), [])
@@ -107,6 +108,7 @@ describe("Tool.withDefaults", () => {
       )
       assert.deepStrictEqual(yield* sequence.play(tool), [
         "0 fallback",
+        "0 fix",
         "0 breaker",
         "0 rate",
         "0 limit",

@@ -1,5 +1,6 @@
 import {
   Agent,
+  Fixer,
   PartialData,
   Policy,
   RetryPolicy,
@@ -8,7 +9,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Answer, Model } from "@fallible/core"
+import type { AgentFailure, Answer, Model, Rejection, SchemaMismatch } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"
@@ -125,5 +126,47 @@ describe("HttpFailure.classify", () => {
     expect(got).type.toBe<Effect.Effect<void, HttpFailure.HttpFailure, HttpClient.HttpClient>>()
     const other = Effect.fail(garbage).pipe(HttpFailure.classify, Effect.asVoid)
     expect(other).type.toBe<Effect.Effect<void, HttpFailure.HttpFailure>>()
+  })
+})
+
+describe("a fixer", () => {
+  const rejected = steady.pipe(Tool.fix(({ text }) => text))
+
+  test("leaves the failures as they are, since arguments may stay rejected", () => {
+    expect(rejected).type.toBe<typeof steady>()
+    expect(Tool.fix(steady, () => ({ order: "7" }), { tries: 2 })).type.toBe<typeof steady>()
+    // What it fails with itself stays below.
+    expect(steady.pipe(Tool.fix(() => Effect.fail("no idea")))).type.toBe<typeof steady>()
+    expect(steady.pipe(Tool.fix(() => Fixer.escalate({ detail: "No.", severity: "low" })))).type.toBe<typeof steady>()
+    expect(steady.pipe(Tool.fix(() => Fixer.throwException("No.")))).type.toBe<typeof steady>()
+  })
+
+  test("is told what was rejected", () => {
+    Tool.fix(steady, (rejection) => {
+      expect(rejection).type.toBe<Rejection.Rejection>()
+      expect(rejection.failure).type.toBe<SchemaMismatch>()
+      expect(rejection.arguments).type.toBe<Schema.JsonObject | undefined>()
+      return ""
+    })
+  })
+
+  test("is needed with what it needs: a service, or the model of its agent", () => {
+    const looked = steady.pipe(
+      Tool.fix(({ text }) =>
+        text === "" ? "" : Ledger.use(({ find }) => Effect.map(find(text), () => ({ order: "7" })))
+      )
+    )
+    expect(looked).type.toBe<Steady<Ledger>>()
+    const corrector = Agent.make({ toolkit: Toolkit.make(...Fixer.tools) })
+    expect(steady.pipe(Tool.fix(Fixer.agent(corrector)))).type.toBe<Steady<Model.Model>>()
+    expect(Policy.fix(Fixer.agent(corrector))).type.toBe<Policy.Policy<Model.Model>>()
+    expect(Policy.fix(() => "")).type.toBe<Policy.Policy>()
+  })
+
+  test("answers with arguments, or an Effect of them", () => {
+    expect(Tool.fix).type.not.toBeCallableWith(steady, () => 7)
+    expect(Tool.fix).type.not.toBeCallableWith(steady, () => Promise.resolve("{}"))
+    expect(Tool.fix).type.not.toBeCallableWith(steady, () => Effect.succeed(7))
+    expect(Fixer.escalate).type.not.toBeCallableWith({ detail: "No.", severity: "mild" })
   })
 })

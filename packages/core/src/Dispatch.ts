@@ -3,7 +3,7 @@
  *
  *     model text ─ resolve ─ parse ─ decode ─ admit ─ run under its policies ─ guard ─ outcome
  *                  Toolkit   Arguments        Place   Tool                     success schema
- *                                             ToolHealth
+ *                            fixers           ToolHealth
  *
  * Each stage either hands on or ends in a failure; there is no way back, and no second place where
  * failures are caught. Dispatch is total: its error channel is `never`, every call gets exactly one
@@ -101,7 +101,7 @@ const keyed = <T extends Tool.Any>(
   place: Place
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.withFiber((fiber) => {
-    const record = new CallRecord(key, place.replies, place.onHandled)
+    const record = new CallRecord(key, place.replies, place.onHandled, call.arguments)
     const tool = toolkit.tools.get(call.name)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
@@ -112,7 +112,7 @@ const keyed = <T extends Tool.Any>(
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(Arguments.decode(call.arguments, tool), ({ params, repairs }) => {
+      Effect.flatMapEager(decodeOf(tool, health)(call.arguments), ({ params, repairs }) => {
         stage = "admit"
         record.repaired(repairs)
         const refusal = disabled(tool, health) ?? place.refuse?.(tool, params)
@@ -239,6 +239,16 @@ const neighbours = (
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
 const runOf = <T extends Tool.Any>(tool: T) => tool.run as Policy.Run<Tool.Requirements<T>>
+
+// Most tools decode as they are. What a policy needs to decode, it needs to run, too; but in a union of tools the compiler no
+// longer sees it. Of a tool that is disabled nobody corrects the arguments.
+const decodeOf = <T extends Tool.Any>(tool: T, health: ToolHealth["Service"] | undefined) => {
+  const plain: Policy.Decode = (text) => Arguments.decode(text, tool)
+  const decode = tool.policies.some(({ decode }) => decode !== undefined) && disabled(tool, health) === undefined
+    ? tool.policies.reduce((decode, policy) => policy.decode?.(decode, tool) ?? decode, plain)
+    : plain
+  return decode as Policy.Decode<Tool.Requirements<T>>
+}
 
 const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
   for (const _ in outer) return { ...outer, ...inner }

@@ -20,6 +20,7 @@
  * | `limit`     | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
  * | `rate`      | the same: outside of `retry` a call counts once, inside each attempt does          |
  * | `breaker`   | outside of `limit` and `rate`: while it is open, nobody queues                     |
+ * | `fix`       | outside of `limit` and `breaker`: no permit is held while an agent thinks          |
  * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
  *
  * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
@@ -37,6 +38,7 @@ import type { Bounds } from "./Explanation.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { withCauseOf } from "./internal/failure.ts"
+import { fixedDecoding, fixedRun } from "./internal/fixing.ts"
 import { positive, whole } from "./internal/limits.ts"
 import { refusal, withOutcome } from "./internal/outcome.ts"
 import { following } from "./internal/pages.ts"
@@ -44,6 +46,7 @@ import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { withinTime } from "./internal/withinTime.ts"
+import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
 import {
@@ -56,6 +59,7 @@ import {
   type ToolFailure,
   ToolUnavailable
 } from "./ToolFailure.ts"
+import type { Repair } from "./ToolOutcome.ts"
 
 /**
  * What a policy may know of the tool that it wraps.
@@ -79,6 +83,17 @@ export interface Subject {
 export type Run<R = unknown> = (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
 
 /**
+ * How a model's argument text becomes a tool's parameters, with its types erased: what stands before a tool's run, where a
+ * model calls it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Decode<R = unknown> = (
+  text: string | undefined
+) => Effect.Effect<{ readonly params: unknown; readonly repairs: ReadonlyArray<Repair> }, SchemaMismatch, R>
+
+/**
  * One policy: what kind it is, what it does in words, and how it wraps a tool's run. It needs an `R`.
  *
  * @category models
@@ -90,6 +105,8 @@ export interface Policy<out R = never> {
   /** For people: `"timeout of 5s"`. */
   readonly description: string
   readonly wrap: <R0>(run: Run<R0>, subject: Subject) => Run<R0 | R>
+  /** How it wraps the decoding of a model's arguments, which comes before the run. Default: not at all. */
+  readonly decode?: <R0>(decode: Decode<R0>, subject: Subject) => Decode<R0 | R>
   /**
    * What it makes of the bounds of what is inside, for `Tool.explain`; `(inner) => inner` where it changes none. Of a policy that
    * does not say, nothing is known, and the tool is unbounded.
@@ -390,6 +407,37 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
 }
 
 /**
+ * What can be said of a fix.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FixOptions {
+  /** How often the fixer is asked in one call, at most. Default: 1. */
+  readonly tries?: number
+}
+
+/**
+ * Has rejected arguments corrected below the model. See `Tool.fix`.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const fix = <R = never>(
+  fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, R>,
+  { tries = 1 }: FixOptions = {}
+): Policy<R> => {
+  const fixing = { fixer, tries: whole("A limit of tries", tries) }
+  return {
+    kind: "fix",
+    description: `fix of rejected arguments${tries === 1 ? "" : `, up to ${tries} times`}`,
+    bound: bounds.fix(tries),
+    decode: (decode, subject) => fixedDecoding(fixing, decode, subject),
+    wrap: (run, subject) => fixedRun(fixing, run, subject)
+  }
+}
+
+/**
  * How a call waits for its turn.
  *
  * @category models
@@ -443,6 +491,7 @@ export const order: ReadonlyArray<string> = [
   "limit",
   "rate",
   "breaker",
+  "fix",
   "fallback"
 ]
 

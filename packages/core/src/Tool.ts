@@ -24,6 +24,7 @@ import { sources } from "./internal/bounds.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
 import { afterAct, inContext } from "./internal/running.ts"
 import * as Policy from "./Policy.ts"
+import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as ToolCall from "./ToolCall.ts"
 import type { SchemaMismatch, Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -542,6 +543,77 @@ export const complete: {
   2,
   <T extends Any>(self: Any, options: Policy.CompleteOptions<unknown>): T => withPolicy(self, Policy.complete(options))
 )
+
+/**
+ * Has rejected arguments corrected before the model hears of it: by a function, an Effect, or an agent (`Fixer.agent`).
+ *
+ * When to use: where a model keeps making the same mistake that a few lines can correct, at no model call; or where a small
+ * model with the schema before it corrects what a large one would have to say anew. Outside of `limit` and the breaker. Several
+ * make a chain: what is inside is asked first.
+ *
+ * The fixer is asked when the arguments cannot be decoded, and when the handler itself fails with a `SchemaMismatch` on the side
+ * of the arguments. What it answers is decoded as strictly as what a model writes; then the tool runs with it, and the model is
+ * told, in one sentence, what was used. When the fixer has nothing better, the failure goes on as it was; so it does when the
+ * answer is what was rejected already, when the fixer fails or dies (as `fixer_failed` in the ledger), when its time is up (the
+ * `Deadline`'s: give one that can hang a time of its own), and when the tool acts and may already have done so in this call.
+ *
+ * With `Fixer.escalate` a fixer gives up, and says to the model why and what to do; with `Fixer.throwException` it ends the run.
+ *
+ * @param options `tries`: how often the fixer is asked in one call, at most, a whole number from 1; default: 1
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const weather = Tool.make("get_weather", {
+ *   description: "The weather",
+ *   parameters: Schema.Struct({ city: Schema.String }),
+ *   success: Schema.String,
+ *   sideEffect: "none"
+ * }, ({ city }) => Effect.succeed(`Sunny in ${city}.`)).pipe(
+ *   Tool.fix((rejected) => ({ city: rejected.arguments?.["place"] ?? "London" }))
+ * )
+ *
+ * const call = { id: "1", name: "get_weather", arguments: "{\"place\":\"Paris\"}" }
+ * const outcome = Effect.runSync(Dispatch.call(Toolkit.make(weather), call))
+ * outcome._tag === "Completed" ? outcome.value : outcome // => "Sunny in Paris."
+ * outcome.repairs?.[0]?.note // => 'The arguments were corrected; used were {"city":"Paris"}'
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const fix: {
+  <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>>(
+    fixer: (rejection: Rejection) => Answer,
+    options?: Policy.FixOptions
+  ): <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E, R | Needed<Answer>>
+  <
+    Name extends string,
+    Params,
+    A,
+    E extends ToolFailure,
+    R,
+    Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>
+  >(
+    self: Tool<Name, Params, A, E, R>,
+    fixer: (rejection: Rejection) => Answer,
+    options?: Policy.FixOptions
+  ): Tool<Name, Params, A, E, R | Needed<Answer>>
+} = dual(
+  isDataFirst,
+  <T extends Any>(
+    self: Any,
+    fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, unknown>,
+    options?: Policy.FixOptions
+  ): T => withPolicy(self, Policy.fix(fixer, options))
+)
+
+/** What an answer needs that may be an Effect. */
+type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
  * Runs at most so many calls of the tool at once, over all runs of the process: a bulkhead.

@@ -125,6 +125,8 @@ export type Code =
   | "unexpected_status"
   | "retry_budget_exceeded"
   | "call_limit"
+  | "fixer_failed"
+  | "no_fix"
   | "defect"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})

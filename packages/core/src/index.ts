@@ -2,7 +2,7 @@
  * Typed tool failures, recovery policies, and a recursive agent loop, on Effect.
  *
  * Each module is one noun. Read them in this order: `ToolFailure`, `Tool`, `Toolkit`, `Agent`; then
- * `Policy` and `RetryPolicy` for recovery, `Guard` for what a tool returns, `Dispatch` and `Rendering` for
+ * `Policy`, `RetryPolicy` and `Fixer` for recovery, `Guard` for what a tool returns, `Dispatch` and `Rendering` for
  * what a model gets to see.
  *
  * @since 0.1.0
@@ -21,11 +21,13 @@ export * as Defect from "./Defect.ts"
 export * as Dispatch from "./Dispatch.ts"
 export * as DispatchFailure from "./DispatchFailure.ts"
 export * as Explanation from "./Explanation.ts"
+export * as Fixer from "./Fixer.ts"
 export * as Guard from "./Guard.ts"
 export * as Journal from "./Journal.ts"
 export * as Ledger from "./Ledger.ts"
 export * as Model from "./Model.ts"
 export * as Policy from "./Policy.ts"
+export * as Rejection from "./Rejection.ts"
 export * as Rendering from "./Rendering.ts"
 export * as RetryBudget from "./RetryBudget.ts"
 export * as RetryPolicy from "./RetryPolicy.ts"

@@ -76,6 +76,16 @@ export const turn = (what: string, patience: Duration.Duration) => (inner: Bound
   return after({ ...aside(`waits for ${what}`), waiting, time: waiting }, inner)
 }
 
+/** The fixer is asked, and what is inside runs again with its answer. */
+export const fix = (tries: number) => (inner: Bounds): Bounds => {
+  const again = after(untimed("the fixer"), { ...inner, warnings: [] })
+  return Array.from({ length: tries }).reduce<Bounds>((bounds) => after(bounds, again), inner)
+}
+
+/** What a policy may do with the arguments before the tool runs, and a timeout around the run does not end. */
+export const decoding = (kind: string) => (inner: Bounds): Bounds =>
+  after(untimed(`the ${kind} of arguments that cannot be decoded`), inner)
+
 export const complete = (pages: number, time: Duration.Duration) => (inner: Bounds): Bounds => {
   const next = "asks for the next page"
   const gaps = Array.from({ length: pages - 2 }, () => Duration.zero)

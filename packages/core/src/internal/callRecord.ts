@@ -3,7 +3,7 @@ import type * as Schema from "effect/Schema"
 import type { Current, Reply, Source } from "../ToolCall.ts"
 import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import type { Completed, Failed, Handled, Repair, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
-import { Attempt, Nested } from "./relay.ts"
+import { Attempt, Nested, Past } from "./relay.ts"
 import { Stragglers } from "./stragglers.ts"
 import { cut, mostDetail } from "./text.ts"
 
@@ -20,6 +20,7 @@ export class CallRecord implements Current {
   readonly idempotencyKey: string
   readonly replies: ReadonlyArray<Reply>
   readonly onHandled: OnHandled | undefined
+  written: string | undefined
   attempt = 0
   hasActedInside = false
   /** Was the tool itself unavailable, and something else had to answer? */
@@ -31,15 +32,22 @@ export class CallRecord implements Current {
   private repairs: ReadonlyArray<Repair> = none
   private isEntered = false
   private underway: Attempt | undefined = undefined
+  private before: Past | undefined = undefined
   private leftBehind: Stragglers | undefined = undefined
   private waitedMillis = 0
   private noted: ReadonlyArray<string> = none
   private handledSoFar: ReadonlyArray<Handled> = none
 
-  constructor(idempotencyKey: string, replies: ReadonlyArray<Reply> = none, onHandled?: OnHandled) {
+  constructor(
+    idempotencyKey: string,
+    replies: ReadonlyArray<Reply> = none,
+    onHandled?: OnHandled,
+    written?: string
+  ) {
     this.idempotencyKey = idempotencyKey
     this.replies = replies
     this.onHandled = onHandled
+    this.written = written
   }
 
   get stragglers(): Stragglers {
@@ -57,8 +65,16 @@ export class CallRecord implements Current {
     this.repairs = this.repairs.length === 0 ? repairs : [...this.repairs, ...repairs]
   }
 
+  corrected(text: string, note: string) {
+    this.written = text
+    // The model is told what was used in the end.
+    this.repairs = this.repairs.map((repair) => repair.kind === "fixed" ? { kind: "fixed", path: [] } : repair)
+    this.repaired([{ kind: "fixed", path: [], note }])
+  }
+
   begin() {
     this.attempt++
+    if (this.hasActedInside) this.past.mayHaveActed = true
     this.hasActedInside = false
     this.underway?.restart()
     this.forget()
@@ -70,6 +86,15 @@ export class CallRecord implements Current {
 
   suspected() {
     this.sawUnknown = true
+  }
+
+  get mayHaveActed(): boolean {
+    return this.sawUnknown || this.hasActedInside || this.before?.mayHaveActed === true ||
+      this.leftBehind !== undefined && this.leftBehind.running.size > 0
+  }
+
+  remembered<A>(policy: object, initial: () => A): A {
+    return this.past.remembered(policy, initial)
   }
 
   executed() {
@@ -89,6 +114,7 @@ export class CallRecord implements Current {
     // Another attempt counts what runs inside of it from the start, also when its handler never begins.
     if (by === "retry") this.underway?.restart()
     if (by === "fallback" && failure._tag === "ToolUnavailable") this.fellBack = true
+    this.past.failed(failure)
     this.heard(failure, by)
   }
 
@@ -129,6 +155,10 @@ export class CallRecord implements Current {
     return { _tag: "Stopped", reason, ...this.effort() }
   }
 
+  private get past(): Past {
+    return this.before ??= new Past()
+  }
+
   private attemptUnderway(): Attempt {
     return this.underway ??= new Attempt()
   }
@@ -152,7 +182,7 @@ export class CallRecord implements Current {
   private notes(): ReadonlyArray<string> {
     const source = this.answeredBy
     if (source?.age === undefined) return this.noted
-    const isDown = this.handledSoFar.some(({ by, tag }) => tag === "ToolUnavailable" && by !== "retry")
+    const isDown = this.handledSoFar.some(({ by, tag }) => tag === "ToolUnavailable" && by !== "retry" && by !== "fix")
     const reason = isDown ? "; the live service is unavailable" : ""
     return [`from ${source.name}, ${age(source.age)} old${reason}`, ...this.noted]
   }

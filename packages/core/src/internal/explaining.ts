@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
 import type * as Policy from "../Policy.ts"
-import { actedExecutions, anything, failedExecutions, handler } from "./bounds.ts"
+import { actedExecutions, anything, decoding, failedExecutions, handler } from "./bounds.ts"
 
 interface Explained extends Policy.Subject {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -10,7 +10,13 @@ interface Explained extends Policy.Subject {
 
 /** What a tool costs at worst, and what of its policies is likely not meant. */
 export const explained = (tool: Explained): Explanation => {
-  const layers = layersOf(tool)
+  const layers = [...layersOf(tool)]
+  // A run by hand decodes nothing; a model's call does.
+  for (const { decode, kind } of tool.policies) {
+    if (decode !== undefined) {
+      layers.push({ description: `${kind} while decoding`, bounds: decoding(kind)(layers.at(-1)!.bounds) })
+    }
+  }
   const { bounds: { moments, warnings } } = layers.at(-1)!
   const steps = layers.map(({ bounds, description }): Step => ({
     description,

@@ -148,7 +148,7 @@ const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject
   )
 
 // Parameters are declared as something to decode. Most can be encoded, too; the others have to continue with all arguments.
-const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) =>
+export const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) =>
   SchemaParser.encodeUnknownEffect(
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)
   )

@@ -32,6 +32,26 @@ export class Attempt {
   }
 }
 
+/** What there was in a call before the attempt under way. */
+export class Past {
+  /** May any of it have acted? */
+  mayHaveActed = false
+  private memory: Map<object, unknown> | undefined = undefined
+
+  failed(failure: ToolFailure) {
+    if (failure._tag === "ToolUnavailable" && failure.outcome !== "not_executed") this.mayHaveActed = true
+  }
+
+  remembered<A>(policy: object, initial: () => A): A {
+    const memory = this.memory ??= new Map()
+    if (!memory.has(policy)) memory.set(policy, initial())
+    return asRemembered(memory.get(policy))
+  }
+}
+
+// What a policy remembers is made by the policy itself, under a key that is its own.
+const asRemembered = <A>(value: unknown) => value as A
+
 /**
  * What a handler is given that may be left behind by a timeout: it passes everything on until it is closed, so that
  * an attempt that nobody waits for any more says nothing of the answer of a later one.
@@ -58,6 +78,10 @@ export class Relay implements Current {
 
   get replies() {
     return this.to.replies
+  }
+
+  get written() {
+    return this.to.written
   }
 
   get stragglers() {
@@ -100,6 +124,10 @@ export class Relay implements Current {
     if (this.isOpen) this.to.suspected()
   }
 
+  get mayHaveActed() {
+    return this.to.mayHaveActed
+  }
+
   executed() {
     if (this.isOpen) this.to.executed()
   }
@@ -129,6 +157,14 @@ export class Relay implements Current {
     if (this.isOpen) this.to.waited(millis)
   }
 
+  corrected(text: string, note: string) {
+    if (this.isOpen) this.to.corrected(text, note)
+  }
+
+  remembered<A>(policy: object, initial: () => A): A {
+    return this.to.remembered(policy, initial)
+  }
+
   replyTo(question: string) {
     return this.isOpen ? this.underway.replyTo(this, question) : undefined
   }
@@ -143,10 +179,12 @@ export class Relay implements Current {
 export class Nested implements Current {
   readonly idempotencyKey: string
   readonly stragglers: Stragglers
+  written: string | undefined = undefined
   attempt = 0
   hasActedInside = false
   answeredBy: Source | undefined = undefined
   protected readonly outer: Current
+  private readonly past = new Past()
   private readonly acts: boolean
   private readonly underway = new Attempt()
   private noted: Array<string> = []
@@ -169,6 +207,7 @@ export class Nested implements Current {
 
   begin() {
     this.attempt++
+    if (this.hasActedInside) this.past.mayHaveActed = true
     this.hasActedInside = false
     this.underway.restart()
     this.forget()
@@ -181,7 +220,13 @@ export class Nested implements Current {
 
   // What only reads is never suspected.
   suspected() {
-    if (this.acts) this.outer.suspected()
+    if (!this.acts) return
+    this.past.mayHaveActed = true
+    this.outer.suspected()
+  }
+
+  get mayHaveActed() {
+    return this.past.mayHaveActed || this.hasActedInside || this.stragglers.running.size > 0
   }
 
   executed() {
@@ -198,8 +243,18 @@ export class Nested implements Current {
 
   handled(failure: ToolFailure, by: string) {
     this.forget()
+    this.past.failed(failure)
     if (by === "retry") this.underway.restart()
     this.heard(failure, by)
+  }
+
+  // The model need not hear of it: the arguments were the outer handler's.
+  corrected(text: string) {
+    this.written = text
+  }
+
+  remembered<A>(policy: object, initial: () => A): A {
+    return this.past.remembered(policy, initial)
   }
 
   heard(failure: ToolFailure, by: string) {

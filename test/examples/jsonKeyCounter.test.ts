@@ -1,0 +1,167 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Planner from "@fallible/examples/03-json-key-counter/Planner"
+import { quoteKeys, toolkitWith } from "@fallible/examples/03-json-key-counter/tools"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect } from "effect"
+import { runNode, runNodeIn, withoutTimings } from "../support/program.ts"
+
+const main = "examples/03-json-key-counter/main.ts"
+const run = (...args: ReadonlyArray<string>) => runNode(main, ...args)
+
+const wires = [
+  ["Ollama", (url: string) => ({ OLLAMA_HOST: url })],
+  ["Chat Completions", (url: string) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "qwen3" })]
+] as const
+
+interface Line {
+  readonly _tag: string
+  readonly outcome?: { readonly _tag: string; readonly attempts: number; readonly failure?: object }
+  readonly answer?: { readonly text: string; readonly ledger: Ledger }
+  readonly failure?: string
+  readonly detail?: string
+  readonly ledger?: Ledger
+}
+
+interface Ledger {
+  readonly turns: number
+  readonly failures: ReadonlyArray<{ readonly code: string; readonly ended: string }>
+  readonly repairs: ReadonlyArray<{ readonly kind: string }>
+}
+
+/** What a run came to over a wire: its outcomes, its end, and how often each of the two models was asked. */
+const played = (env: (url: string) => Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const server = yield* FakeModelServer.make((request) => Planner.reply(request))
+    const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main, "--json", ...args)
+    assert.strictEqual(stderr, "")
+    const lines = stdout.trimEnd().split("\n").map((line): Line => JSON.parse(line))
+    const { requests } = yield* server.state
+    const fixing = requests.filter(({ asked }) => asked?.tools.some(({ name }) => name === "escalate") === true).length
+    const last = lines.at(-1)
+    const ledger = last?.answer?.ledger ?? last?.ledger
+    return {
+      code,
+      text: last?.answer?.text,
+      end: last?.failure,
+      detail: last?.detail,
+      outcomes: lines.flatMap(({ outcome }) => outcome === undefined ? [] : [outcome]),
+      modelCalls: [requests.length - fixing, fixing],
+      turns: ledger?.turns,
+      failures: ledger?.failures.map(({ code, ended }) => `${code} ${ended}`),
+      repairs: ledger?.repairs.map(({ kind }) => kind)
+    }
+  }).pipe(Effect.scoped)
+
+for (const [wire, env] of wires) {
+  describe(`C3 C4 C5: the JSON key counter over ${wire}`, () => {
+    it.live("has malformed JSON corrected by a function, at no model call", () =>
+      Effect.gen(function*() {
+        const { outcomes, ...end } = yield* played(env)
+        assert.deepStrictEqual(end, {
+          code: 0,
+          text: "It has 4 keys.",
+          end: undefined,
+          detail: undefined,
+          modelCalls: [2, 0],
+          turns: 2,
+          failures: ["malformed_json fix"],
+          repairs: ["fixed"]
+        })
+        assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Completed", 2]])
+      }))
+
+    it.live("has an agent look at it, which escalates with the corrected JSON, and the model succeeds on its next call", () =>
+      Effect.gen(function*() {
+        const { outcomes, ...end } = yield* played(env, "--fixer", "agent")
+        assert.deepStrictEqual(end, {
+          code: 0,
+          text: "It has 4 keys.",
+          end: undefined,
+          detail: undefined,
+          modelCalls: [3, 1],
+          turns: 3,
+          failures: ["malformed_json fix", "malformed_json told"],
+          repairs: []
+        })
+        assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Failed", 1], [
+          "Completed",
+          1
+        ]])
+        assert.deepInclude(outcomes[0]?.failure, {
+          _tag: "SchemaMismatch",
+          severity: "low",
+          hint: "Call again with this json: {\"name\": \"Ada\", \"born\": 1815, \"works\": {\"notes\": 7}}"
+        })
+      }))
+
+    it.live("ends with exit code 1 and the reason when the agent stops everything", () =>
+      Effect.gen(function*() {
+        const { outcomes, ...end } = yield* played(env, "--fixer", "agent", "--planted")
+        assert.deepStrictEqual(end, {
+          code: 1,
+          text: undefined,
+          end: "RunStopped",
+          detail: "A tool stopped the run: The JSON holds orders for whoever reads it.",
+          modelCalls: [1, 1],
+          turns: 1,
+          failures: ["malformed_json fix"],
+          repairs: []
+        })
+        assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Stopped", 1]])
+      }))
+
+    it.live("leaves it to the model without a fixer", () =>
+      Effect.gen(function*() {
+        const { code, failures, modelCalls, outcomes, text } = yield* played(env, "--fixer", "none")
+        assert.deepStrictEqual([code, modelCalls, failures], [0, [2, 0], ["malformed_json told"]])
+        assert.match(text!, /^I could not count the keys\. 'json' is no JSON: /)
+        assert.strictEqual(outcomes.length, 1)
+      }))
+  })
+}
+
+describe("the JSON key counter", () => {
+  it.live("shows with the stand-in what it shows over a wire", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make((request) => Planner.reply(request))
+      for (const args of [[], ["--fixer", "agent"]]) {
+        const standIn = yield* run(...args)
+        const overWire = yield* runNodeIn({ OLLAMA_HOST: server.url }, main, ...args)
+        const body = ({ stdout }: { readonly stdout: string }) => withoutTimings(stdout).split("\n").slice(1)
+        assert.deepStrictEqual(body(standIn), body(overWire))
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("tells people what was corrected, and what was escalated", () =>
+    Effect.gen(function*() {
+      const corrected = yield* run()
+      assert.match(corrected.stdout, /^ {2}fix {6}count_json_keys .* after attempt 1: 'json' is no JSON/m)
+      assert.match(corrected.stdout, /^ {11}note: The arguments were corrected; used were \{"json":/m)
+      const escalated = yield* run("--fixer", "agent")
+      assert.match(escalated.stdout, /^ {11}escalated \(low\): Call again with this json: /m)
+    }))
+
+  it.live("gives up on what no regular expression can correct, as if there were no fixer", () =>
+    Effect.gen(function*() {
+      const { code, stdout } = yield* run("--quiet", "How many keys has {\"a\": [1, {\"b\" 2}]}?")
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /^I could not count the keys\./)
+    }))
+
+  it.effect("counts the keys of objects at all depths", () =>
+    Effect.gen(function*() {
+      const tool = toolkitWith("none").tools.get("count_json_keys") ?? assert.fail("no such tool")
+      const keysOf = (json: string) => Effect.map(tool.run({ json }), ({ keys }) => keys)
+      const counts = yield* Effect.forEach(
+        ["{}", "[]", "1", "null", "{\"a\":{\"b\":[{\"c\":1},{\"c\":2}]}}"],
+        keysOf
+      ).pipe(Effect.provide(Planner.layer))
+      assert.deepStrictEqual(counts, [0, 0, 0, 0, 4])
+    }))
+
+  it("quotes keys that lack a quote, and leaves good ones alone", () => {
+    assert.strictEqual(quoteKeys("{a: 1, \"b: {c\": 2}, \"d\" : 3}"), "{\"a\": 1, \"b\": {\"c\": 2}, \"d\" : 3}")
+    const good = "{\"a\": {\"b\": [1, {\"c\": \"x\"}]}}"
+    assert.strictEqual(quoteKeys(good), good)
+  })
+})
