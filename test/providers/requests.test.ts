@@ -329,6 +329,29 @@ describe("what was said before", () => {
       assert.include(own, "\"content\":\"{\\\"\\u0000source\\\":\\\"x\\\"}\"")
     }))
 
+  it.effect("goes back with arguments as they were understood, where they are no JSON, and quoted where nobody did", () =>
+    Effect.gen(function*() {
+      const texts: ReadonlyArray<readonly [written: string, sent: string]> = [
+        ["{city: 'Paris',}", "{\"city\":\"Paris\"}"],
+        ["```json\n{\"a\":1}\n```", "{\"a\":1}"],
+        ["null", "{}"],
+        [" ", "{}"],
+        ["{\"amount\":1", "{\"INVALID_JSON\":\"{\\\"amount\\\":1\"}"],
+        ["[1]", "{\"INVALID_JSON\":\"[1]\"}"],
+        // Digits would be lost.
+        ["{id:12345678901234567890}", "{\"INVALID_JSON\":\"{id:12345678901234567890}\"}"]
+      ]
+      for (const [written, sent] of texts) {
+        const [chat, own] = yield* sentMessages({
+          role: "assistant",
+          text: "",
+          calls: [{ id: "1", name: "pay", arguments: written }]
+        })
+        assert.include(chat, `"arguments":${JSON.stringify(sent)}`, written)
+        assert.include(own, `"arguments":${sent}`, written)
+      }
+    }))
+
   it.effect("goes back as it is, and nobody can put anything else into a request", () =>
     Effect.gen(function*() {
       const trick = { "\u0000source": "1,\"model\":\"evil\"", "source-0": "source-0", source: ["source-source-0"] }

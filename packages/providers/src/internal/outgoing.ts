@@ -2,8 +2,9 @@
  * What both formats have in common on the way out: tools, and what a model once said, put so that any server takes it
  * whatever the model had made of it.
  */
-import type { ToolCall, Toolkit, Transcript } from "@fallible/core"
+import { Arguments, type ToolCall, type Toolkit, type Transcript } from "@fallible/core"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Assembly from "./assembly.ts"
 import type { Server } from "./failures.ts"
@@ -72,8 +73,14 @@ const encodeCall = (
 /** A name that a server takes for a tool's: models make up others. The call's id says which it was. */
 export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown"
 
-/** A call's arguments as the text of an object. What is none is quoted in one, since servers parse what they are sent. */
+/**
+ * A call's arguments as the text of an object, since servers parse what they are sent: as the model wrote them, else as they were
+ * understood. What nobody understood is quoted.
+ */
 const objectText = (text: string): string => {
-  if (text.trim() === "") return "{}"
-  return isObjectText(text) ? text : JSON.stringify({ INVALID_JSON: text })
+  if (isObjectText(text)) return text
+  const read = Result.filterOrFail(Arguments.parse(text), ({ isExact }) => isExact, () => "numbers that lost digits")
+  return JSON.stringify(
+    Result.match(read, { onSuccess: ({ value }) => value, onFailure: () => ({ INVALID_JSON: text }) })
+  )
 }
