@@ -37,7 +37,7 @@
  * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
  * | `unescaped_quote`, `unquoted_key`                    | a quote too many, or one that is missing                            |
  * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
- * | `quote_in_comment`                                   | the comment may be a part of a string                               |
+ * | `unclear_comment`                                    | it has a quote in it, or a strange line break                             |
  * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
  * | `too_deep`, `too_long`                               | more than {@link maxDepth} levels, or {@link maxBytes}              |
  * | `unexpected_character`                               | anything else                                                       |
@@ -152,7 +152,7 @@ export {
  * @since 0.1.0
  */
 export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
-  if (text === undefined) return noArguments
+  if (text === undefined) return noArguments()
   if (isTooLong(text)) {
     return Result.fail(unreadable(text, { kind: "too_long", offset: 0, expected: `at most ${maxBytes} bytes` }))
   }
@@ -351,12 +351,8 @@ const corrected = <Params>(
 const none: ReadonlyArray<never> = []
 
 // Where nothing was sent, nothing had to be repaired.
-const noArguments: Result.Result<Parsed> = Result.succeed({
-  value: {},
-  repairs: none,
-  isExact: true,
-  numberAt: () => undefined
-})
+const noArguments = (): Result.Result<Parsed> =>
+  Result.succeed({ value: {}, repairs: none, isExact: true, numberAt: () => undefined })
 
 // A unit of UTF-16 is at most three bytes of UTF-8.
 const isTooLong = (text: string): boolean =>
@@ -365,19 +361,28 @@ const isTooLong = (text: string): boolean =>
 // What cannot be a strict object is not worth the price of an exception.
 const beginsStrictly = /^\s*\{\s*["}]/
 
-// As nearly all texts begin, or as the others may.
+// As nearly all texts begin and end, or as the others may.
 const mayBeStrict = (text: string): boolean =>
-  text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 || beginsStrictly.test(text)
+  text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 && text.charCodeAt(text.length - 1) === 0x7d ||
+  beginsStrictly.test(text) && text.trimEnd().endsWith("}")
 
 const strictObject = (text: string): Schema.JsonObject | undefined => {
   if (!mayBeStrict(text)) return undefined
+  const limit = errors.stackTraceLimit
+  if (isLimitWritable) errors.stackTraceLimit = 0
   try {
     const value: Schema.JsonObject = JSON.parse(text)
     return isFaithful(value, text) ? value : undefined
   } catch {
     return undefined
+  } finally {
+    if (isLimitWritable) errors.stackTraceLimit = limit
   }
 }
+
+// Nobody looks at the stack of the error, and capturing it costs as much as reading the text. Only V8 has a limit. (Effect does the same.)
+const errors: ErrorConstructor & { stackTraceLimit?: number | undefined } = Error
+const isLimitWritable = Object.getOwnPropertyDescriptor(errors, "stackTraceLimit")?.writable === true
 
 /** What the model is told of a repair, where it is worth a word. */
 const notes: { readonly [K in Kind]?: string } = {
@@ -414,7 +419,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   no_object: ["They are no JSON object"],
   prose: ["There are words around them", "Send the object alone."],
   prototype_key: ["A key is not allowed"],
-  quote_in_comment: ["A comment has a quote in it", "Leave comments out."],
+  unclear_comment: ["A comment may be a part of a text", "Leave comments out."],
   several_objects: ["They are more than one object", "Send a separate call for each."],
   too_deep: [`They are nested more than ${maxDepth} levels deep`],
   too_long: [`They have more than ${maxBytes} bytes`, "Send less."],

@@ -9,8 +9,7 @@
  * What is inside of the object is the `Reader`'s matter.
  */
 import type * as Schema from "effect/Schema"
-import { strictly } from "./jsonCheck.ts"
-import { Reader } from "./jsonReader.ts"
+import { Reader, strictly } from "./jsonReader.ts"
 import type { Fault, FaultKind, RepairKind } from "./jsonScanner.ts"
 
 /** What can be repaired about an argument text. */
@@ -67,9 +66,11 @@ interface Around {
 
 const token =
   /<\|[^<>|{}"\n]{1,64}\|>|<｜[^<>｜{}"\n]{1,64}｜>|<\/?(?:tools?|tool_calls?|functions?|function_calls?|arguments|args|parameters|params|input|json|s|bos|eos|end_of_turn)>/y
+const opening = /^<\w/
 const longestToken = 72
 const fence = /`{3,}/y
-const info = /[\w+.-]*[ \t]*/y
+// A word on the line of the fence; before the object itself, only what is no name.
+const info = /[\w+.-]*[ \t]*(?=\n)|(?:json[5c]?)?[ \t]*/y
 
 const peel = (text: string): Around => {
   const around: Around = { from: 0, to: text.length, repairs: [] }
@@ -101,6 +102,8 @@ const peelEnd = (text: string, around: Around): boolean => {
   if (text[around.to - 1] !== ">") return false
   const start = text.lastIndexOf("<", around.to - 1)
   if (start < around.from || around.to - start > longestToken || endOf(token, text, start) !== around.to) return false
+  // What opens at the end was cut off.
+  if (opening.test(text.slice(start, around.to))) return false
   passed(around, "template_token", start)
   around.to = start
   return true
@@ -144,16 +147,22 @@ const endOf = (pattern: RegExp, text: string, at: number): number | undefined =>
 // What is inside
 // -----------------------------------------------------------------------------
 
-const escapedQuote = /\{\s*\\"/y
-const nothing = /^\s*(?:null|None)?\s*$/
+const escapedQuote = /\{(?:[ \t\r\n]|\\[nrt])*\\"/y
+const surplus = /^[}\] \t\r\n]+$/
+const nothing = new Set(["", "null", "None"])
 
-const within = (reader: Reader, { from }: Around): Found | Fault => {
+const within = (reader: Reader, { from, repairs }: Around): Found | Fault => {
   const { at, text } = reader
   const first = text.charAt(at)
   if (first === "{") return endOf(escapedQuote, text, at) === undefined ? object(reader) : unescaped(reader)
   if (first === "[") return array(reader)
   if (first === "\"" || first === "'") return unwrapped(reader)
-  if (nothing.test(text.slice(at, at + 8))) return found(reader, {}, at, [["no_arguments", at]])
+  const rest = text.slice(at, at + 5)
+  // Wrapping with nothing in it was cut off, or says something that is no argument.
+  const isBare = reader.repairs.size === 0 && repairs.every(([kind]) => kind === "byte_order_mark")
+  if (nothing.has(rest) && (isBare || rest !== "" && reader.repairs.size === 0)) {
+    return found(reader, {}, at, [["no_arguments", at]])
+  }
   return text.indexOf("{", at) === -1
     ? { kind: "no_object", offset: at, expected: oneObject }
     : afterProse(reader, from)
@@ -180,7 +189,7 @@ const object = (reader: Reader): Found | Fault => {
   const { at } = reader
   if (at === text.length) return found(reader, value, start)
   const rest = text.slice(at)
-  if (/^[}\]\s]+$/.test(rest)) {
+  if (surplus.test(rest)) {
     // A bracket that is misplaced may be missing there, or have closed too early what goes on after it.
     const mayBeMisplaced = reader.repairs.has("missing_comma") ||
       Array.from(reader.closedBeforeMore).some((closer) => rest.includes(closer))
@@ -200,7 +209,7 @@ const array = (reader: Reader): Found | Fault => {
   const value = reader.value()
   reader.blank()
   if (reader.fault !== undefined) return reader.fault
-  const isEmpty = Array.isArray(value) && value.length === 0 && reader.at === text.length
+  const isEmpty = Array.isArray(value) && value.length === 0 && reader.at === text.length && reader.repairs.size === 0
   return isEmpty
     ? found(reader, {}, start, [["no_arguments", start]])
     : { kind: "array", offset: start, expected: oneObject }
@@ -226,15 +235,14 @@ const unescaped = (reader: Reader): Found | Fault => {
 }
 
 const inside = (reader: Reader, inner: string, start: number, kind: Kind): Found | Fault => {
-  const value = strictly(inner)
-  if (isObject(value)) {
-    return { ...found(reader, value, 0, [[kind, start]]), source: inner }
+  const read = strictly(inner)
+  if ("kind" in read) {
+    // Where exactly it is at fault says nothing in terms of the text around it.
+    return read.kind === "cut_off" && inner.trim() !== "" ? { ...read, offset: reader.text.length } : noObject(start)
   }
-  // Where exactly it is at fault says nothing in terms of the text around it.
-  const again = new Reader(inner, 0)
-  again.value()
-  return again.fault?.kind === "cut_off" && inner.trim() !== ""
-    ? { ...again.fault, offset: reader.text.length }
+  const { hasUnsafeInteger, value } = read
+  return isObject(value)
+    ? { ...found(reader, value, 0, [[kind, start]]), source: inner, hasUnsafeInteger }
     : noObject(start)
 }
 
@@ -249,24 +257,28 @@ export const isObject = (value: Schema.Json | undefined): value is Schema.JsonOb
 // -----------------------------------------------------------------------------
 
 // What may be structure, markup or code is no prose, and neither is what cannot be seen.
-const foreign = /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]/
-const besideBefore = /[\s:`]$/
-const besideAfter = /^(?:[.!?;`]*\s|[.!?;`]*$)/
-const unfinished = /[([,+\-*/&|%$@#^~]$/
+const foreign =
+  /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]|[\p{L}\p{N}_]\(|^\s*[a-z_$][\w.$-]*[ \t]*:[ \t]*\S/mu
+const besideBefore = /(?:[\s:]|(?:^|\s)`+)$/
+const unfinished = /[([,+\-*/&|%$@#^~?]$/
+// On the same line a new sentence, or a new line.
+const besideAfter = /^[.!?;`]*(?:\s*$|[ \t]*\n\s*[\p{L}`]|[ \t]+[\p{Lu}\p{Lo}`])/u
 const elided = /\.{3}|…/
 // One word alone may be the function that the object goes to, or the key that it belongs to. Keys begin in lower case, and labels as a rule do not.
-const named = /(?:^|\n)[ \t]*(?:-[ \t]*)?([a-z_$][\w.$-]*)(?:[ \t]*:\s*|[ \t]+)$/
+const named = /(?:^|\n)[ \t]*(?:-[ \t]*)?([\p{Ll}_$][\p{L}\p{N}.$_-]*)(?:[ \t]*:\s*|[ \t]+)$/u
 const namesOfAll = new Set(["arguments", "args", "parameters", "params", "input", "json"])
 
+const isProse = (text: string): boolean => !foreign.test(text) && count(text, "(") === count(text, ")")
+
 const isProseBefore = (text: string): boolean => {
-  const words = text.trimEnd()
   const name = named.exec(text)?.[1]
-  return !foreign.test(text) && besideBefore.test(text) && !unfinished.test(words) &&
+  return isProse(text) && /\p{L}/u.test(text) && besideBefore.test(text) && !unfinished.test(text.trimEnd()) &&
     (name === undefined || namesOfAll.has(name.toLowerCase()))
 }
 
-const isProseAfter = (text: string): boolean =>
-  !foreign.test(text) && besideAfter.test(text) && !elided.test(text) && !/^[),(]/.test(text.trimStart().slice(0, 1))
+const isProseAfter = (text: string): boolean => isProse(text) && besideAfter.test(text) && !elided.test(text)
+
+const count = (text: string, part: string): number => text.split(part).length - 1
 
 const afterProse = (reader: Reader, from: number): Found | Fault => {
   const { text } = reader

@@ -10,7 +10,7 @@ import type * as Schema from "effect/Schema"
 import type { ValueRepair } from "../ToolOutcome.ts"
 import { type Conformance, isEqual } from "./conformance.ts"
 import { allowsKind, at, extraOf, itemOf, propertiesOf, requiredOf } from "./form.ts"
-import { strictly } from "./jsonCheck.ts"
+import { strictly } from "./jsonReader.ts"
 import { folded, isBlank, readingsOf } from "./leaf.ts"
 import { deepest, isList, isRecord, type List, nameOf, type Path, type Record, show, type Value } from "./written.ts"
 
@@ -257,8 +257,11 @@ export const undo = (
   }
 
   // A long text costs as much as a large value; what is no JSON at first sight costs nothing.
-  const textOf = (text: string): Schema.Json | undefined =>
-    /^\s*[[{]/.test(text) && conformance.spend(text.length >> 3) ? strictly(text) : undefined
+  const textOf = (text: string): Schema.Json | undefined => {
+    if (!/^\s*[[{]/.test(text) || !conformance.spend(text.length >> 3)) return undefined
+    const read = strictly(text)
+    return "kind" in read || read.hasUnsafeInteger ? undefined : read.value
+  }
 
   return within(value, schema, [], "all")
 }

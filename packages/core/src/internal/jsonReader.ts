@@ -9,7 +9,7 @@
  * What was read before a fault is kept: a container that is not complete has what is complete in it.
  */
 import type * as Schema from "effect/Schema"
-import { type FaultKind, identifier, isQuote, operator, quotes, reserved, Scanner } from "./jsonScanner.ts"
+import { type Fault, type FaultKind, identifier, isQuote, operator, quotes, reserved, Scanner } from "./jsonScanner.ts"
 
 /** The deepest nesting of objects and arrays that is read. */
 export const maxDepth = 128
@@ -23,6 +23,7 @@ const [plus, comma, minus, colon] = [0x2b, 0x2c, 0x2d, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 const digit = /\d/y
+const blockComments = /\/\*[^]*?\*\//g
 const mayFollowKey = /[\s:/#=,}\]]/
 const aKey = "a key in double quotes"
 
@@ -109,14 +110,20 @@ export class Reader extends Scanner {
     if (this.fault !== undefined) return false
     const unit = this.text.charCodeAt(this.at)
     if (unit === closer) return false
-    if (this.shape === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
-    if (unit !== comma) return this.withoutComma(closer, end)
+    const last = this.shape
+    if (unit !== comma) {
+      if (last === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
+      return this.withoutComma(closer, end)
+    }
     const commaAt = this.at++
     this.blank()
     if (this.fault !== undefined) return false
-    if (this.text.charCodeAt(this.at) !== closer) return true
-    this.repaired("trailing_comma", commaAt)
-    return false
+    if (this.text.charCodeAt(this.at) === closer) {
+      this.repaired("trailing_comma", commaAt)
+      return false
+    }
+    if (last === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
+    return true
   }
 
   private set(
@@ -211,12 +218,13 @@ export class Reader extends Scanner {
         : "unescaped_quote"
       return this.failed(kind, at, orCloser)
     }
-    // On one line, 1 234 may be one number, 7 [0] an element, and 7 -2 a difference.
+    // On one line, 1 234 may be one number, [7] [0] an element, and 7 -2 a difference.
+    const isOnNewLine = this.text.slice(end, at).replace(blockComments, "").includes("\n")
     const isStart = closer === closeBrace
       ? isQuote(unit) || this.sees(identifier)
       : isQuote(unit) || unit === openBrace || this.sees(identifier) ||
-        unit === openBracket && this.shape === "container" && at > end ||
-        this.sees(digit) && (this.shape === "number" ? this.text.slice(end, at).includes("\n") : at > end)
+        unit === openBracket && this.shape === "container" && isOnNewLine ||
+        this.sees(digit) && (this.shape === "number" ? isOnNewLine : at > end)
     if (!isStart) return this.failed(this.sees(operator) ? "expression" : "missing_comma", at, orCloser)
     this.repaired("missing_comma", end)
     return true
@@ -259,5 +267,22 @@ export const numbersOf = (
 
 const readTokens = (text: string, start: number) => {
   const tokens: NumberTokens = new Map()
-  return { root: new Reader(text, start, tokens).value(), tokens }
+  const reader = new Reader(text, start, tokens)
+  reader.blank()
+  return { root: reader.value(), tokens }
+}
+
+/** What a text of strict JSON says, one value and nothing around it; or why it is none. */
+export const strictly = (
+  text: string
+): { readonly value: Schema.Json; readonly hasUnsafeInteger: boolean } | Fault => {
+  const reader = new Reader(text, 0)
+  reader.blank()
+  const value = reader.value()
+  reader.blank()
+  const { at, fault, hasUnsafeInteger, repairs } = reader
+  if (fault !== undefined) return fault
+  return value === undefined || repairs.size > 0 || at < text.length
+    ? { kind: "unexpected_character", offset: at, expected: "strict JSON" }
+    : { value, hasUnsafeInteger }
 }

@@ -23,7 +23,7 @@ export type FaultKind =
   | "no_object"
   | "prose"
   | "prototype_key"
-  | "quote_in_comment"
+  | "unclear_comment"
   | "several_objects"
   | "too_deep"
   | "too_long"
@@ -85,6 +85,9 @@ const ellipsis = /\.{3}|…/y
 export const operator = /[-+*/%^&|<>=!~?(]/y
 const control = /[\u0000-\u001f]/
 export const quotes = /["'\u2018\u2019\u201c\u201d]/
+const lineEnd = /[\n\r]/g
+// What may be a part of a string, and line breaks that end a comment to some and not to others.
+const unclear = /["'\u2018\u2019\u201c\u201d\u2028\u2029]/
 const arithmetic = /^[\s\d.+\-*/%(),]*$/
 const hex = /[0-9a-fA-F]{4}/y
 const cutHex = /[0-9a-fA-F]{0,3}$/y
@@ -298,8 +301,8 @@ export class Scanner {
   private comment(unit: number, afterNumber: boolean): boolean {
     const { at, text } = this
     if (unit === hash || text.charCodeAt(at + 1) === slash) {
-      const newLine = text.indexOf("\n", at)
-      const end = newLine === -1 ? text.length : newLine
+      lineEnd.lastIndex = at
+      const end = lineEnd.exec(text)?.index ?? text.length
       const inside = text.slice(unit === hash ? at + 1 : at + 2, end)
       // 7 // 2 is a division to some, and 7 with a comment to others.
       if (afterNumber && unit === slash && /\d/.test(inside) && arithmetic.test(inside)) {
@@ -314,8 +317,7 @@ export class Scanner {
   }
 
   private commented(from: number, to: number, inside: string): boolean {
-    const quote = inside.search(quotes)
-    if (quote !== -1) return this.failed("quote_in_comment", from, "no comments")
+    if (unclear.test(inside)) return this.failed("unclear_comment", from, "no comments")
     // Around the object, braces in a comment may be another one.
     if (this.depth === 0 && inside.includes("{")) return this.failed("several_objects", from, "one JSON object")
     this.repaired("comment", from)

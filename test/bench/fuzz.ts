@@ -1,0 +1,283 @@
+/**
+ * Any text at all: is there a value or a refusal, and soon? Millions of texts, at random and from the pieces that JSON and what models put
+ * around it are made of, through `Arguments.parse`, `preview` and `decode`. Run it with `pnpm fuzz`; its arguments are how many texts
+ * (default: a million) and a seed (default: another one each time, which is printed).
+ */
+import * as Arguments from "@fallible/core/Arguments"
+import * as Coercion from "@fallible/core/Coercion"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { isDeepStrictEqual } from "node:util"
+import { validCalls } from "../support/corpora.ts"
+
+const [count = "1000000", seed = String(Date.now() % 1_000_000_007)] = process.argv.slice(2)
+
+/** Mulberry32: small, and the same on every machine. */
+const random = (seed: number) => {
+  let state = seed | 0
+  return (below: number): number => {
+    state = state + 0x6d2b79f5 | 0
+    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
+    return ((mixed ^ mixed >>> 14) >>> 0) % below
+  }
+}
+const next = random(Number(seed))
+const pick = <A>(all: ReadonlyArray<A>): A => all[next(all.length)]!
+
+// -----------------------------------------------------------------------------
+// Texts
+// -----------------------------------------------------------------------------
+
+const calls = validCalls()
+
+const pieces = [
+  ..."{}[]{}[]::::,,,,\"\"''\\/#*`()<>|=+-.;!? \n\t\r".split(""),
+  ..."“”‘’„…\u00a0\u2028\ufeff\0\x1b\ud800é漢".split(""),
+  "\"a\"",
+  "\"a\":",
+  "\"b\":",
+  "'c':",
+  "d:",
+  "“e”:",
+  "{\"a\":1}",
+  "{\"a\":",
+  "[1,2]",
+  "{}",
+  "[]",
+  "1",
+  "-0",
+  "0.5",
+  "1e5",
+  "1e999",
+  "01",
+  "9007199254740993",
+  "true",
+  "false",
+  "null",
+  "True",
+  "None",
+  "NaN",
+  "undefined",
+  "\"__proto__\":",
+  "__proto__:",
+  "\"\\u005f_proto__\":{\"x\":1}",
+  "\"constructor\":{\"prototype\":",
+  "constructor:",
+  "prototype:",
+  "\\\"",
+  "\\\\",
+  "\\n",
+  "\\u00e9",
+  "\\u00",
+  "\\ud83d",
+  "\\x",
+  "//",
+  "/*",
+  "*/",
+  "// c\n",
+  "# c\n",
+  "/* c */",
+  "```",
+  "```json\n",
+  "\n```",
+  "<|im_end|>",
+  "<|x",
+  "<tool_call>",
+  "</tool_call>",
+  "</function>",
+  "<s>",
+  "Here you are: ",
+  "name ",
+  "name: ",
+  " Done.",
+  "...",
+  "it's",
+  "f(",
+  ")",
+  " + ",
+  "text "
+]
+
+const soup = (): string => {
+  let text = next(3) === 0 ? "" : pick(["{", "{\"a\":", "{\"a\":[", "{'a':'", "```\n{", " {a:"])
+  for (let left = next(16); left > 0; left--) text += pick(pieces)
+  return next(3) === 0 ? `${text}${pick(["}", "]}", "\"}", "'}", "}\n```"])}` : text
+}
+
+const noise = (): string => {
+  let text = ""
+  for (let left = next(24); left > 0; left--) text += String.fromCharCode(next(next(3) === 0 ? 0x10000 : 0x80))
+  return text
+}
+
+/** A valid call, changed in a few places. */
+const mangled = (): string => {
+  let text = pick(calls)
+  for (let left = 1 + next(4); left > 0; left--) {
+    const at = next(text.length + 1)
+    text = text.slice(0, at) + (next(4) === 0 ? "" : pick(pieces)) + text.slice(at + next(4))
+  }
+  return text
+}
+
+/** Parts of two calls, one after or within the other. */
+const spliced = (): string => {
+  const [one, other] = [pick(calls), pick(calls)]
+  const [cut, from] = [next(one.length + 1), next(other.length + 1)]
+  return one.slice(0, cut) + other.slice(from, from + next(40)) + (next(2) === 0 ? one.slice(cut) : "")
+}
+
+/** One piece many times: what is quadratic shows. */
+const repeated = (): string => {
+  const times = 1 + next(400)
+  return pick(["", "{", "{\"a\":", "{\"a\":[", "x "]) +
+    (pick(pieces) + (next(2) === 0 ? pick(pieces) : "")).repeat(times) + pick(["", "}", "x"])
+}
+
+const kindsOfText = { soup, noise, mangled, spliced, repeated }
+type KindOfText = keyof typeof kindsOfText
+const often: ReadonlyArray<KindOfText> = [
+  "soup",
+  "soup",
+  "soup",
+  "soup",
+  "noise",
+  "mangled",
+  "mangled",
+  "mangled",
+  "spliced"
+]
+
+// -----------------------------------------------------------------------------
+// What has to hold
+// -----------------------------------------------------------------------------
+
+const schemas: ReadonlyArray<Schema.ConstraintDecoder<unknown>> = [
+  Schema.Record(Schema.String, Schema.Json),
+  Schema.Struct({}),
+  Schema.Struct({ a: Schema.Int, b: Schema.optionalKey(Schema.String) }),
+  Schema.Struct({
+    a: Schema.optionalKey(Schema.Array(Schema.Finite)),
+    b: Schema.optionalKey(Schema.Struct({ c: Schema.NullOr(Schema.Boolean), d: Schema.optionalKey(Schema.BigInt) })),
+    unit: Schema.optionalKey(Schema.Literals(["celsius", "fahrenheit"])),
+    days: Schema.optionalKey(Schema.Union([Schema.Date, Schema.Int]))
+  })
+]
+
+const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null
+
+const isTainted = (value: unknown): boolean => {
+  if (!isContainer(value)) return typeof value === "number" && !Number.isFinite(value)
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== Array.prototype) return true
+  for (const [key, item] of Object.entries(value)) {
+    if (key === "__proto__" || key === "constructor" && isContainer(item) && Object.hasOwn(item, "prototype")) {
+      return true
+    }
+    if (isTainted(item)) return true
+  }
+  return false
+}
+
+const frozen = <A>(value: A): A => {
+  if (isContainer(value)) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+const strict = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const complaints = new Map<string, { count: number; readonly text: string }>()
+const complain = (what: string, text: string) => {
+  const known = complaints.get(what)
+  if (known === undefined) complaints.set(what, { count: 1, text })
+  else known.count++
+}
+
+const accepted = new Map<string, number>()
+const refused = new Map<string, number>()
+const add = (counts: Map<string, number>, key: string) => counts.set(key, (counts.get(key) ?? 0) + 1)
+
+const check = (text: string): void => {
+  const read = Arguments.parse(text)
+  Arguments.preview(text)
+  if (Result.isFailure(read)) {
+    const { detail, fault } = read.failure
+    add(refused, fault?.kind ?? "without a fault")
+    if (fault === undefined || fault.offset < 0 || fault.offset > text.length) complain("a fault out of the text", text)
+    if (detail.length > 3_000) complain("a detail without an end", text)
+    return
+  }
+  const { repairs, value } = read.success
+  if (repairs.length === 0) add(accepted, "as it is")
+  for (const { kind } of repairs) add(accepted, kind)
+  if (isTainted(value)) complain("a value with a prototype of its own, or none", text)
+  if (repairs.filter(({ note }) => note !== undefined).length > 2) complain("more than two noted repairs", text)
+  // V8 may take a key with an escape for one that an earlier text had.
+  const second = text.includes("\\") ? value : strict(text)
+  if (repairs.length === 0 && !isDeepStrictEqual(value, second)) {
+    complain("accepted as it is, but not as JSON.parse reads it", text)
+  }
+  if (isContainer(second) && !Array.isArray(second) && !isDeepStrictEqual(value, second)) {
+    complain("not what JSON.parse reads", text)
+  }
+  if (Object.keys(value).length === 0 && repairs.some(({ kind }) => kind === "no_arguments") && /[{:"]/.test(text)) {
+    complain("no arguments, of a text that has some", text)
+  }
+  const parameters = pick(schemas)
+  Effect.runSync(Effect.result(Arguments.decode(text, { parameters })))
+  // An assignment to what is frozen throws.
+  Coercion.coerce(frozen(value), Arguments.jsonSchema(parameters))
+}
+
+const prototypes = () =>
+  [Object.prototype, Array.prototype].map((prototype) => Reflect.ownKeys(prototype).length).join()
+
+const microsOf = (text: string): number => {
+  const start = performance.now()
+  Arguments.parse(text)
+  Arguments.preview(text)
+  return 1000 * (performance.now() - start)
+}
+
+const before = prototypes()
+const slowest = { micros: 0, text: "" }
+const began = performance.now()
+for (let index = 0; index < Number(count); index++) {
+  // Long ones are rare: most mistakes show in short texts.
+  const text = kindsOfText[index % 50 === 0 ? "repeated" : pick(often)]()
+  const start = performance.now()
+  try {
+    check(text)
+  } catch (error) {
+    complain(`a crash: ${String(error).slice(0, 80)}`, text)
+  }
+  const micros = 1000 * (performance.now() - start)
+  // The first texts are slow because the code is cold.
+  if (index < 10_000 || micros <= slowest.micros) continue
+  // Once more: it may have been the collector's time.
+  const quickest = Math.min(micros, ...[1, 2, 3].map(() => microsOf(text)))
+  if (quickest > slowest.micros) Object.assign(slowest, { micros: quickest, text })
+}
+if (prototypes() !== before) complain("a prototype that was changed", "")
+
+const listed = (counts: ReadonlyMap<string, number>) =>
+  Object.fromEntries([...counts].toSorted(([, a], [, b]) => b - a))
+
+console.log(`${count} texts, seed ${seed}, ${((performance.now() - began) / 1000).toFixed(0)} s`)
+console.log("accepted, by repair:", listed(accepted))
+console.log("refused, by kind:", listed(refused))
+console.log(
+  `slowest: ${(slowest.micros / 1000).toFixed(2)} ms for ${slowest.text.length} units: ${
+    JSON.stringify(slowest.text.slice(0, 100))
+  }`
+)
+for (const [what, { count, text }] of complaints) console.log(`WRONG, ${count} times: ${what}: ${JSON.stringify(text)}`)
+if (complaints.size > 0) process.exitCode = 1

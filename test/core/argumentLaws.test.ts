@@ -1,0 +1,696 @@
+/**
+ * What holds for every argument text, and not only for those that somebody thought of: laws over generated values, and over texts that
+ * are written with all the liberties that the parser allows.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Arguments, Coercion, type DispatchFailure, type ToolOutcome } from "@fallible/core"
+import { Effect, Result, Schema } from "effect"
+import * as fc from "fast-check"
+import { isDeepStrictEqual } from "node:util"
+
+type Kind = ToolOutcome.TextRepair["kind"]
+type Json = Schema.Json
+
+const noted: ReadonlySet<Kind> = new Set<Kind>([
+  "prose",
+  "surplus_closers",
+  "missing_comma",
+  "smart_quotes",
+  "escaped_quotes",
+  "duplicate_key"
+])
+
+const read = (text: string) => Arguments.parse(text)
+
+const isRefused = (text: string) => Result.isFailure(read(text))
+
+const accepted = (text: string) =>
+  Result.getOrElse(read(text), ({ detail }) => assert.fail(`refused: ${JSON.stringify(text)}: ${detail}`))
+
+const strict = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Values
+// -----------------------------------------------------------------------------
+
+// All that has a meaning in some text that a model writes, and so may be taken for it inside of a string.
+const pieces = fc.constantFrom(
+  "\"",
+  "'",
+  "\\",
+  "{",
+  "}",
+  "[",
+  "]",
+  ":",
+  ",",
+  "://",
+  "//",
+  "/*",
+  "*/",
+  "#",
+  "```",
+  "```json\n",
+  "<|im_end|>",
+  "<tool_call>",
+  "</tool_call>",
+  "“",
+  "”",
+  "‘",
+  "’",
+  "it's",
+  "null",
+  "None",
+  "...",
+  "\n",
+  "\t",
+  "\r",
+  "\0",
+  "\u007f",
+  "\u00a0",
+  "\u2028",
+  "\ufeff",
+  "\ud800",
+  "é",
+  "漢字",
+  "😀",
+  " ",
+  "0",
+  "-1",
+  "a",
+  "b",
+  "\\u003a",
+  "{\"a\":1}"
+)
+
+const text = fc.array(fc.oneof({ weight: 4, arbitrary: pieces }, fc.string({ unit: "binary", maxLength: 3 })), {
+  maxLength: 6
+}).map((parts) => parts.join(""))
+
+const names = fc.constantFrom(
+  "a",
+  "b",
+  "city",
+  "unit",
+  "$ref",
+  "_id",
+  "größe",
+  "città",
+  "x1",
+  "constructor",
+  "toString",
+  "true",
+  "NaN"
+)
+
+const scalar = fc.oneof(
+  text,
+  text,
+  fc.maxSafeInteger(),
+  fc.integer({ min: -9, max: 1500 }),
+  // No minus zero: JSON.stringify writes it as zero.
+  fc.double({ min: -1e15, max: 1e15, noNaN: true }).map((number) => number + 0),
+  fc.boolean(),
+  fc.constant(null)
+)
+
+const { object } = fc.letrec<{ value: Json; array: ReadonlyArray<Json>; object: Schema.JsonObject }>((tie) => ({
+  value: fc.oneof({ depthSize: "small", withCrossShrink: true }, scalar, tie("array"), tie("object")),
+  array: fc.array(tie("value"), { maxLength: 4 }),
+  // A key of an object's prototype is another law's matter.
+  object: fc.dictionary(fc.oneof(names, text.filter((key) => key !== "__proto__")), tie("value"), {
+    maxKeys: 4,
+    noNullPrototype: true
+  })
+}))
+
+const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null
+
+// -----------------------------------------------------------------------------
+// A printer that takes liberties
+// -----------------------------------------------------------------------------
+
+/** A text for a value. */
+interface Written {
+  readonly text: string
+  /** Where the object is in it: from its opener, or the quote around it, to the one that closes it. */
+  readonly start: number
+  readonly end: number
+  readonly kinds: ReadonlySet<Kind>
+}
+
+const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
+const reserved = new Set([
+  "true",
+  "false",
+  "null",
+  "True",
+  "False",
+  "None",
+  "NaN",
+  "Infinity",
+  "undefined",
+  "nan",
+  "inf"
+])
+const comments = ["/* note */", "/**/", "// so it is\n", "# so it is\n", "/* a, b: [c] */"]
+const words = ["Here you are: ", "I will call it with\n", "Arguments:\n\n"]
+const lastWords = [" Done.", "\nThat is all", "\n\nIs it right?"]
+const tokens = ["<tool_call>", "<|python_tag|>", "<s>\n", "<function_call> "]
+const lastTokens = ["</tool_call>", "\n</tool_call>\n", "<|im_end|>", "</s>", "<|eot_id|><|end|>"]
+
+/** Writes values, and keeps which liberties it took; `choose(n)` is the next of the choices, below `n`. */
+class Writer {
+  readonly kinds = new Set<Kind>()
+  readonly closedBeforeMore = new Set<string>()
+
+  readonly choose: (n: number) => number
+  readonly liberties: ReadonlySet<Kind>
+
+  constructor(choose: (n: number) => number, liberties: ReadonlySet<Kind>) {
+    this.choose = choose
+    this.liberties = liberties
+  }
+
+  /** Is a liberty taken here? One time in `n`, where it is allowed. */
+  takes(kind: Kind, n: number): boolean {
+    if (!this.liberties.has(kind) || this.choose(n) !== 0) return false
+    this.kinds.add(kind)
+    return true
+  }
+
+  blank(): string {
+    const space = ["", "", "", " ", "\n", "\t ", "\r\n"][this.choose(7)]!
+    return this.takes("comment", 8) ? `${space}${comments[this.choose(comments.length)]}` : space
+  }
+
+  value(value: Json): string {
+    if (typeof value === "string") return this.string(value)
+    if (Array.isArray(value)) return this.container("[", "]", value, value.map((item) => this.value(item)))
+    if (isContainer(value)) {
+      const members = Object.entries(value).map(([key, item]) => this.member(key, item))
+      const again = Object.entries(value)[0]
+      if (again !== undefined && this.takes("duplicate_key", 3)) members.push(this.member(...again))
+      return this.container("{", "}", Object.values(value), members)
+    }
+    if (typeof value !== "number" && this.takes("python_constant", 2)) {
+      return value === null ? "None" : value ? "True" : "False"
+    }
+    return JSON.stringify(value)
+  }
+
+  private member(key: string, value: Json): string {
+    const name = identifier.test(key) && !reserved.has(key) && this.takes("unquoted_key", 2) ? key : this.string(key)
+    return `${name}${this.blank()}:${this.blank()}${this.value(value)}`
+  }
+
+  private container(opener: string, closer: string, values: ReadonlyArray<Json>, parts: ReadonlyArray<string>): string {
+    const inside = parts.map((part, index) => {
+      const value = values[index]
+      const isLast = index === parts.length - 1
+      const text = isLast ? this.trailing(part) : part
+      // What closed before a comma may have closed too early, if there are closers too many.
+      if (isContainer(value) && !(isLast && text === part)) this.closedBeforeMore.add(Array.isArray(value) ? "]" : "}")
+      if (isLast) return text
+      const next = parts[index + 1]!
+      const mayLackComma = typeof value !== "string" && !next.startsWith("-") &&
+        (!next.startsWith("[") || isContainer(value))
+      return mayLackComma && this.takes("missing_comma", 6)
+        ? `${part}\n${this.blank()}`
+        : `${part}${this.blank()},${this.blank()}`
+    })
+    return `${opener}${this.blank()}${inside.join("")}${this.blank()}${closer}`
+  }
+
+  private trailing(last: string): string {
+    return this.takes("trailing_comma", 3) ? `${last}${this.blank()},` : last
+  }
+
+  private string(value: string): string {
+    if (!/["“”\\\p{Cc}]/u.test(value) && this.takes("smart_quotes", 5)) return `“${value}”`
+    if (this.takes("single_quotes", 3)) return `'${this.escaped(value, "'")}'`
+    return `"${this.escaped(value, "\"")}"`
+  }
+
+  private escaped(value: string, quote: string): string {
+    return Array.from(value, (char) => {
+      if (char === quote || char === "\\") return `\\${char}`
+      if (/[\0-\x1f]/.test(char)) return this.takes("control_character", 2) ? char : JSON.stringify(char).slice(1, -1)
+      if (char === "/" && this.choose(4) === 0) return "\\/"
+      return this.choose(12) === 0
+        ? char.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+        : char
+    }).join("")
+  }
+}
+
+const pick = <A>(choose: (n: number) => number, all: ReadonlyArray<A>): A => all[choose(all.length)]!
+
+const inside: ReadonlyArray<Kind> = [
+  "comment",
+  "control_character",
+  "duplicate_key",
+  "missing_comma",
+  "python_constant",
+  "single_quotes",
+  "smart_quotes",
+  "trailing_comma",
+  "unquoted_key"
+]
+
+const write = (value: Schema.JsonObject, choices: ReadonlyArray<number>, allowed: ReadonlyArray<Kind>): Written => {
+  let at = 0
+  const choose = (n: number) => choices[at++ % choices.length]! % n
+  const shape = choose(8)
+  const liberties = new Set(shape < 3 ? [] : allowed)
+  const writer = new Writer(choose, liberties)
+  const written = writer.value(value)
+  const kinds = writer.kinds
+  let [before, object, after] = ["", written, ""]
+  if (shape === 0) {
+    kinds.add("prose")
+    before = pick(choose, ["", ...words])
+    after = pick(choose, before === "" ? lastWords : ["", ...lastWords])
+  } else if (shape === 1) {
+    kinds.add("double_encoded")
+    object = JSON.stringify(written)
+  } else if (shape === 2 && Object.keys(value).length > 0) {
+    kinds.add("escaped_quotes")
+    object = JSON.stringify(JSON.stringify(value)).slice(1, -1)
+  } else if (shape === 3 && !kinds.has("missing_comma")) {
+    after = ["}", "]", "}\n]}"].find((some) =>
+      !Array.from(writer.closedBeforeMore).some((closer) =>
+        some.includes(closer)
+      )
+    ) ?? ""
+    if (after !== "") kinds.add("surplus_closers")
+  }
+  if (shape > 0 && choose(3) === 0) {
+    kinds.add("code_fence")
+    before = `${pick(choose, ["```json\n", "```\n", "````json5\n", "```json "])}${before}`
+    after = `${after}\n${/^`+/.exec(before)?.[0]}`
+  }
+  if (choose(4) === 0) {
+    kinds.add("template_token")
+    if (choose(2) === 0) before = `${pick(choose, tokens)}${before}`
+    else after = `${after}${pick(choose, lastTokens)}`
+  }
+  if (choose(5) === 0) {
+    kinds.add("byte_order_mark")
+    before = `\ufeff${before}`
+  }
+  return {
+    text: `${before}${object}${after}`,
+    start: before.length,
+    end: before.length + object.length,
+    kinds
+  }
+}
+
+const choices = fc.array(fc.nat(840), { minLength: 20, maxLength: 60 })
+
+const liberal = fc.record({ value: object, choices, allowed: fc.subarray([...inside], { minLength: 1 }) }).map(
+  ({ allowed, choices, value }) => ({ value, written: write(value, choices, allowed) })
+)
+
+/** Strict JSON, with white space and escapes of all sorts. */
+const plain = fc.record({ value: object, choices }).map(({ choices, value }) => {
+  let at = 0
+  return { value, text: new Writer((n) => choices[at++ % choices.length]! % n, new Set()).value(value) }
+})
+
+/** Every prefix of a short text; of a long one some. */
+const cuts = (from: number, to: number): ReadonlyArray<number> => {
+  const step = Math.max(1, Math.ceil((to - from) / 150))
+  return Array.from({ length: Math.ceil((to - from) / step) }, (_, index) => from + index * step)
+}
+
+// -----------------------------------------------------------------------------
+// Laws
+// -----------------------------------------------------------------------------
+
+describe("of strict JSON", () => {
+  it("every object is read as it was written, and nothing in it is repaired", () => {
+    fc.assert(
+      fc.property(plain, ({ text, value }) => {
+        const { isExact, repairs, value: got } = accepted(text)
+        // Not compared with what JSON.parse reads: see below.
+        assert.deepStrictEqual(got, value, text)
+        assert.deepStrictEqual([repairs, isExact], [[], true])
+      }),
+      { numRuns: 2_000 }
+    )
+  })
+
+  it("no key is taken for one that an earlier text had, as V8's JSON.parse does where a key has a backslash", () => {
+    accepted("{\"shape\":0,\"a\\\\\":1}")
+    for (const key of ["a\"", "a\n", "a\t"]) {
+      assert.deepStrictEqual(accepted(JSON.stringify({ shape: 0, [key]: 1 })).value, { shape: 0, [key]: 1 })
+    }
+  })
+
+  it("no proper prefix of an object is accepted", () => {
+    fc.assert(
+      fc.property(plain, ({ text }) => {
+        for (const cut of cuts(1, text.length)) assert.isTrue(isRefused(text.slice(0, cut)), text.slice(0, cut))
+      }),
+      { numRuns: 400 }
+    )
+  })
+
+  it("no quote, bracket, colon or backslash too many or too few makes another value of an object", () => {
+    fc.assert(
+      fc.property(plain, ({ text, value }) => {
+        for (let at = 0; at < text.length; at++) {
+          if (!"\"'{}[]:\\“”‘’".includes(text[at]!)) continue
+          for (
+            const changed of [text.slice(0, at) + text.slice(at + 1), text.slice(0, at) + text[at] + text.slice(at)]
+          ) {
+            if (strict(changed) !== undefined) continue
+            Result.match(read(changed), {
+              onFailure: () => {},
+              onSuccess: (got) => assert.deepStrictEqual(got.value, value, changed)
+            })
+          }
+        }
+      }),
+      { numRuns: 400 }
+    )
+  })
+
+  it("each number is known by the source text that it has at its path", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom("", " ", "\n", "\t\r\n"),
+        fc.double({ min: -1e15, max: 1e15, noNaN: true }),
+        (space, number) => {
+          const digits = `${JSON.stringify(number)}${Number.isInteger(number) ? ".0" : "0"}`
+          fc.pre(!digits.includes("e"))
+          for (const text of [`{"a":[${digits}]}`, `{a:[${digits}]}`, JSON.stringify(`${space}{"a":[${digits}]}`)]) {
+            assert.strictEqual(accepted(`${space}${text}`).numberAt(["a", 0]), digits, `${space}${text}`)
+          }
+        }
+      ),
+      { numRuns: 200 }
+    )
+  })
+})
+
+describe("of JSON as models write it", () => {
+  it("a text with liberties is read with the value that was written, and all liberties are told", () => {
+    fc.assert(
+      fc.property(liberal, ({ value, written: { kinds, text } }) => {
+        const notes = [...kinds].filter((kind) => noted.has(kind))
+        if (notes.length > 2) {
+          const { fault } = Result.getOrThrow(Result.flip(read(text)))
+          assert.strictEqual(fault?.kind, "too_many_repairs", text)
+          return
+        }
+        const { repairs, value: got } = accepted(text)
+        assert.deepStrictEqual(got, value, text)
+        assert.sameMembers(repairs.map(({ kind }) => kind), [...kinds], text)
+        for (const { kind, note } of repairs) assert.strictEqual(note !== undefined, noted.has(kind), kind)
+      }),
+      { numRuns: 3_000 }
+    )
+  })
+
+  it("no proper prefix of an object with liberties is accepted, and what follows the object makes no other value of it", () => {
+    fc.assert(
+      fc.property(liberal, ({ value, written: { end, start, text } }) => {
+        for (const cut of cuts(start + 1, end)) assert.isTrue(isRefused(text.slice(0, cut)), text.slice(0, cut))
+        for (const cut of cuts(end, text.length)) {
+          Result.match(read(text.slice(0, cut)), {
+            onFailure: () => {},
+            onSuccess: (got) => assert.deepStrictEqual(got.value, value, text.slice(0, cut))
+          })
+        }
+      }),
+      { numRuns: 500 }
+    )
+  })
+
+  it.each(["# heading", "// call it", "/* nothing */", "<tool_call>", "<|python_tag|>", "```get_weather```"])(
+    "what ends before its object begins is no call without arguments: %j",
+    (text) => {
+      assert.isTrue(isRefused(text))
+    }
+  )
+
+  it.each([
+    "null    {\"a\":1}",
+    "null    I cannot do that",
+    "None\n\n\n\nof these",
+    `${"\u00a0".repeat(8)}{"a":1}`,
+    "\f\f\f\f\f\f\f\fno"
+  ])("what goes on after its blanks is no call without arguments: %j", (text) => {
+    Result.match(read(text), {
+      onFailure: () => {},
+      onSuccess: ({ value }) => assert.notDeepEqual(value, {})
+    })
+  })
+
+  it.each(["\u00a0", "\u2028", "\ufeff", "\f"])(
+    "white space that is not JSON's is no bracket too many: %j",
+    (space) => {
+      Result.match(read(`{"a":1}${space}`), {
+        onFailure: () => {},
+        onSuccess: ({ repairs }) => assert.notInclude(repairs.map(({ kind }) => kind), "surplus_closers")
+      })
+    }
+  )
+
+  it.each(["\r", "\u2028", "\u2029"])("a comment takes no line with it that ends in %j", (newLine) => {
+    for (const start of ["//", "#"]) {
+      Result.match(read(`{"a":[1, ${start} one${newLine}2\n]}`), {
+        onFailure: () => {},
+        onSuccess: ({ value }) => assert.deepStrictEqual(value, { a: [1, 2] })
+      })
+    }
+  })
+
+  it.each([
+    "{\"a\":1} + 2",
+    "{\"a\":1} ? 1 : 2",
+    "x ? {\"a\":1} : b",
+    "foo(bar: {\"a\":1}",
+    "foo(bar: {\"a\":1} and baz: 2)",
+    "ключ: {\"a\":1}"
+  ])("an expression, a call that was cut off and a key are no words around an object: %j", (text) => {
+    assert.isTrue(isRefused(text))
+  })
+})
+
+// -----------------------------------------------------------------------------
+// Previews
+// -----------------------------------------------------------------------------
+
+/** Is one value what may be there so far of another? */
+const agrees = (soFar: unknown, whole: unknown): boolean => {
+  if (!isContainer(soFar) || !isContainer(whole)) return Object.is(soFar, whole)
+  if (Array.isArray(soFar) !== Array.isArray(whole)) return false
+  return (!Array.isArray(soFar) || !Array.isArray(whole) || soFar.length <= whole.length) &&
+    Object.entries(soFar).every(([key, item]) => Object.hasOwn(whole, key) && agrees(item, Reflect.get(whole, key)))
+}
+
+describe("a preview", () => {
+  it("of any start of an object shows nothing that the whole does not have", () => {
+    fc.assert(
+      fc.property(plain, ({ text, value }) => {
+        for (const cut of cuts(0, text.length)) {
+          const { soFar } = Arguments.preview(text.slice(0, cut))
+          assert.isTrue(agrees(soFar, value), text.slice(0, cut))
+        }
+        assert.deepStrictEqual(Arguments.preview(text).soFar, value)
+      }),
+      { numRuns: 400 }
+    )
+  })
+
+  it("of an object with liberties agrees with what is read at the end", () => {
+    const shown = liberal.filter(({ written: { kinds } }) =>
+      !kinds.has("prose") && !kinds.has("double_encoded") && !kinds.has("escaped_quotes")
+    )
+    fc.assert(
+      fc.property(shown, ({ value, written: { text } }) => {
+        for (const cut of cuts(0, text.length)) {
+          assert.isTrue(agrees(Arguments.preview(text.slice(0, cut)).soFar, value), text.slice(0, cut))
+        }
+        assert.deepStrictEqual(Arguments.preview(text).soFar, value, text)
+      }),
+      { numRuns: 300 }
+    )
+  })
+})
+
+// -----------------------------------------------------------------------------
+// Any text at all
+// -----------------------------------------------------------------------------
+
+const soup = fc.array(
+  fc.oneof(
+    pieces,
+    fc.constantFrom(
+      "{\"a\":",
+      "\"b\":",
+      "c:",
+      "'d'",
+      "“e”",
+      "1e5",
+      "9007199254740993",
+      "1e999",
+      "true",
+      "False",
+      "NaN",
+      "\"__proto__\":",
+      "__proto__:",
+      "\"constructor\":{\"prototype\":",
+      "\\\"",
+      "\\u00",
+      "{",
+      "}",
+      "}",
+      ",",
+      "Here: ",
+      " ok",
+      "(",
+      ")",
+      "=",
+      "+",
+      "[]",
+      "{}"
+    )
+  ),
+  { maxLength: 14 }
+).map((parts) => parts.join(""))
+
+const mangled = fc.record({
+  text: fc.oneof(plain, liberal.map(({ written }) => written)),
+  at: fc.nat(),
+  cut: fc.nat(2),
+  by: pieces
+})
+  .map(({ at, by, cut, text: { text } }) => {
+    const place = at % (text.length + 1)
+    return text.slice(0, place) + by + text.slice(place + cut)
+  })
+
+const anyText = fc.oneof(fc.string({ unit: "binary" }), soup, soup, mangled)
+
+/** Has a value, or something in it, a key that reaches a prototype, or a prototype of its own? */
+const isTainted = (value: unknown): boolean => {
+  if (!isContainer(value)) return typeof value === "number" && !Number.isFinite(value)
+  const prototype = Object.getPrototypeOf(value)
+  return prototype !== Object.prototype && prototype !== Array.prototype || Object.hasOwn(value, "__proto__") ||
+    Object.hasOwn(value, "constructor") && isContainer(Reflect.get(value, "constructor")) &&
+      Object.hasOwn(Object(Reflect.get(value, "constructor")), "prototype") ||
+    Object.values(value).some(isTainted)
+}
+
+const frozen = <A>(value: A): A => {
+  if (isContainer(value)) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+const schemas = [
+  Schema.Record(Schema.String, Schema.Json),
+  Schema.Struct({}),
+  Schema.Struct({ a: Schema.Int, b: Schema.optionalKey(Schema.String) }),
+  Schema.Struct({
+    a: Schema.optionalKey(Schema.Array(Schema.Finite)),
+    city: Schema.optionalKey(Schema.Literals(["Paris", "Rome"])),
+    b: Schema.optionalKey(Schema.Struct({ c: Schema.NullOr(Schema.Boolean), d: Schema.optionalKey(Schema.BigInt) })),
+    unit: Schema.optionalKey(Schema.Union([Schema.Date, Schema.Int]))
+  })
+]
+
+const isWellTold = ({ code, detail, fault }: DispatchFailure.Mismatch, text: string) => {
+  assert.include(["invalid_json", "invalid_arguments"], code)
+  assert.isBelow(detail.length, 3_000)
+  if (fault !== undefined) {
+    assert.isAtLeast(fault.offset, 0)
+    assert.isAtMost(fault.offset, text.length)
+  }
+}
+
+describe("of any text", () => {
+  it("there is a value or a refusal, and nothing that reaches a prototype", () => {
+    const before = Object.getOwnPropertyNames(Object.prototype)
+    fc.assert(
+      fc.property(anyText, (text) => {
+        Result.match(read(text), {
+          onFailure: (failure) => isWellTold(failure, text),
+          onSuccess: ({ numberAt, repairs, value }) => {
+            assert.isFalse(isTainted(value))
+            assert.isAtMost(repairs.filter(({ note }) => note !== undefined).length, 2)
+            assert.strictEqual(new Set(repairs.map(({ kind }) => kind)).size, repairs.length)
+            numberAt(["a"])
+            // What is JSON is that JSON; `JSON.parse` is a second opinion, wherever it can be trusted.
+            const second = strict(text)
+            if (second !== undefined && repairs.length === 0 && !text.includes("\\")) {
+              assert.deepStrictEqual(value, second)
+            }
+          }
+        })
+        Arguments.preview(text)
+      }),
+      { numRuns: 8_000 }
+    )
+    assert.deepStrictEqual(Object.getOwnPropertyNames(Object.prototype), before)
+  })
+
+  it("there are parameters or a refusal, whatever the schema", () => {
+    fc.assert(
+      fc.property(anyText, fc.constantFrom(...schemas), (text, parameters: Schema.ConstraintDecoder<unknown>) => {
+        Result.match(Effect.runSync(Effect.result(Arguments.decode(text, { parameters }))), {
+          onFailure: (failure) => isWellTold(failure, text),
+          onSuccess: ({ params }) => assert.isTrue(isContainer(params))
+        })
+      }),
+      { numRuns: 3_000 }
+    )
+  })
+
+  it("is read the same when it is read again", () => {
+    fc.assert(fc.property(anyText, (text) => {
+      const [one, two] = [read(text), read(text)]
+      assert.isTrue(
+        isDeepStrictEqual(
+          Result.match(one, { onFailure: ({ fault }) => fault, onSuccess: ({ value }) => value }),
+          Result.match(two, { onFailure: ({ fault }) => fault, onSuccess: ({ value }) => value })
+        )
+      )
+    }))
+  })
+
+  it("no arguments at all are an object of their own each time", () => {
+    for (const text of [undefined, "", "null"]) {
+      const [one, two] = [Arguments.parse(text), Arguments.parse(text)].map(Result.getOrThrow)
+      assert.notStrictEqual(one!.value, two!.value)
+    }
+  })
+})
+
+describe("of any value", () => {
+  it("coercing changes nothing in it", () => {
+    fc.assert(
+      fc.property(
+        object.map(frozen),
+        fc.constantFrom(...schemas),
+        (value, parameters: Schema.ConstraintDecoder<unknown>) => {
+          const schema = Arguments.jsonSchema(parameters)
+          // Frozen: an assignment would throw.
+          const { value: coerced } = Coercion.coerce(value, schema)
+          Coercion.fits(coerced, schema)
+        }
+      ),
+      { numRuns: 1_000 }
+    )
+  })
+})
