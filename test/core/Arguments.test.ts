@@ -89,13 +89,17 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
   }]]],
   ["comment", [
     ["{\"a\":1 // one\n}", a1],
-    ["// the arguments\n{\"a\":1}", a1],
-    ["{/* a */\"a\"/* b */:/* c */1/* d */}/* e */", a1],
+    ["{/* a */\"a\"/* b */:/* c */1/* d */}/**/", a1],
     ["{# of a\n\"a\": 1}", a1],
     ["{\"a\": 30, // 30 seconds\n \"b\": 2}", { a: 30, b: 2 }],
     ["{\"a\": 30 // 30 seconds\n}", { a: 30 }],
     ["{\"a\":\"// no comment\" // a comment\n}", { a: "// no comment" }],
     ["{\"a\":1}//", a1]
+  ]],
+  ["remark", [
+    ["// the arguments\n{\"a\":1}", a1],
+    ["{\"a\":1} /* that is all */", a1],
+    ["# the arguments\n{\"a\":1}", a1]
   ]],
   ["single_quotes", [
     ["{'a':'b'}", { a: "b" }],
@@ -112,6 +116,14 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
     ["Here are the arguments: {\"a\":1}", a1],
     ["Here's the call:\n\n```json\n{\"a\":1}\n```\nIt reads one value.", a1],
     ["{\"a\":1}. Done!", a1],
+    ["I call it with {\"a\":1} now.", a1],
+    ["{\"a\":1}\nThat's it!", a1],
+    ["Sure: {\"a\":1} done", a1],
+    ["**Arguments:** {\"a\":1}", a1],
+    ["1. {\"a\":1}", a1],
+    ["参数：{\"a\":1}", a1],
+    ["✅ {\"a\":1} — done (ok)", a1],
+    ["`{\"a\":1}`", a1],
     ["Arguments: {\"a\":1}", a1],
     ["arguments:{\"a\":1}", a1],
     ["get_weather\n{\"a\":1}", a1],
@@ -142,7 +154,8 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
   ["duplicate_key", [
     ["{\"a\":1,\"a\":1}", a1],
     ["{\"a\":{\"b\":[1,null]},\"\\u0061\":{\"b\":[1,null]}}", { a: { b: [1, null] } }],
-    ["{\"a\":{\"b\":1,\"c\":2},\"a\":{\"c\":2,\"b\":1}}", { a: { b: 1, c: 2 } }]
+    ["{\"a\":{\"b\":1,\"c\":[2, 3]},\"a\":{\"c\":[2,3],\"b\":1}}", { a: { b: 1, c: [2, 3] } }],
+    ["{\"a\":9007199254740993,\"a\":9007199254740993,\"b\":\"\"}", { a: 9007199254740992, b: "" }]
   ]]
 ]
 
@@ -192,7 +205,13 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":[1,2],\"a\":[2,1]}",
     "{\"a\":{\"x\":\"1:2\",\"x\":\"3\"}}",
     "{\"a\":0,\"a\":-0}",
-    "{\"a\":9007199254740992,\"a\":9007199254740993}"
+    "{\"a\":9007199254740992,\"a\":9007199254740993}",
+    "{\"a\":1.10,\"a\":1.1}",
+    "{\"a\":[1.0],\"a\":[1]}",
+    "{\"a\":\"1\",\"a\":\"\\u003a\"}",
+    "{\"a\":\"1\",\"a\":\"\\u003A\"}",
+    JSON.stringify("{\"a\":1,\"a\":2}"),
+    "{\\\"a\\\":1,\\\"a\\\":2}"
   ]],
   ["ellipsis", ["{\"a\":[1,2,...]}", "{\"a\":[1 ...]}", "{\"a\":\"b\"...}", "{...}", "{\"a\":…}", "{\"a\":1, ...}"]],
   ["expression", [
@@ -208,7 +227,14 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":7 // 2\n}",
     "{\"a\":7 // 2,\n\"b\":1}"
   ]],
-  ["invalid_escape", ["{\"p\":\"C:\\Users\"}", "{\"a\":\"\\x41\"}", "{\"a\":\"it\\'s\"}", "{\"a\":\"\\u12g4\"}"]],
+  ["invalid_escape", [
+    "{\"p\":\"C:\\Users\"}",
+    "{\"a\":\"\\x41\"}",
+    "{\"a\":\"it\\'s\"}",
+    "{\"a\":\"\\u12g4\"}",
+    "'{\"a\":\"C:\\\\temp\"}'",
+    "{'a':'x\\/y'}"
+  ]],
   ["invalid_number", [
     "{\"a\":NaN}",
     "{\"a\":-Infinity}",
@@ -267,8 +293,14 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "\"a\":{\"b\":1}}",
     "\"[1]\"",
     JSON.stringify(JSON.stringify("{\"a\":1}")),
-    JSON.stringify("{a:1}"),
-    "\u0000{\"a\":1}"
+    "\u0000{\"a\":1}",
+    "{a:1}\nThanks".replace("{a:1}", "Look (at this {\"a\":1}"),
+    "True or {\"a\":1}",
+    "# note\nHere: {\"a\":1}",
+    "# no\nnull",
+    JSON.stringify("{\"a\":1}") + " or {\"a\":2}",
+    "<tool_call>",
+    "# heading"
   ]],
   ["prototype_key", [
     "{\"__proto__\":{\"a\":1}}",
@@ -338,7 +370,7 @@ describe("Arguments", () => {
       const failure = refusal("{\n  \"a\": 1,\n  b-c: 2\n}")
       assert.include(
         failure.detail,
-        "A key has no quotes at offset 15 (line 3, column 4): expected a key in double quotes."
+        "A key has no quotes, at offset 15 (line 3, column 4), near `{   \"a\": 1,   b-c: 2 }`: expected a key in double quotes."
       )
       assert.deepStrictEqual(failure.fault, { kind: "unquoted_key", offset: 15, line: 3, column: 4 })
     })
@@ -647,7 +679,18 @@ describe("Arguments", () => {
       Effect.gen(function*() {
         const items = Array.from({ length: 30 }, () => "x")
         const failure = yield* refused({ items }, Schema.Struct({ items: Schema.Array(Schema.Int) }))
-        assert.deepStrictEqual(failure.issues.map(({ path }) => path[1]), Array.from({ length: 20 }, (_, i) => i))
+        assert.deepStrictEqual(failure.issues.map(({ path }) => path.join(".")), [
+          "items.0",
+          "items.1",
+          "items.2",
+          "items"
+        ])
+        assert.include(failure.detail, "27 more items like these")
+        const keys = Array.from({ length: 30 }, (_, index) => [`key${index}`, index])
+        assert.strictEqual(
+          (yield* refused(Object.fromEntries(keys), Schema.Struct({ a: Schema.String }))).issues.length,
+          20
+        )
       }))
 
     it.effect("shows of a long value only its start", () =>

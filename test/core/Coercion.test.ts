@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arguments, Coercion } from "@fallible/core"
-import { Result, Schema, SchemaRepresentation } from "effect"
+import { Effect, Result, Schema, SchemaGetter, SchemaRepresentation } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
@@ -67,6 +67,20 @@ const refused = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Coe
 
 const expected = (value: Schema.Json, schema: JsonSchema.JsonSchema) =>
   Coercion.misfits(value, schema).map((issue) => [issue.path.join("."), issue.expected])
+
+/** What is said of a value that a schema refuses, coerced as far as possible: path, expectation, what came. */
+const refusals = <S extends Schema.Codec<unknown, unknown>>(parameters: S, value: Schema.Json, coerce = true) => {
+  const shown = Arguments.jsonSchema(parameters)
+  const { value: coerced } = coerce ? Coercion.coerce(frozen(value), shown) : { value }
+  const decoded = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), {
+    errors: "all",
+    onExcessProperty: "error"
+  })(coerced)
+  const issue = Result.isFailure(decoded) ? decoded.failure.issue : undefined
+  return Coercion.refusals(issue, coerced, shown, {}, { value }).map((
+    { actual, expected, path }
+  ): [string, string, string] => [path.join("."), expected, actual])
+}
 
 const frozen = <A>(value: A): A => {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
@@ -191,6 +205,21 @@ describe("Coercion", () => {
     it("are not confused with large numbers that were written with an exponent", () => {
       assert.deepStrictEqual(coerced({ big: 1e300 }, closed({ big: { type: "number" } }), origin), [{ big: 1e300 }])
       refused({ big: 1e300 }, closed({ big: integer }), origin)
+    })
+
+    it("are told the largest that is possible, where a number is declared", () => {
+      const big = { type: "integer", exclusiveMinimum: 0, maximum: 9007199254740991 }
+      assert.deepStrictEqual(expected(1e300, big), [["", "integer of at most 9007199254740991, greater than 0"]])
+      assert.deepStrictEqual(expected(-1e300, integer), [["", "integer of at least -9007199254740991"]])
+      assert.deepStrictEqual(expected("9007199254740993", integer), [["", "integer of at most 9007199254740991"]])
+      assert.deepStrictEqual(expected(1e300, { type: "integer", minimum: 1, maximum: 5 }), [[
+        "",
+        "integer from 1 to 5"
+      ]])
+      for (const type of ["integer", "number"]) {
+        const [issue] = refused({ id: Number("12345678901234567890") }, closed({ id: { type } }), origin)
+        assert.strictEqual(issue?.expected, `${type} of at most 9007199254740991`)
+      }
     })
 
     it("stay refused after their key was renamed", () => {
@@ -412,6 +441,13 @@ describe("Coercion", () => {
       assert.deepStrictEqual(coerced({ userId: 1, Note: 5 }, open), [{ userId: 1, Note: 5 }])
     })
 
+    it("are quoted so that the difference is seen", () => {
+      assert.deepStrictEqual(notes({ " page ": 1, user_id: 1 }, schema), [
+        "'page' was written as \" page \"",
+        "'userId' was written as 'user_id'"
+      ])
+    })
+
     it("of every object's prototype are never touched", () => {
       const value = JSON.parse("{\"__proto__\":1}")
       refused(value, closed({ proto: integer }))
@@ -530,7 +566,7 @@ describe("Coercion", () => {
       assert.deepInclude(shown["properties"], {
         at: { type: "string", description: "when", format: "date-time" },
         utc: time,
-        text: string,
+        text: time,
         zoned: string
       })
       assert.include(JSON.stringify(shown), "\"from\":{\"type\":\"string\",\"format\":\"date-time\"}")
@@ -578,6 +614,38 @@ describe("Coercion", () => {
       assert.deepStrictEqual(partly.value, { kind: "box", width: 3, label: [] })
     })
 
+    it("by a tag name it, its choices, and the keys that no member has", () => {
+      const tag = "object with 'kind' (\"circle\" | \"box\")"
+      assert.deepStrictEqual(expected({ type: "box", width: 1 }, shapes), [
+        ["kind", "\"circle\" | \"box\""],
+        ["type", "no such key"]
+      ])
+      assert.deepStrictEqual(expected("box", shapes), [["", tag]])
+      assert.deepStrictEqual(expected({}, closed({ shape: shapes })), [["shape", tag]])
+      assert.deepStrictEqual(expected({ kind: "Box", width: "wide" }, shapes), [
+        ["kind", "\"box\" (did you mean \"box\"?)"],
+        ["width", "integer"]
+      ])
+      const { value } = Coercion.coerce({ kind: "Box", width: "wide" }, shapes)
+      assert.deepStrictEqual(expected(value, shapes), [["width", "integer"]])
+    })
+
+    it("of objects say what these are, and speak of the one that was meant", () => {
+      const schema = { anyOf: [closed({ a: integer }), closed({ b: string })] }
+      assert.deepStrictEqual(expected({ a: 1, b: "x" }, schema), [["", "object with 'a' | object with 'b'"]])
+      const parameters = Schema.Struct({
+        x: Schema.Union([Schema.Struct({ a: Schema.Int }), Schema.Struct({ b: Schema.String })])
+      })
+      assert.deepStrictEqual(refusals(parameters, { x: { a: "x" } }), [["x.a", "integer", "\"x\""]])
+      const checked = Schema.Struct({
+        x: Schema.Union([
+          Schema.Struct({ a: Schema.String.check(Schema.isPattern(/^c/i)) }),
+          Schema.Struct({ b: Schema.String })
+        ])
+      })
+      assert.deepStrictEqual(refusals(checked, { x: { a: "x" } }), [["x.a", "string matching ^c", "\"x\""]])
+    })
+
     it("have their siblings", () => {
       const schema = {
         type: "object",
@@ -591,7 +659,7 @@ describe("Coercion", () => {
     it("without literals name the fields of the member that shares the most keys", () => {
       const schema = { anyOf: [closed({ city: string, zip: integer }), closed({ lat: integer, lon: integer })] }
       assert.deepStrictEqual(expected({ lat: 1, lon: "east" }, schema), [["lon", "integer"]])
-      assert.deepStrictEqual(expected({ x: 1 }, schema), [["", "object"]])
+      assert.deepStrictEqual(expected({ x: 1 }, schema), [["", "object with 'city', 'zip' | object with 'lat', 'lon'"]])
     })
 
     it("of an object and null name the fields of the object", () => {
@@ -665,6 +733,70 @@ describe("Coercion", () => {
       assert.deepStrictEqual(expected(value, schema), [["", words]])
     })
 
+    it("name the keys of an object, and the values of a record", () => {
+      const many = closed(Object.fromEntries(["a", "b", "c", "d", "e", "f", "g"].map((key) => [key, integer])))
+      assert.deepStrictEqual(expected({}, closed({ place: closed({ street: string, city: string }), many })), [
+        ["place", "object with 'street', 'city'"],
+        ["many", "object with 'a', 'b', 'c', 'd', 'e' and 2 more"]
+      ])
+      assert.deepStrictEqual(expected("x", { type: "object", additionalProperties: integer }), [[
+        "",
+        "object of integer values"
+      ]])
+    })
+
+    it("send what is inside of an envelope", () => {
+      const weather = closed({ city: string })
+      const inside = (value: Schema.Json) => expected(value, weather).map(([, words]) => words)
+      assert.include(inside({ name: "w", arguments: { city: "Rome" } }), "no such key; send what is inside of it")
+      assert.include(inside({ name: "w", args: "{\"city\":\"Rome\"}" }), "no such key; send what is inside of it")
+      assert.include(
+        inside({ function: { name: "w", arguments: "{\"city\":\"Rome\"}" } }),
+        "no such key; send what is inside of its 'arguments'"
+      )
+      assert.include(inside({ name: "w", arguments: { town: "Rome" } }), "no such key")
+    })
+
+    it("count items that are wrong in the same way, and go on", () => {
+      const items = Array.from({ length: 60 }, (_, index) => ({ n: "x", z: index }))
+      const schema = closed({ items: { type: "array", items: closed({ n: integer }) }, last: integer })
+      assert.deepStrictEqual(Coercion.misfits({ items, last: "x" }, schema).map(Object.values), [
+        [["items", 0, "z"], "no such key", "0"],
+        [["items", 1, "z"], "no such key", "1"],
+        [["items", 2, "z"], "no such key", "2"],
+        [["items"], "no such key as 'z': 57 more items like these", "57 more items like these"],
+        [["items", 0, "n"], "integer", "\"x\""],
+        [["items", 1, "n"], "integer", "\"x\""],
+        [["items", 2, "n"], "integer", "\"x\""],
+        [["items"], "integer for 'n' of each item", "57 more items like these"],
+        [["last"], "integer", "\"x\""]
+      ])
+      const [first, ...others] = Coercion.misfits(["a", "b", "c", "d"], { type: "array", items: integer })
+      assert.deepStrictEqual([first?.path, others.length], [[0], 3])
+      assert.deepStrictEqual(others.at(-1), {
+        path: [],
+        expected: "integer for each item",
+        actual: "1 more item like these"
+      })
+    })
+
+    it("count them also where only the decoder knows", () => {
+      const parameters = Schema.Struct({ ids: Schema.Array(Schema.String.check(Schema.isPattern(/^c-\d+$/))) })
+      assert.deepStrictEqual(refusals(parameters, { ids: Array.from({ length: 60 }, () => "d") }).at(-1), [
+        "ids",
+        "string matching ^c-\\d+$ for each item",
+        "57 more items like these"
+      ])
+    })
+
+    it("say less of each where there are many fields, and never more than twenty", () => {
+      const fields = ["a", "b", "c", "d", "e", "f", "g", "h"]
+      const schema = { type: "array", items: closed(Object.fromEntries(fields.map((key) => [key, integer]))) }
+      const issues = Coercion.misfits(Array.from({ length: 9 }, () => ({})), schema)
+      assert.strictEqual(issues.length, 16)
+      assert.deepStrictEqual(issues.at(-1)?.actual, "8 more items like these")
+    })
+
     it("show of many choices those that are near", () => {
       const schema = { enum: Array.from({ length: 100 }, (_, index) => `city${index}`) }
       const [[, words] = []] = expected("city 77x", schema)
@@ -690,17 +822,10 @@ describe("Coercion", () => {
       days: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })),
       drugs: Schema.Array(Schema.String).check(Schema.isMinLength(2, { expected: "2 drugs or more" }))
     })
-    const shown = Arguments.jsonSchema(parameters)
-    const refusals = (value: Schema.Json) => {
-      const decoded = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), {
-        errors: "all",
-        onExcessProperty: "error"
-      })(value)
-      const issue = Result.isFailure(decoded) ? decoded.failure.issue : undefined
-      return Coercion.refusals(issue, value, shown).map(({ expected, path }) => [path.join("."), expected])
-    }
+    const told = (value: Schema.Json) => refusals(parameters, value, false).map(([path, expected]) => [path, expected])
 
     it("say what the schema says, and what only the decoder knows, once each", () => {
+      const refusals = told
       assert.deepStrictEqual(refusals({ id: "1", days: 7, drugs: ["a"], x: 1 }), [
         ["x", "no such key"],
         ["days", "integer from 1 to 5"],
@@ -713,6 +838,213 @@ describe("Coercion", () => {
         ["drugs", "array of at least 2 items"]
       ])
       assert.deepStrictEqual(refusals({ id: "P-1234", days: 1, drugs: ["a", "b"] }), [])
+    })
+
+    const of = (schema: Schema.Codec<unknown, unknown>, value: Schema.Json) =>
+      refusals(Schema.Struct({ x: schema }), { x: value }).map(([, ...words]) => words.join(", got "))
+
+    it("give a length as the decoder knows it", () => {
+      const length = Schema.String.check(Schema.isMinLength(5))
+      for (const text of ["ab", "abcd"]) {
+        assert.deepStrictEqual(of(length, text), [`string of at least 5 characters, got "${text}"`])
+      }
+      assert.deepStrictEqual(of(Schema.String.check(Schema.isBetweenLength(5, 7)), "ab"), [
+        "string of 5 to 7 characters, got \"ab\""
+      ])
+      assert.deepStrictEqual(of(Schema.NullOr(length), "abcd"), ["string of at least 5 characters, got \"abcd\""])
+      assert.deepStrictEqual(of(Schema.Array(Schema.Int).check(Schema.isMinLength(2)), [1]), [
+        "array of at least 2 items, got [1]"
+      ])
+    })
+
+    it("say a pattern and a check without words as the schema would", () => {
+      assert.deepStrictEqual(of(Schema.String.check(Schema.isPattern(/^c-\d+$/)), "x"), [
+        "string matching ^c-\\d+$, got \"x\""
+      ])
+      const silent = Schema.String.check(Schema.makeFilter((text: string) => text.length > 3))
+      assert.deepStrictEqual(of(silent, "x"), ["a valid value, got \"x\""])
+    })
+
+    it("show what the model wrote, and not what became of it", () => {
+      const customer = Schema.String.check(Schema.isPattern(/^c-\d+$/))
+      const parameters = Schema.Struct({ customerId: customer, note: Schema.optionalKey(Schema.String) })
+      const words = "string matching ^c-\\d+$"
+      for (
+        const value of [{ customerId: 7 }, { customer_id: 7 }, { args: { customerId: "7" } }, { customerId: ["7"] }]
+      ) {
+        const [written] = Object.values(value)
+        const shown = typeof written === "object" && !Array.isArray(written) ? "\"7\"" : JSON.stringify(written)
+        assert.deepStrictEqual(refusals(parameters, value), [["customerId", words, shown]])
+      }
+      assert.deepStrictEqual(of(Schema.Array(customer), "7"), [`${words}, got "7"`])
+      assert.deepStrictEqual(of(Schema.Date, 1704067200), [
+        "string with the format date-time (2024-01-31T12:00:00Z), got 1704067200"
+      ])
+    })
+
+    it("keep the format of a date", () => {
+      for (const date of [Schema.Date, Schema.DateTimeUtc, Schema.DateFromString, Schema.DateTimeUtcFromString]) {
+        for (const text of ["tomorrow", "2026-02-30", "03/01/2026", "1", "foo 7"]) {
+          assert.deepStrictEqual(of(date, text), [
+            `string with the format date-time (2024-01-31T12:00:00Z), got "${text}"`
+          ])
+        }
+      }
+    })
+  })
+
+  describe("numbers in texts", () => {
+    it("are JSON's numbers, whatever JavaScript reads", () => {
+      for (const number of [Schema.FiniteFromString, Schema.NumberFromString, Schema.BigDecimalFromString]) {
+        const parameters = Schema.Struct({ n: number })
+        const shown = Arguments.jsonSchema(parameters)
+        assert.isTrue(isStricter(shown, parameters))
+        for (const n of ["", "0x10", "1,000", " 1", "NaN", "Infinity", "1e999", "1."]) {
+          assert.deepStrictEqual(refusals(parameters, { n }), [[
+            "n",
+            "string that holds a plain number (12.5)",
+            JSON.stringify(n)
+          ]])
+        }
+        for (const n of ["0", "-1.50", "6e23"]) assert.deepStrictEqual(refusals(parameters, { n }), [])
+        assert.deepStrictEqual(coerced({ n: 12.5 }, shown), [{ n: "12.5" }, "NUMBER_FOR_TEXT"])
+      }
+    })
+
+    it("are left alone where an author reads them in his own way", () => {
+      const own = Schema.String.pipe(
+        Schema.decodeTo(Schema.Number, { decode: SchemaGetter.Number(), encode: SchemaGetter.String() })
+      )
+      assert.deepStrictEqual(Arguments.jsonSchema(Schema.Struct({ own }))["properties"], { own: string })
+    })
+  })
+
+  describe("secrets", () => {
+    const secret = "hunter2-hunter2"
+    const Password = Schema.RedactedFromValue(Schema.String.check(Schema.isMinLength(20)))
+    const login = Schema.Struct({ user: Schema.String, password: Password })
+    const told = <S extends Schema.Codec<unknown, unknown>>(parameters: S, value: Schema.Json): string => {
+      const { repairs } = Coercion.coerce(value, Arguments.jsonSchema(parameters))
+      const issues = refusals(parameters, value)
+      assert.isTrue(issues.length > 0 || repairs.length > 0)
+      return JSON.stringify([issues, repairs])
+    }
+
+    it("are shown as what is only written", () => {
+      const shown = Arguments.jsonSchema(Schema.Struct({
+        a: Password,
+        b: Schema.optionalKey(Schema.Redacted(Schema.String.annotate({ description: "a key" }))),
+        c: Schema.Array(Schema.Redacted(Schema.Int)),
+        d: Schema.fromJsonString(Schema.Struct({ key: Schema.RedactedFromValue(Schema.String) })),
+        e: login.pipe(Schema.encodeKeys({ password: "pass_word" })),
+        f: Schema.RedactedFromValue(Schema.String.check(Schema.makeFilter((text: string) => text.length > 3)))
+      }))
+      const properties = JSON.stringify(shown["properties"])
+      assert.deepInclude(shown["properties"], {
+        a: { type: "string", minLength: 10, writeOnly: true },
+        b: { type: "string", description: "a key", writeOnly: true },
+        d: { type: "string", writeOnly: true },
+        f: { type: "string", writeOnly: true }
+      })
+      assert.strictEqual(properties.match(/"writeOnly":true/g)?.length, 6)
+      assert.deepStrictEqual(shown["required"], ["a", "c", "d", "e", "f"])
+    })
+
+    it("are never quoted: at their path, below it, and above it", () => {
+      assert.deepStrictEqual(refusals(login, { user: "u", password: secret }), [
+        ["password", "string of at least 20 characters", "a string"]
+      ])
+      for (
+        const value of [
+          secret,
+          { user: "u", password: [secret, secret] },
+          { user: "u", password: { inner: secret } },
+          { user: "u", pasword: secret },
+          { user: "u", password: [secret] },
+          { user: "u", login: { user: "u", password: secret } },
+          { args: { user: 7, password: secret } }
+        ]
+      ) assert.notInclude(told(login, value), "hunter2")
+    })
+
+    it("are not quoted in notes either", () => {
+      const open = closed({
+        password: { type: "string", writeOnly: true },
+        pins: { type: "array", items: { type: "string", format: "password" } }
+      }, [])
+      assert.deepStrictEqual(notes({ password: 123456 }, open), [
+        "'password' is a string: a number was read as a string"
+      ])
+      assert.deepStrictEqual(notes({ pins: secret }, open), ["'pins' is an array: a string was read as an array of 1"])
+      assert.deepStrictEqual(notes({ password: [secret] }, open), [
+        "'password' is one value: an array of 1 was read as a string"
+      ])
+    })
+
+    it("are not quoted from unions, arrays, records, recursive schemas and classes", () => {
+      class Login extends Schema.Class<Login>("Login")({ user: Schema.String, password: Password }) {}
+      interface Tree {
+        readonly key: string
+        readonly kids: ReadonlyArray<Tree>
+      }
+      const Tree = Schema.Struct({
+        key: Schema.RedactedFromValue(Schema.String),
+        kids: Schema.Array(Schema.suspend((): Schema.Codec<unknown, unknown> => Tree))
+      })
+      const cases: ReadonlyArray<readonly [Schema.Codec<unknown, unknown>, Schema.Json]> = [
+        [Schema.Union([login, Schema.Int]), secret],
+        [Schema.Union([login, Schema.Struct({ token: Password })]), { user: "u", token: secret, password: secret }],
+        [Schema.Union([Schema.Int, Password]), secret],
+        [Schema.Array(Password), [secret]],
+        [Schema.Array(Password), secret],
+        [Schema.Record(Schema.String, Password), { a: secret }],
+        [Schema.Record(Schema.String, Password), secret],
+        [Login, { user: "u", password: secret, extra: secret }],
+        [Tree, { key: "a", kids: [{ key: [secret, secret], kids: [] }] }],
+        [Tree, { key: "a", kids: secret }],
+        [Schema.RedactedFromValue(Schema.Struct({ pin: Schema.Int })), { pin: secret }]
+      ]
+      for (const [schema, value] of cases) {
+        assert.notInclude(told(Schema.Struct({ x: schema }), { x: value }), "hunter2", JSON.stringify(value))
+      }
+    })
+
+    it("are not quoted from an author's words, nor by what a decoder says alone", () => {
+      const parameters = Schema.Struct({
+        x: Schema.RedactedFromValue(Schema.String.check(Schema.makeFilter((text: string) => `${text} is too weak`)))
+      })
+      assert.notInclude(told(parameters, { x: secret }), "hunter2")
+      const decoded = Schema.decodeUnknownResult(Schema.toCodecJson(parameters))({ x: secret })
+      if (Result.isSuccess(decoded)) return assert.fail()
+      const schema = Arguments.jsonSchema(parameters)
+      assert.notInclude(
+        JSON.stringify(Coercion.fieldIssues(decoded.failure.issue, { x: secret }, { schema })),
+        "hunter2"
+      )
+    })
+
+    it("leave what stands beside them to be quoted", () => {
+      assert.deepStrictEqual(refusals(login, { user: ["a", "b"], password: `${secret}${secret}` }), [
+        ["user", "string", "[\"a\",\"b\"]"]
+      ])
+    })
+  })
+
+  describe("repairs", () => {
+    it("of one kind in the items of one array are one note, with a count", () => {
+      const items = Array.from({ length: 30 }, () => ({ n: "1.0", t: 1 }))
+      const schema = closed({ items: { type: "array", items: closed({ n: integer, t: string }) } })
+      assert.deepStrictEqual(notes({ items }, schema).filter((note) => note !== undefined), [
+        "'items.0.n' is an integer: \"1.0\" was read as 1, and 29 more like it",
+        "'items.0.t' is a string: 1 was read as \"1\", and 29 more like it"
+      ])
+    })
+
+    it("of several fields keep a note each", () => {
+      assert.deepStrictEqual(notes({ a: "1.0", b: "1.0" }, closed({ a: integer, b: integer })), [
+        "'a' is an integer: \"1.0\" was read as 1",
+        "'b' is an integer: \"1.0\" was read as 1"
+      ])
     })
   })
 
@@ -885,5 +1217,100 @@ describe("Coercion", () => {
         within(2_000, () => check({ v: text }, closed({ v: { anyOf: [integer, strings, { type: "object" }] } })))
       }
     })
+  })
+})
+
+describe("what a second reader found", () => {
+  const coerced = (value: Schema.Json, schema: JsonSchema.JsonSchema) => Coercion.coerce(value, schema)
+
+  it("a fraction is never a whole number, however it rounds", () => {
+    for (
+      const text of ["9007199254740991.4", "4503599627370497.5", "100.00000000000000001", "15e-1", "1e-1", "12.50e1x"]
+    ) {
+      assert.deepStrictEqual(coerced(text, { type: "integer" }).repairs, [], text)
+    }
+    for (const [text, value] of [["100.000", 100], ["12.50e1", 125], ["1200e-2", 12], ["-0.0e3", 0]] as const) {
+      assert.strictEqual(Math.abs(Number(coerced(text, { type: "integer" }).value)), value, text)
+    }
+    assert.deepStrictEqual(coerced("9007199254740993", { enum: [9007199254740992] }).repairs, [])
+  })
+
+  it("a sign is no separator, and digits stay apart", () => {
+    for (
+      const [value, choices] of [["1", ["+1", "-1"]], ["1_0", ["10", "x"]], ["_", ["-", "a"]], ["10", ["1-0"]]] as const
+    ) assert.deepStrictEqual(coerced(value, { enum: choices }).repairs, [], value)
+    assert.strictEqual(coerced("in-progress", { enum: ["in_progress"] }).value, "in_progress")
+    assert.strictEqual(coerced("A", { enum: ["a", "a"] }).value, "a")
+    const closed = (key: string) => ({ type: "object", properties: { [key]: {} }, additionalProperties: false })
+    assert.deepStrictEqual(coerced({ id: 1 }, closed("-id")).repairs, [])
+    assert.deepStrictEqual(coerced({ _: 1 }, closed("")).repairs, [])
+    assert.deepStrictEqual(coerced({ " user_id ": 1 }, closed("userId")).value, { userId: 1 })
+  })
+
+  it("midnight in UTC is a date, however it is written", () => {
+    for (const zone of ["", "Z", "+00:00", "-00:00"]) {
+      assert.strictEqual(coerced(`2024-01-02T00:00:00${zone}`, { type: "string", format: "date" }).value, "2024-01-02")
+    }
+    assert.deepStrictEqual(coerced("2024-01-02T00:00:00+01:00", { type: "string", format: "date" }).repairs, [])
+  })
+
+  it("large numbers stay what they are when something else was repaired", () => {
+    const parameters = Schema.Struct({ a: Schema.Int, b: Schema.Number })
+    for (const b of ["1e16", "1e25", "1.5"]) {
+      const { params } = Effect.runSync(Arguments.decode(`{"a":"1","b":${b}}`, { parameters }))
+      assert.deepStrictEqual(params, { a: 1, b: Number(b) })
+    }
+  })
+
+  it("an author's words are one line, and bounded", () => {
+    const parameters = Schema.Struct({
+      a: Schema.String.check(Schema.makeFilter((text) => text.length < 3 ? undefined : `bad:\n${text}`))
+    })
+    const text = JSON.stringify({ a: "x\n".repeat(100_000) })
+    const { detail, issues } = Effect.runSync(Effect.flip(Arguments.decode(text, { parameters })))
+    assert.isBelow(detail.length, 800)
+    assert.notMatch(`${detail}${issues[0]?.expected}`, /\n/)
+  })
+
+  it("what is optional and can be what it is stays, beside what drifted", () => {
+    const schema = {
+      type: "object",
+      properties: { x: { type: ["integer", "null"] }, s: { type: "string" }, y: { type: "integer" } }
+    }
+    assert.deepStrictEqual(coerced({ x: null, s: "", y: "5" }, schema).value, { x: null, s: "", y: 5 })
+  })
+
+  it("a text in a text in a wrapper is one text too many", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "array", items: { type: "integer" } } },
+      required: ["a"],
+      additionalProperties: false
+    }
+    for (const args of ["{\"a\":\"[1]\"}", { a: "[\"1\"]" }]) {
+      assert.deepStrictEqual(coerced({ args }, schema).repairs, [])
+    }
+    for (const a of ["[12345678901234567890]", "[12345678901234567890,]", "[1 // x\n, 2]"]) {
+      assert.deepStrictEqual(coerced({ a }, schema).repairs, [], a)
+    }
+  })
+
+  it("of members that both fit, oneOf fits none", () => {
+    assert.isFalse(Coercion.fits(1, { oneOf: [{ type: "integer" }, { type: "number" }] }))
+    assert.isTrue(Coercion.fits(1.5, { oneOf: [{ type: "integer" }, { type: "number" }] }))
+    assert.isFalse(Coercion.fits(1.00000000001, { multipleOf: 0.1 }))
+  })
+
+  it("any depth is a refusal, and never a crash", () => {
+    const deep: Schema.Json = Array.from({ length: 20_000 }).reduce<Schema.Json>((value) => [value], 1)
+    assert.isFalse(Coercion.fits({ a: deep }, { type: "object" }))
+    assert.isAbove(Coercion.misfits({ a: deep }, { type: "object" }).length, 0)
+    assert.deepStrictEqual(coerced({ a: deep }, { type: "object" }).repairs, [])
+  })
+
+  it("a day that there is not is refused also where the decoder does not look", () => {
+    const parameters = Schema.Struct({ day: Schema.String.annotate({ format: "date" }) })
+    const failure = Effect.runSync(Effect.flip(Arguments.decode("{\"day\":\"2024-02-30\"}", { parameters })))
+    assert.strictEqual(failure.code, "invalid_arguments")
   })
 })

@@ -242,7 +242,7 @@ class Writer {
     return Array.from(value, (char) => {
       if (char === quote || char === "\\") return `\\${char}`
       if (/[\0-\x1f]/.test(char)) return this.takes("control_character", 2) ? char : JSON.stringify(char).slice(1, -1)
-      if (char === "/" && this.choose(4) === 0) return "\\/"
+      if (char === "/" && quote === "\"" && this.choose(4) === 0) return "\\/"
       return this.choose(12) === 0
         ? char.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
         : char

@@ -128,8 +128,8 @@ describe("B4 argument text that is no JSON", () => {
       assert.strictEqual(failure.code, "invalid_json")
       assert.strictEqual(
         failure.detail,
-        "The arguments cannot be read. A quote is missing, or one is too many at offset 42 (line 3, column 22): " +
-          "expected ',' or '}'."
+        "The arguments cannot be read. A quote is missing, or one is too many, at offset 42 (line 3, column 22), " +
+          "near `stName\": \"Ada \"the\" Great\" }`: expected ',' or '}'."
       )
       assert.deepStrictEqual(failure._tag === "SchemaMismatch" ? failure.fault : undefined, {
         kind: "unescaped_quote",
@@ -253,6 +253,15 @@ describe("what was repaired", () => {
       const codec = Schema.toCodecJson(ToolOutcome.schema)
       const json: unknown = JSON.parse(JSON.stringify(Schema.encodeSync(codec)(outcome)))
       assert.deepStrictEqual(Schema.decodeUnknownSync(codec)(json).repairs, outcome.repairs)
+    }))
+
+  it.effect("is told also when the arguments do not fit in the end", () =>
+    Effect.gen(function*() {
+      const { call } = watched()
+      const { outcome, told } = yield* call("{'city': \"Rome\" \"nights\": 2}".replace("\"Rome\" ", "false "))
+      assert.strictEqual(failed(outcome).failure.code, "invalid_arguments")
+      assert.deepStrictEqual(failed(outcome).repairs?.map(({ kind }) => kind), ["single_quotes", "missing_comma"])
+      assert.include(told, "\"notes\":[\"A comma was missing in the arguments\"]")
     }))
 
   it.effect("is nothing for strict arguments that fit", () =>

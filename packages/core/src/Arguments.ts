@@ -17,10 +17,11 @@
  * | `byte_order_mark`, `code_fence`, `template_token` around the whole              | `surplus_closers` after it           |
  * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`, not after a string  |
  * | `trailing_comma`, `comment`, `single_quotes`, `unquoted_key`                    | `smart_quotes`                       |
+ * | `remark`: a comment before or after the object                                  |                                      |
  * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
  * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
  *
- * At most two kinds of the right column in one text. Words around the object are never passed over for a tool that acts and is not idempotent.
+ * At most two kinds of the right column in one text. Words around the object, comments among them, are never passed over for a tool that acts and is not idempotent.
  *
  * What is refused has a {@link ToolFailure.TextFault} of one of these kinds:
  *
@@ -61,7 +62,7 @@ import { isFaithful } from "./internal/jsonCheck.ts"
 import { maxDepth, numbersOf, Reader } from "./internal/jsonReader.ts"
 import type { Fault, FaultKind } from "./internal/jsonScanner.ts"
 import { choicesAt, isStricter, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
-import { cut, excerpt, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
+import { cut, excerpt, kind, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -207,7 +208,7 @@ export const decode = <Params>(
   const parsed = read.success
   const { repairs, value } = parsed
   if (target.sideEffect === "non_idempotent") {
-    const prose = repairs.find(({ kind }) => kind === "prose")
+    const prose = repairs.find(({ kind }) => kind === "prose" || kind === "remark")
     if (prose !== undefined) return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }))
   }
   const contract = contractOf(target.parameters)
@@ -230,29 +231,18 @@ export const decode = <Params>(
  * @since 0.1.0
  */
 export interface Preview {
-  /** The members that are complete, also those of objects and arrays that are not. */
-  readonly soFar: { readonly [key: string]: PreviewValue | undefined }
+  /**
+   * An object with the members that are complete, also those of objects and arrays that are not. No tool takes it, since nothing is known of its type.
+   */
+  readonly soFar: unknown
 }
-
-/**
- * A value of a {@link Preview}.
- *
- * @category models
- * @since 0.1.0
- */
-export type PreviewValue =
-  | string
-  | number
-  | boolean
-  | null
-  | ReadonlyArray<PreviewValue>
-  | Preview["soFar"]
 
 /**
  * What is complete of arguments that are still streaming in.
  *
- * When to use: to show a person what the model is about to call. It cannot be run: no type of this library takes it. A text or
- * a number at the end is not shown, since it may go on. Never fails; what cannot be read ends it.
+ * When to use: to show a person what a model is about to call, where you read its stream yourself (the events of an agent have
+ * whole calls). It cannot be run: no tool's type takes it. A text or a number at the end is not shown, since it may go on. Never
+ * fails; what cannot be read ends it.
  *
  * Each call reads the text from its start: call it as often as somebody looks, not for every piece.
  *
@@ -331,10 +321,10 @@ const corrected = <Params>(
   parsed: Parsed
 ): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
   const { repairs, value } = Coercion.coerce(parsed.value, jsonSchema, parsed)
-  // What was written where is known of values that were not moved.
-  const origin = repairs.length === 0 ? parsed : {}
+  // What was written where is known of values that were not moved; of those that were, none has lost digits.
+  const origin = repairs.length === 0 ? parsed : { numberAt: () => "" }
   const refused = (issue?: SchemaIssue.Issue) =>
-    Effect.fail(refusal(jsonSchema, value, Coercion.refusals(issue, value, jsonSchema, origin)))
+    Effect.fail(refusal(jsonSchema, value, Coercion.refusals(issue, value, jsonSchema, origin, parsed)))
   return Effect.matchEffect(decodeAll(value), {
     onFailure: refused,
     onSuccess: (params) =>
@@ -403,7 +393,7 @@ const asFault = ({ offset }: TextRepair) => ({ kind: "prose", offset }) as const
 
 /** Of each kind of fault, what is the matter, and what to do about it. */
 const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
-  array: ["They are an array", "Send a separate call for each item."],
+  array: ["They are an array", "For several objects, make several calls."],
   bareword: ["A text has no quotes"],
   bracket_mismatch: ["The brackets do not match"],
   concatenation: ["Texts are not joined", "Send one text."],
@@ -420,11 +410,14 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   prose: ["There are words around them", "Send the object alone."],
   prototype_key: ["A key is not allowed"],
   unclear_comment: ["A comment may be a part of a text", "Leave comments out."],
-  several_objects: ["They are more than one object", "Send a separate call for each."],
+  several_objects: ["They are more than one object", "For several objects, make several calls."],
   too_deep: [`They are nested more than ${maxDepth} levels deep`],
   too_long: [`They have more than ${maxBytes} bytes`, "Send less."],
   too_many_repairs: ["There are too many mistakes in them"],
-  unescaped_quote: ["A quote is missing, or one is too many", "Write a quote inside of a text as \\\"."],
+  unescaped_quote: [
+    "A quote is missing, or one is too many",
+    "Put texts in double quotes, and write a double quote inside of one as \\\"."
+  ],
   unexpected_character: ["They are no valid JSON"],
   unquoted_key: ["A key has no quotes"]
 }
@@ -442,7 +435,9 @@ const unreadable = (text: string, { expected, kind, offset }: Fault) => {
         ? `${reason}, ${place}: ${expected} is missing`
         : isWhole.has(kind)
         ? reason
-        : `${reason} ${place}: expected ${expected}`
+        : `${reason}, ${place}, near \`${
+          oneLine(text.slice(Math.max(0, offset - 15), offset + 15))
+        }\`: expected ${expected}`
     }.`,
     advice,
     issue: { path: [], expected, actual: around(text, offset) },
@@ -463,38 +458,43 @@ const refusal = (
   schema: JsonSchema.JsonSchema,
   value: Schema.Json,
   issues: ReadonlyArray<FieldIssue>
-) => {
-  const keys = keysAt(schema, [])
-  const expected = keys.length > 0
-    ? [`Expected keys: ${list(keys)}.`]
-    : takesNothing(schema)
-    ? ["The tool takes no arguments."]
-    : []
-  return DispatchFailure.invalidArguments({
-    detail: [...issues.map(sentence), ...expected].join(" "),
+) =>
+  DispatchFailure.invalidArguments({
+    detail: [...issues.map(sentence), ...expectedKeys(issues, schema)].join(" "),
     issues,
     alternatives: alternatives(issues, value, schema)
   })
+
+// Where a key is unknown, or missing, all that there are are worth a word.
+const expectedKeys = (issues: ReadonlyArray<FieldIssue>, schema: JsonSchema.JsonSchema): ReadonlyArray<string> => {
+  const atFault = issues.find(({ actual, expected }) => isUnknownKey(expected) || actual === kind(undefined))
+  if (atFault === undefined) return []
+  const parent = atFault.path.slice(0, -1)
+  const keys = keysAt(schema, parent)
+  if (keys.length > 0) return [`Expected keys${parent.length === 0 ? "" : ` of ${nameOf(parent)}`}: ${list(keys, 20)}.`]
+  return takesNothing(schema) ? ["The tool takes no arguments."] : []
 }
 
-const sentence = ({ actual, expected, path }: FieldIssue): string => {
-  const name = path.length === 0 ? "the arguments" : `'${cut(oneLine(path.join(".")), 80)}'`
-  return expected.startsWith(Coercion.noSuchKey)
-    ? `${name}: ${expected}${expected.endsWith("?") ? "" : "."}`
-    : `${name}: expected ${expected}, got ${actual}.`
-}
+const isUnknownKey = (expected: string): boolean => expected.startsWith(Coercion.noSuchKey)
 
-// What stands beside the mistakes: the keys of the object with an unknown one, else an enum's choices.
+const nameOf = (path: FieldIssue["path"]): string =>
+  path.length === 0 ? "the arguments" : `'${cut(oneLine(path.join(".")), 80)}'`
+
+const sentence = ({ actual, expected, path }: FieldIssue): string =>
+  isUnknownKey(expected)
+    ? `${nameOf(path)}: ${expected}${expected.endsWith("?") ? "" : "."}`
+    : `${nameOf(path)}: expected ${expected}, got ${actual}.`
+
+// What stands beside the mistakes: the keys of the object with an unknown one, else the choices of the one field at fault.
 const alternatives = (
   issues: ReadonlyArray<FieldIssue>,
   value: Schema.Json,
   schema: JsonSchema.JsonSchema
 ): ReadonlyArray<string> => {
-  const unknown = issues.find((issue) => issue.expected.startsWith(Coercion.noSuchKey))
+  const unknown = issues.find(({ expected }) => isUnknownKey(expected))
   if (unknown !== undefined) return Coercion.meantKeys(schema, value, unknown.path)
-  for (const { path } of issues) {
-    const choices = choicesAt(schema, path)
-    if (choices.length > 0) return Suggestion.nearest(String(Coercion.valueAt(value, path)), choices)
-  }
-  return []
+  const [only, ...others] = issues
+  return only === undefined || others.length > 0
+    ? []
+    : Suggestion.nearest(String(Coercion.valueAt(value, only.path)), choicesAt(schema, only.path))
 }

@@ -13,19 +13,50 @@
  * Why so few coercions? A value that passes the schema and is wrong runs; one that is refused is sent again.
  * So `"100"` is an integer where one is due, and `"1,000"`, which is one thousand or one, is not.
  *
+ * Each coercion is a {@link ToolOutcome.ValueRepair}, and the model is told of those that are worth a word:
+ *
+ * | kind                 | the drift                                                                        | told to the model? |
+ * | -------------------- | -------------------------------------------------------------------------------- | ------------------ |
+ * | `text_for_number`    | `"100"` for an integer or a number                                               | no                 |
+ * | `text_for_boolean`   | `"true"`, `"True"` for a boolean                                                 | no                 |
+ * | `text_for_array`     | an array as a text of strict JSON                                                | no                 |
+ * | `text_for_object`    | an object as a text of strict JSON                                               | no                 |
+ * | `choice_case`        | a choice in another case, or with white space around it                          | no                 |
+ * | `null_for_optional`  | `null` for an optional key                                                       | no                 |
+ * | `space_in_date_time` | a space for the `T` of a date-time                                               | no                 |
+ * | `decimal_for_integer` | `"100.0"`, `"1e2"` for an integer                                               | yes                |
+ * | `number_for_text`    | `100` for a string, with the digits of the text                                  | yes                |
+ * | `boolean_for_text`   | `true` for a string                                                              | yes                |
+ * | `text_for_choice`    | `"1"` for a choice that is a number                                              | yes                |
+ * | `choice_spelling`    | a choice with other `-`, `_` and spaces                                          | yes                |
+ * | `single_for_array`   | `"a"` for `["a"]`                                                                | yes                |
+ * | `array_for_single`   | `["a"]` for `"a"`                                                                | yes                |
+ * | `python_list`        | a Python list of literals in a text                                              | yes                |
+ * | `text_with_drift`    | strict JSON in a text, with drifts of the first seven kinds inside               | yes                |
+ * | `blank_for_optional` | `""`, `"null"`, `"None"`, `"undefined"` for an optional key that cannot be that  | yes                |
+ * | `renamed_key`        | a key in another case, or with other `-`, `_` and spaces                         | yes                |
+ * | `wrapper`            | `arguments`, `args`, `parameters`, `params`, `input` or `properties` around all  | yes                |
+ * | `date_form`          | `2024-1-2`, or a date-time at midnight, for a date                               | yes                |
+ * | `fixed`              | none of these: a fixer has corrected the arguments (`Tool.fix`)                  | yes                |
+ *
+ * What the schema calls `writeOnly`, or of the format `password`, is a secret (a `Schema.Redacted` is shown so): no note and no issue quotes it, or what it is
+ * a part of.
+ *
  * @since 0.1.0
  */
 import type * as JsonSchema from "effect/JsonSchema"
-import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import { type Complaint, complaintsOf } from "./internal/complaint.ts"
 import { conformanceTo, type Misfit } from "./internal/conformance.ts"
 import { undo } from "./internal/drift.ts"
-import { propertiesOf } from "./internal/form.ts"
-import { describeAt, isUnionAt, keysAt } from "./internal/jsonSchema.ts"
-import { excerpt } from "./internal/text.ts"
-import { isJson, mark, show } from "./internal/written.ts"
-import * as Suggestion from "./Suggestion.ts"
+import { formsOf } from "./internal/form.ts"
+import { Gathered, type Group, likeness, listed, within } from "./internal/gathered.ts"
+import { keysAt } from "./internal/jsonSchema.ts"
+import { excerpt, kind } from "./internal/text.ts"
+import { meant, noSuchKey as prefix, unknownKeyIn } from "./internal/unknownKey.ts"
+import { isJson, kindOf, mark, nameOf, partAt, show, type Value } from "./internal/written.ts"
+import { writtenAt } from "./internal/writtenAt.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
 import type { ValueRepair } from "./ToolOutcome.ts"
 
@@ -51,7 +82,9 @@ export interface Origin {
  */
 export interface Coerced {
   readonly value: Schema.Json
-  /** At most twenty with a note, and twenty without. */
+  /**
+   * At most twenty with a note, and twenty without. Of one kind in the same field of an array's items, only the first has a note: it counts the others.
+   */
   readonly repairs: ReadonlyArray<ValueRepair>
 }
 
@@ -87,10 +120,27 @@ export interface Coerced {
 export const coerce = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin: Origin = {}): Coerced => {
   const conformance = conformanceTo(schema)
   const numberAt = origin.numberAt ?? (() => undefined)
-  const undone = undo(mark(value, origin), schema, conformance, numberAt)
+  const undone = undo(mark(value, numberAt), schema, conformance, numberAt)
   // A number that lost digits is refused by its place in the text, which a moved value no longer has.
   if (undone.repairs.length === 0 || !conformance.spend(0) || !isJson(undone.value)) return { value, repairs: [] }
-  return { value: undone.value, repairs: first(undone.repairs) }
+  return { value: undone.value, repairs: first(together(undone.repairs)) }
+}
+
+// Thirty items that drifted in one way are one thing to learn.
+const together = (repairs: ReadonlyArray<ValueRepair>): ReadonlyArray<ValueRepair> => {
+  const alike = ({ kind, path }: ValueRepair) => `${kind} ${likeness(path)}`
+  const noted = repairs.filter(({ note }) => note !== undefined)
+  const counts = new Map<string, number>()
+  for (const repair of noted) counts.set(alike(repair), (counts.get(alike(repair)) ?? 0) + 1)
+  const told = new Set<string>()
+  return counts.size === noted.length ? repairs : repairs.map((repair) => {
+    const { kind, note, path } = repair
+    const others = (counts.get(alike(repair)) ?? 0) - 1
+    if (note === undefined || others < 1) return repair
+    if (told.has(alike(repair))) return { kind, path }
+    told.add(alike(repair))
+    return { kind, path, note: `${note}, and ${others} more like it` }
+  })
 }
 
 // A thousand would teach no more, and are kept with the call.
@@ -123,7 +173,7 @@ const first = (repairs: ReadonlyArray<ValueRepair>): ReadonlyArray<ValueRepair> 
  * @since 0.1.0
  */
 export const fits = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Origin): boolean =>
-  conformanceTo(schema).fits(mark(value, origin), schema)
+  conformanceTo(schema).fits(mark(value, origin?.numberAt), schema)
 
 /**
  * Everything about a value that does not fit: one issue per field, at most twenty. Empty when it fits.
@@ -149,7 +199,7 @@ export const misfits = (
   value: Schema.Json,
   schema: JsonSchema.JsonSchema,
   origin?: Origin
-): ReadonlyArray<FieldIssue> => misfitsOf(value, schema, origin).map(toIssue)
+): ReadonlyArray<FieldIssue> => refusals(undefined, value, schema, origin)
 
 /**
  * Everything that is wrong with a value: its misfits, and what its decoder alone knows (a brand, a
@@ -170,6 +220,7 @@ export const misfits = (
  * @param value the value that did not
  * @param schema the JSON Schema that describes it, with its definitions inside
  * @param origin how the value was written; default: as JavaScript would write it
+ * @param written what the model wrote, where the value was coerced: issues show that
  * @category issues
  * @since 0.1.0
  */
@@ -177,37 +228,64 @@ export const refusals = (
   issue: SchemaIssue.Issue | undefined,
   value: Schema.Json,
   schema: JsonSchema.JsonSchema,
-  origin?: Origin
+  origin?: Origin,
+  written?: Origin & { readonly value: Schema.Json }
 ): ReadonlyArray<FieldIssue> => {
-  const found = misfitsOf(value, schema, origin)
-  const decoded = issue === undefined ? [] : fieldIssues(issue, value, { schema })
-  const ids = new Map(decoded.map((issue) => [JSON.stringify(issue.path), issue]))
-  const told = found.map((misfit) => {
-    const other = misfit.isBound ? ids.get(JSON.stringify(misfit.path)) : undefined
-    return other !== undefined && !ofEffect.test(other.expected) ? other : toIssue(misfit)
-  })
-  const rest = decoded.filter(({ path }) => !found.some((misfit) => isAlong(misfit.path, path)))
-  return [...told, ...rest].slice(0, mostIssues)
-}
+  const marked = mark(value, origin?.numberAt)
+  const original = written === undefined ? marked : mark(written.value, written.numberAt)
+  const conformance = conformanceTo(schema)
+  const { forms } = conformance
+  const { fields, unions } = conformance.misfits(marked, schema, mostIssues, unknownKeyIn(conformance))
+  const actual = ({ path, value: came }: Pick<Misfit, "path" | "value">): string =>
+    (forms.isSecretAt(path) ? kindOf : show)(original === marked ? came : writtenAt(original, marked, path))
 
-const misfitsOf = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin: Origin | undefined) =>
-  conformanceTo(schema).misfits(
-    mark(value, origin),
-    schema,
-    mostIssues,
-    (record, key, schema) => noSuchKeyBut(nearestKey(key, Object.keys(propertiesOf(schema)), record))
-  )
+  const complaints = issue === undefined ? [] : complaintsOf(issue, value, schema)
+  const ids = new Map(complaints.map((complaint) => [JSON.stringify(complaint.path), complaint]))
+  const told = fields.map((group) => ({
+    ...group,
+    first: group.first.map((misfit): FieldIssue => {
+      const { expected, isBound, path } = misfit
+      const decoder = isBound ? ids.get(JSON.stringify(path)) : undefined
+      return { path, expected: decoder?.authors ?? decoder?.exact() ?? expected, actual: actual(misfit) }
+    })
+  }))
+
+  // Of what the schema does not see: all but what other members of a union say, of which one was meant.
+  const isTold = within(fields)
+  const settled = new Set(unions.map((path) => JSON.stringify(path)))
+  const isSettled = (path: FieldIssue["path"]) =>
+    settled.size > 0 && [...path, ""].some((_, index) => settled.has(JSON.stringify(path.slice(0, index))))
+  const isNew = ({ isOfKind, path }: Complaint) =>
+    !isTold(path) && !isSettled(path) && !(isOfKind && forms.isInUnion(path))
+  const news = complaints.filter(isNew)
+  const rest = new Gathered<FieldIssue>(mostIssues)
+  for (const complaint of news.length === 0 && told.length === 0 ? complaints : news) {
+    const { path } = complaint
+    const at = partAt(marked, path)
+    rest.add(path, () => ({
+      path,
+      expected: complaint.expected(),
+      actual: actual({ path, value: isValue(at) ? at : undefined })
+    }))
+  }
+  return listed([...told, ...rest.groups()], mostIssues, others)
+}
 
 const mostIssues = 20
 
-const toIssue = ({ expected, path, value }: Misfit): FieldIssue => ({ path, expected, actual: show(value) })
+const isValue = (value: unknown): value is Value => value !== undefined
 
-// How Effect words its own checks; the JSON Schema says the same with the type before it.
-const ofEffect = /^(?:an? (?:value|string|integer|finite|array|object|32-bit|base64|GUID|ASCII)\b|Expected |number$)/
-
-// Is one path a part of the other?
-const isAlong = (first: FieldIssue["path"], second: FieldIssue["path"]): boolean =>
-  first.slice(0, second.length).every((key, index) => key === second[index])
+// Sixty items that are wrong in the same way are told of three times, and counted.
+const others = ({ first, path }: Group<FieldIssue>, count: number): FieldIssue => {
+  const index = path.findIndex((key) => typeof key === "number")
+  const [array, field] = [path.slice(0, index), path.slice(index + 1)]
+  const [expected = "", ...rest] = new Set(first.map(({ expected }) => expected))
+  const more = `${count} more ${count === 1 ? "item" : "items"} like these`
+  const name = field.length === 0 ? "" : `${nameOf(field)} of `
+  return expected.startsWith(noSuchKey)
+    ? { path: array, expected: `${noSuchKey} as ${nameOf(field)}: ${more}`, actual: more }
+    : { path: array, expected: `${rest.length === 0 ? expected : "the same"} for ${name}each item`, actual: more }
+}
 
 // -----------------------------------------------------------------------------
 // What a decoder says
@@ -234,34 +312,17 @@ export const fieldIssues = (
   } = {}
 ): ReadonlyArray<FieldIssue> => {
   const { schema = {}, show = excerpt } = options
-  const byField = new Map<string, { readonly path: FieldIssue["path"]; readonly expected: Set<string> }>()
-  for (const { message, path = [] } of format(issue).issues) {
-    const keys = path.map(toKey)
-    const id = JSON.stringify(keys)
-    if (!byField.has(id) && byField.size >= mostIssues) continue
-    const field = byField.get(id) ?? { path: keys, expected: new Set() }
-    field.expected.add(expectation(message, keys, input, schema))
-    byField.set(id, field)
+  const { isSecretAt } = formsOf(schema)
+  const found = new Gathered<FieldIssue>(mostIssues)
+  for (const { expected, path } of complaintsOf(issue, input, schema)) {
+    found.add(path, () => ({
+      path,
+      expected: expected(),
+      actual: (isSecretAt(path) ? kind : show)(partAt(input, path))
+    }))
   }
-  return Array.from(byField.values(), ({ expected, path }) => ({
-    path,
-    expected: Array.from(expected).join(" or "),
-    actual: show(valueAt(input, path))
-  }))
+  return listed(found.groups(), mostIssues, others)
 }
-
-/**
- * The issues of an object of which no key was expected.
- *
- * @category issues
- * @since 0.1.0
- */
-export const unexpectedKeys = (input: object): ReadonlyArray<FieldIssue> =>
-  Object.entries(input).slice(0, 20).map(([key, value]) => ({
-    path: [key],
-    expected: noSuchKey,
-    actual: excerpt(value)
-  }))
 
 /**
  * The keys that could have been meant by the unknown one at the end of a path: nearest first, and
@@ -275,10 +336,7 @@ export const meantKeys = (
   input: unknown,
   path: ReadonlyArray<string | number>
 ): ReadonlyArray<string> =>
-  freeFirst(
-    Suggestion.nearest(String(path.at(-1)), keysAt(schema, path.slice(0, -1))),
-    valueAt(input, path.slice(0, -1))
-  )
+  meant(String(path.at(-1)), keysAt(schema, path.slice(0, -1)), partAt(input, path.slice(0, -1)))
 
 /**
  * The part of a value at a path, as far as it has one of its own.
@@ -286,11 +344,7 @@ export const meantKeys = (
  * @category issues
  * @since 0.1.0
  */
-export const valueAt = (value: unknown, path: ReadonlyArray<string | number>): unknown =>
-  path.reduce<unknown>(
-    (at, key) => Predicate.isObjectKeyword(at) && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined,
-    value
-  )
+export const valueAt: (value: unknown, path: ReadonlyArray<string | number>) => unknown = partAt
 
 /**
  * What is expected of a key that should not be there; a nearer name may follow.
@@ -298,54 +352,4 @@ export const valueAt = (value: unknown, path: ReadonlyArray<string | number>): u
  * @category issues
  * @since 0.1.0
  */
-export const noSuchKey = "no such key"
-
-// Effect's JSON form of a number allows these texts, too; nobody needs to be told.
-const nonFinite = /(?:number \| )?"Infinity" \| "-Infinity" \| "NaN"/
-
-const missingKey = "Missing key"
-const excessKey = "Expected no excess property"
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (leaf) =>
-    leaf._tag === "MissingKey"
-      ? missingKey
-      : leaf._tag === "UnexpectedKey"
-      ? excessKey
-      : SchemaIssue.defaultLeafHook(leaf)
-})
-
-const expectation = (
-  message: string,
-  path: FieldIssue["path"],
-  input: unknown,
-  schema: JsonSchema.JsonSchema
-): string => {
-  if (message === excessKey) return unknownKey(path, input, schema)
-  if (message === missingKey) return describeAt(schema, path) ?? "a value"
-  // Of a union the decoder names the members that came nearest, the schema all.
-  const all = isUnionAt(schema, path) ? describeAt(schema, path) : undefined
-  return all ?? message.replace(/^Expected /, "").replace(nonFinite, "number")
-}
-
-const unknownKey = (path: FieldIssue["path"], input: unknown, schema: JsonSchema.JsonSchema): string =>
-  noSuchKeyBut(nearestKey(String(path.at(-1)), keysAt(schema, path.slice(0, -1)), valueAt(input, path.slice(0, -1))))
-
-// The nearest of the keys that are free, if it is near enough; else of those that the object has.
-const nearestKey = (written: string, keys: ReadonlyArray<string>, parent: unknown): string | undefined => {
-  const [meant] = freeFirst(Suggestion.nearest(written, keys), parent)
-  return meant !== undefined && meant === Suggestion.didYouMean(written, [meant]) ? meant : undefined
-}
-
-const freeFirst = (keys: ReadonlyArray<string>, parent: unknown): ReadonlyArray<string> => {
-  const isUsed = (key: string) => Predicate.isObject(parent) && Object.hasOwn(parent, key)
-  return [...keys.filter((key) => !isUsed(key)), ...keys.filter(isUsed)]
-}
-
-const noSuchKeyBut = (meant: string | undefined): string =>
-  meant === undefined ? noSuchKey : `${noSuchKey}; did you mean '${meant}'?`
-
-const toKey = (segment: PropertyKey | { readonly key: PropertyKey }): string | number => {
-  const key = typeof segment === "object" ? segment.key : segment
-  return typeof key === "number" ? key : String(key)
-}
+export const noSuchKey: string = prefix

@@ -80,8 +80,33 @@ export interface TextFault extends Schema.Schema.Type<typeof TextFault> {}
  * @since 0.1.0
  */
 export const TextFault = Schema.Struct({
-  /** The class of the mistake, in snake_case: `"cut_off"`, `"unescaped_quote"`, … `Arguments` lists them. */
-  kind: Schema.String,
+  /** The class of the mistake; `Arguments` says what each means. */
+  kind: Schema.Literals([
+    "array",
+    "bareword",
+    "bracket_mismatch",
+    "concatenation",
+    "cut_off",
+    "duplicate_key",
+    "ellipsis",
+    "expression",
+    "invalid_escape",
+    "invalid_number",
+    "missing_colon",
+    "missing_comma",
+    "missing_value",
+    "no_object",
+    "prose",
+    "prototype_key",
+    "several_objects",
+    "too_deep",
+    "too_long",
+    "too_many_repairs",
+    "unclear_comment",
+    "unescaped_quote",
+    "unexpected_character",
+    "unquoted_key"
+  ]),
   /** In UTF-16 units from the start of the text. */
   offset: Schema.Int,
   /** From 1. */
@@ -127,6 +152,8 @@ export type Code =
   | "call_limit"
   | "fixer_failed"
   | "no_fix"
+  | "asked_user"
+  | "too_long"
   | "defect"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})

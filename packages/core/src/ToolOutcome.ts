@@ -64,8 +64,27 @@ export type Repair = TextRepair | ValueRepair
  * @since 0.1.0
  */
 export const TextRepair = Schema.Struct({
-  /** The class of the mistake, in snake_case: `"trailing_comma"`, `"missing_comma"`, … */
-  kind: Schema.String,
+  /** The class of the mistake; `Arguments` says what each means. */
+  kind: Schema.Literals([
+    "byte_order_mark",
+    "code_fence",
+    "comment",
+    "control_character",
+    "double_encoded",
+    "duplicate_key",
+    "escaped_quotes",
+    "missing_comma",
+    "no_arguments",
+    "prose",
+    "python_constant",
+    "remark",
+    "single_quotes",
+    "smart_quotes",
+    "surplus_closers",
+    "template_token",
+    "trailing_comma",
+    "unquoted_key"
+  ]),
   /** Where the first of its class was: in UTF-16 units from the start of the text. */
   offset: Schema.Int,
   /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
@@ -87,8 +106,30 @@ export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
  * @since 0.1.0
  */
 export const ValueRepair = Schema.Struct({
-  /** The class of the drift, in snake_case: `"text_for_number"`, `"renamed_key"`, … */
-  kind: Schema.String,
+  /** The class of the drift; `Coercion` says what each means. `"fixed"`: a fixer has corrected the arguments (`Tool.fix`). */
+  kind: Schema.Literals([
+    "array_for_single",
+    "blank_for_optional",
+    "boolean_for_text",
+    "choice_case",
+    "choice_spelling",
+    "date_form",
+    "decimal_for_integer",
+    "fixed",
+    "null_for_optional",
+    "number_for_text",
+    "python_list",
+    "renamed_key",
+    "single_for_array",
+    "space_in_date_time",
+    "text_for_array",
+    "text_for_boolean",
+    "text_for_choice",
+    "text_for_number",
+    "text_for_object",
+    "text_with_drift",
+    "wrapper"
+  ]),
   /** Where: keys and indices from the root, as they were written. */
   path: ToolFailure.FieldIssue.fields.path,
   /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
@@ -114,6 +155,8 @@ export const Repair = Schema.Union([TextRepair, ValueRepair])
 const effort = {
   /** What was changed about the model's arguments so that they could be read, told to it or not. Absent: nothing. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
+  /** The text of the arguments that were used, where a fixer has corrected the model's. Absent: they were not, or hold a secret. */
+  arguments: Schema.optionalKey(Schema.String),
   /** How often the handler ran; 0 when the call never reached it. */
   attempts: Schema.Int,
   /** How long policies waited between attempts. */

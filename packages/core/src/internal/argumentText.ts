@@ -9,20 +9,12 @@
  * What is inside of the object is the `Reader`'s matter.
  */
 import type * as Schema from "effect/Schema"
+import type { TextRepair } from "../ToolOutcome.ts"
 import { Reader, strictly } from "./jsonReader.ts"
-import type { Fault, FaultKind, RepairKind } from "./jsonScanner.ts"
+import type { Fault, FaultKind } from "./jsonScanner.ts"
 
 /** What can be repaired about an argument text. */
-export type Kind =
-  | RepairKind
-  | "byte_order_mark"
-  | "code_fence"
-  | "double_encoded"
-  | "escaped_quotes"
-  | "no_arguments"
-  | "prose"
-  | "surplus_closers"
-  | "template_token"
+export type Kind = TextRepair["kind"]
 
 /** An object that was found in a text. */
 export interface Found {
@@ -219,6 +211,10 @@ const array = (reader: Reader): Found | Fault => {
 const unwrapped = (reader: Reader): Found | Fault => {
   const { at: start, text } = reader
   const inner = reader.string(text.charCodeAt(start))
+  // What a backslash means between single quotes depends on who wrote them.
+  if (text[start] === "'" && /\\(?!')/.test(text.slice(start, reader.at))) {
+    return { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "double quotes" }
+  }
   reader.blank()
   if (inner === undefined || reader.fault !== undefined) return reader.fault ?? noObject(start)
   return reader.at === text.length ? inside(reader, inner, start, "double_encoded") : noObject(start)
@@ -238,7 +234,8 @@ const inside = (reader: Reader, inner: string, start: number, kind: Kind): Found
   const read = strictly(inner)
   if ("kind" in read) {
     // Where exactly it is at fault says nothing in terms of the text around it.
-    return read.kind === "cut_off" && inner.trim() !== "" ? { ...read, offset: reader.text.length } : noObject(start)
+    if (!inner.trimStart().startsWith("{")) return noObject(start)
+    return { ...read, offset: read.kind === "cut_off" ? reader.text.length : start }
   }
   const { hasUnsafeInteger, value } = read
   return isObject(value)
@@ -258,25 +255,36 @@ export const isObject = (value: Schema.Json | undefined): value is Schema.JsonOb
 
 // What may be structure, markup or code is no prose, and neither is what cannot be seen.
 const foreign =
-  /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]|[\p{L}\p{N}_]\(|^\s*[a-z_$][\w.$-]*[ \t]*:[ \t]*\S/mu
-const besideBefore = /(?:[\s:]|(?:^|\s)`+)$/
-const unfinished = /[([,+\-*/&|%$@#^~?]$/
-// On the same line a new sentence, or a new line.
-const besideAfter = /^[.!?;`]*(?:\s*$|[ \t]*\n\s*[\p{L}`]|[ \t]+[\p{Lu}\p{Lo}`])/u
+  /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]|[\p{L}\p{N}_]\(|^[ \t]*[a-z_$][\w.$-]*[ \t]*:[ \t]*\S/mu
 const elided = /\.{3}|…/
+// Words that a language goes on with before or after a value.
+const joiningBefore = /(?:^|\s)(?:and|await|else|false|if|in|is|new|none|not|null|or|return|true|typeof|yield)\s*$/i
+const joiningAfter =
+  /^(?:and|as|else|false|for|if|in|instanceof|is (?:not|none|true|false)|none|not|null|or|true|unless)\b/i
+
+const besideBefore = /(?:[\s:：*_]|(?:^|\s)`+)$/
+const unfinished = /(?:[([,+\-/&|%$@#^~?]|(?:^|[^*])\*)$/
+const worded = /[\p{L}\p{Extended_Pictographic}`]|^\s*\d+[.)]\s*$/u
 // One word alone may be the function that the object goes to, or the key that it belongs to. Keys begin in lower case, and labels as a rule do not.
 const named = /(?:^|\n)[ \t]*(?:-[ \t]*)?([\p{Ll}_$][\p{L}\p{N}.$_-]*)(?:[ \t]*:\s*|[ \t]+)$/u
 const namesOfAll = new Set(["arguments", "args", "parameters", "params", "input", "json"])
+
+const besideAfter = /^(?:\s|$|[.!?;`*_]+(?:\s|$))/
+const wordedAfter = /^(?:[\p{L}\p{Extended_Pictographic}`*_(—–]|\d+[.)]\s)/u
 
 const isProse = (text: string): boolean => !foreign.test(text) && count(text, "(") === count(text, ")")
 
 const isProseBefore = (text: string): boolean => {
   const name = named.exec(text)?.[1]
-  return isProse(text) && /\p{L}/u.test(text) && besideBefore.test(text) && !unfinished.test(text.trimEnd()) &&
-    (name === undefined || namesOfAll.has(name.toLowerCase()))
+  return isProse(text) && worded.test(text) && besideBefore.test(text) && !unfinished.test(text.trimEnd()) &&
+    !joiningBefore.test(text) && (name === undefined || namesOfAll.has(name))
 }
 
-const isProseAfter = (text: string): boolean => isProse(text) && besideAfter.test(text) && !elided.test(text)
+const isProseAfter = (text: string): boolean => {
+  const words = text.replace(/^[.!?;`*_]+/, "").trimStart()
+  return isProse(text) && !elided.test(text) && besideAfter.test(text) && !joiningAfter.test(words) &&
+    (words === "" || wordedAfter.test(words))
+}
 
 const count = (text: string, part: string): number => text.split(part).length - 1
 

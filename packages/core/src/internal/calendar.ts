@@ -26,7 +26,7 @@ export const dateTimeOf = (text: string): string | undefined => {
 
 const date = /^(\d{4})-(\d{2})-(\d{2})$/
 const unpadded = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
-const midnight = /^(\d{4})-(\d{2})-(\d{2})[Tt ]00:00(?::00(?:\.0+)?)?[Zz]?$/
+const midnight = /^(\d{4})-(\d{2})-(\d{2})[Tt ]00:00(?::00(?:\.0+)?)?(?:[Zz]|[+-]00:00)?$/
 const dateTime =
   /^\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 

@@ -9,22 +9,10 @@
  * exhausts it does not fit.
  */
 import type * as JsonSchema from "effect/JsonSchema"
-import * as Predicate from "effect/Predicate"
-import { isDate, isDateTime } from "./calendar.ts"
-import { canonical } from "./canonical.ts"
-import { describe, expectationFor } from "./expectation.ts"
-import {
-  at,
-  choicesOf,
-  extraOf,
-  type Forms,
-  formsOf,
-  itemOf,
-  nearest,
-  patternOf,
-  propertiesOf,
-  requiredOf
-} from "./form.ts"
+import { complaintOf } from "./constraint.ts"
+import { describe, expectationFor, unsafeInteger } from "./expectation.ts"
+import { at, extraOf, type Forms, formsOf, itemOf, nearest, propertiesOf, requiredOf } from "./form.ts"
+import { Gathered, type Group } from "./gathered.ts"
 import { deepest, isList, isRecord, type List, own, type Path, type Record, Unsafe, type Value } from "./written.ts"
 
 /** What a field should have been. `isBound`: the kind of value was right, a check was not. */
@@ -38,24 +26,25 @@ export interface Misfit {
 export interface Conformance {
   readonly forms: Forms
   readonly fits: (value: Value, schema: unknown) => boolean
-  /** At most `limit`; empty when it fits. */
-  readonly misfits: (
-    value: Value,
-    schema: unknown,
-    limit: number,
-    unknownKey: (record: Record, key: string, schema: JsonSchema.JsonSchema) => string
-  ) => ReadonlyArray<Misfit>
+  /** Of at most `limit` fields; nothing when it fits. */
+  readonly misfits: (value: Value, schema: unknown, limit: number, unknownKey: UnknownKey) => Misfits
   /** Takes from the budget; false when there is none left. */
   readonly spend: (visits: number) => boolean
 }
 
-/** What is said of an integer that lost digits when it was read. */
-export const unsafeInteger = `a whole number of at most ${Number.MAX_SAFE_INTEGER}, or a text where the tool takes one`
+/** What is wrong with a value. `unions`: the paths of unions of which one member was spoken of for all. */
+export interface Misfits {
+  readonly fields: ReadonlyArray<Group<Misfit>>
+  readonly unions: ReadonlyArray<Path>
+}
+
+/** What is said of a key that an object with these keys may not have. */
+export type UnknownKey = (record: Record, key: string, keys: ReadonlyArray<string>, schema: unknown) => string
 
 interface Sink {
-  readonly found: Map<string, Misfit>
-  readonly limit: number
-  readonly unknownKey: (record: Record, key: string, schema: JsonSchema.JsonSchema) => string
+  readonly found: Gathered<Misfit>
+  readonly unions: Array<Path>
+  readonly unknownKey: UnknownKey
 }
 
 const budget = 2_000_000
@@ -77,21 +66,34 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
 
   const spend = (visits: number): boolean => (left -= visits) >= 0
 
-  const report = (sink: Sink | undefined, path: Path, value: Value | undefined, expected: string, isBound = false) => {
-    if (sink !== undefined && sink.found.size < sink.limit) {
-      const id = JSON.stringify(path)
-      if (!sink.found.has(id)) sink.found.set(id, { path, expected, value, isBound })
-    }
+  // The words are found only where they are told: of a thousand items that do not fit, three are.
+  const report = (
+    sink: Sink | undefined,
+    path: Path,
+    value: Value | undefined,
+    expected: () => string,
+    isBound = false
+  ): false => {
+    sink?.found.add(path, () => ({ path, expected: expected(), value, isBound }))
     return false
   }
 
+  // A secret is not compared with what it could have been.
+  const expectation = (value: Value | undefined, schema: unknown, path: Path) =>
+    expectationFor(forms.isSecretAt(path) ? undefined : value, schema, forms)
+
   const visit = (value: Value, schema: unknown, path: Path, sink: Sink | undefined): boolean => {
-    if (left-- <= 0 || depth > deepestWalk || detours > mostDetours) return report(sink, path, value, "a simpler value")
-    if (value instanceof Unsafe) return report(sink, path, value, unsafeInteger)
-    if (schema === false) return report(sink, path, value, "nothing")
-    if (typeof schema !== "object" || schema === null) return visitChildren(value, {}, path, sink)
+    if (left-- <= 0 || depth > deepestWalk || detours > mostDetours) {
+      return report(sink, path, value, () => "a simpler value")
+    }
+    if (value instanceof Unsafe) {
+      return report(sink, path, value, () => expectationFor(value, schema, forms) ?? unsafeInteger)
+    }
+    if (schema === false) return report(sink, path, value, () => "nothing")
     depth++
-    const fits = visitNode(value, asNode(schema), path, sink)
+    const fits = typeof schema !== "object" || schema === null
+      ? visitChildren(value, {}, path, sink)
+      : visitNode(value, asNode(schema), path, sink)
     depth--
     return fits
   }
@@ -99,8 +101,7 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
   const visitNode = (value: Value, schema: JsonSchema.JsonSchema, path: Path, sink: Sink | undefined): boolean => {
     const complaint = complaintOf(value, schema)
     if (complaint !== undefined) {
-      const expected = sink === undefined ? "" : expectationFor(value, schema, forms) ?? "another value"
-      report(sink, path, value, expected, complaint === "bound")
+      report(sink, path, value, () => expectation(value, schema, path) ?? "another value", complaint === "bound")
       if (sink === undefined || complaint === "kind") return false
     }
     const fits = visitParts(value, schema, path, sink)
@@ -127,7 +128,7 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
     if (typeof $ref === "string") fits = test(value, forms.resolve($ref), path, sink) && fits
     if (Array.isArray(allOf)) { for (const part of allOf) fits = test(value, part, path, sink) && fits }
     if (not !== undefined && tested(value, not)) {
-      fits = report(sink, path, value, sink && describe(schema, forms) || "another value")
+      fits = report(sink, path, value, () => describe(schema, forms) ?? "another value")
     }
     if (Array.isArray(anyOf) && !anyOf.some((member) => tested(value, member))) {
       fits = reportUnion(value, schema, anyOf, path, sink)
@@ -135,8 +136,7 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
     if (Array.isArray(oneOf)) {
       const count = oneOf.filter((member) => tested(value, member)).length
       if (count > 1) {
-        const words = sink && describe(schema, forms)
-        fits = report(sink, path, value, words === undefined ? "exactly one form" : `exactly one of ${words}`)
+        fits = report(sink, path, value, () => `exactly one of ${describe(schema, forms) ?? "several forms"}`)
       } else if (count === 0) fits = reportUnion(value, schema, oneOf, path, sink)
     }
     return fits
@@ -151,39 +151,44 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
     sink: Sink | undefined
   ): boolean => {
     if (sink === undefined) return false
-    const before = sink.found.size
+    sink.unions.push(path)
+    const before = sink.found.count
     const flat = alternatives.map((member) => forms.flat(member))
     const likely = forms.likely(value, flat)
-    const tag = likely === undefined && isRecord(value) ? tagOf(value, forms.members(schema) ?? []) : undefined
-    const meant = likely ?? (isRecord(value) && tag === undefined ? nearest(value, flat) : undefined)
+    const members = forms.members(schema) ?? []
+    const tag = likely === undefined && isRecord(value) ? forms.tag(members) : undefined
+    const isUntagged = tag !== undefined && isRecord(value) && !tag.choices.includes(own(value, tag.key))
+    const meant = likely ?? (isRecord(value) && !isUntagged ? nearest(value, flat) : undefined)
     if (meant !== undefined && (isRecord(value) || isList(value))) aside(value, meant, path, sink)
-    else if (tag !== undefined && isRecord(value)) {
-      const written = own(value, tag.key)
-      report(sink, [...path, tag.key], written, expectationFor(written, { enum: tag.choices }, forms)!)
-    } else report(sink, path, value, expectationFor(value, schema, forms) ?? "another form")
-    if (sink.found.size === before && before === 0) report(sink, path, value, "another form")
+    else if (isUntagged) {
+      const [written, inner] = [own(value, tag.key), [...path, tag.key]]
+      report(sink, inner, written, () => expectation(written, { enum: tag.choices }, inner)!)
+      reportStrangers(value, schema, members.filter(isObject), path, sink)
+    } else report(sink, path, value, () => expectation(value, schema, path) ?? "another form")
+    if (before === 0 && sink.found.count === 0) report(sink, path, value, () => "another form")
     return false
   }
 
-  // The key by whose literals the members are told apart, when the value has none of them there.
-  const tagOf = (value: Record, members: ReadonlyArray<JsonSchema.JsonSchema>) => {
-    const objects = members.filter((member) => member["type"] === "object")
-    const [first] = objects
-    if (first === undefined || objects.length < 2) return undefined
-    for (const key of Object.keys(propertiesOf(first))) {
-      const choices = objects.map((member) => choicesOf(forms.flat(at(propertiesOf(member), key))))
-      if (!choices.every(Predicate.isNotUndefined)) continue
-      const all = Array.from(new Set(choices.flat()))
-      return Object.hasOwn(value, key) && all.includes(value[key]) ? undefined : { key, choices: all }
+  // The keys that no member of the union has.
+  const reportStrangers = (
+    value: Record,
+    schema: JsonSchema.JsonSchema,
+    members: ReadonlyArray<JsonSchema.JsonSchema>,
+    path: Path,
+    sink: Sink
+  ): void => {
+    const keys = Array.from(new Set(members.flatMap((member) => Object.keys(propertiesOf(member)))))
+    for (const key of Object.keys(value)) {
+      if (keys.includes(key) || !members.every((member) => extraOf(member, key) === false)) continue
+      report(sink, [...path, key], value[key], () => sink.unknownKey(value, key, keys, schema))
     }
-    return undefined
   }
 
   const visitItems = (value: List, schema: JsonSchema.JsonSchema, path: Path, sink: Sink | undefined): boolean => {
     let fits = true
     for (let index = 0; index < value.length; index++) {
       if (visit(value[index]!, itemOf(schema, index), sink === undefined ? path : [...path, index], sink)) continue
-      if (sink === undefined || sink.found.size >= sink.limit) return false
+      if (sink === undefined) return false
       fits = false
     }
     return fits
@@ -196,23 +201,28 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
     for (const key of Object.keys(value)) {
       const inner = sink === undefined ? path : [...path, key]
       if (names !== undefined && !visit(key, names, inner, undefined)) {
-        fits = report(sink, inner, value[key], `a key that is ${sink && describe(names, forms) || "another"}`)
+        fits = report(sink, inner, value[key], () => `a key that is ${describe(names, forms) ?? "another"}`)
       } else if (!Object.hasOwn(properties, key)) {
         const extra = extraOf(schema, key)
         if (extra === false) {
-          fits = report(sink, inner, value[key], sink?.unknownKey(value, key, schema) ?? "")
+          fits = report(
+            sink,
+            inner,
+            value[key],
+            () => sink?.unknownKey(value, key, Object.keys(properties), schema) ?? ""
+          )
         } else fits = visit(value[key]!, extra, inner, sink) && fits
       }
-      if (!fits && (sink === undefined || sink.found.size >= sink.limit)) return false
+      if (!fits && (sink === undefined || sink.found.isFull(path))) return false
     }
     const required = requiredOf(schema)
     const missing = (key: string) =>
-      report(sink, [...path, key], undefined, sink && describe(at(properties, key), forms) || "a value")
+      report(sink, [...path, key], undefined, () => describe(at(properties, key), forms) ?? "a value")
     for (const key of Object.keys(properties)) {
       if (Object.hasOwn(value, key)) {
         fits = visit(value[key]!, properties[key], sink === undefined ? path : [...path, key], sink) && fits
       } else if (required.includes(key)) fits = missing(key)
-      if (!fits && (sink === undefined || sink.found.size >= sink.limit)) return false
+      if (!fits && (sink === undefined || sink.found.isFull(path))) return false
     }
     for (const key of required) {
       if (!Object.hasOwn(value, key) && !Object.hasOwn(properties, key)) fits = missing(key)
@@ -255,102 +265,16 @@ export const conformanceTo = (root: JsonSchema.JsonSchema): Conformance => {
     forms,
     fits: (value, schema) => tested(value, schema) && left > 0,
     misfits: (value, schema, limit, unknownKey) => {
-      const sink: Sink = { found: new Map(), limit, unknownKey }
-      if (!visit(value, schema, [], sink) && sink.found.size === 0) report(sink, [], value, "another value")
-      if (left <= 0) report(sink, [], value, "a simpler value")
-      return Array.from(sink.found.values())
+      const sink: Sink = { found: new Gathered(limit), unions: [], unknownKey }
+      if (!visit(value, schema, [], sink) && sink.found.count === 0) report(sink, [], value, () => "another value")
+      if (left <= 0) report(sink, [], value, () => "a simpler value")
+      return { fields: sink.found.groups(), unions: sink.unions }
     },
     spend
   }
 }
 
-/** Are two JSON values equal? */
-export const isEqual = (first: unknown, second: unknown): boolean =>
-  first === second ||
-  typeof first === "object" && first !== null && typeof second === "object" && second !== null &&
-    canonical(first) === canonical(second)
-
-// What a value is told of by itself, without its children: that it is of another kind, or out of bounds.
-const complaintOf = (value: Value, schema: JsonSchema.JsonSchema): "kind" | "bound" | undefined => {
-  const { type } = schema
-  if (type !== undefined && !(Array.isArray(type) ? type.some((type) => isOf(type, value)) : isOf(type, value))) {
-    return "kind"
-  }
-  const choices = choicesOf(schema)
-  if (choices !== undefined && !choices.some((choice) => isEqual(choice, value))) return "kind"
-  return isWithin(value, schema) ? undefined : "bound"
-}
-
-const isWithin = (value: Value, schema: JsonSchema.JsonSchema): boolean =>
-  typeof value === "string"
-    ? isTextWithin(value, schema)
-    : typeof value === "number"
-    ? isNumberWithin(value, schema)
-    : isList(value)
-    ? isListWithin(value, schema)
-    : !isRecord(value) || isCountWithin(() => Object.keys(value).length, schema, "Properties")
-
-const isOf = (type: unknown, value: Value): boolean => {
-  switch (type) {
-    case "string":
-    case "boolean":
-      return typeof value === type
-    case "number":
-      return typeof value === "number" && Number.isFinite(value)
-    case "integer":
-      return Number.isSafeInteger(value)
-    case "null":
-      return value === null
-    case "array":
-      return isList(value)
-    case "object":
-      return isRecord(value)
-    default:
-      return true
-  }
-}
-
-const isTextWithin = (text: string, schema: JsonSchema.JsonSchema): boolean => {
-  const { format, pattern } = schema
-  if (!isCountWithin(() => codePoints(text), schema, "Length")) return false
-  if (format === "date" && !isDate(text) || format === "date-time" && !isDateTime(text)) return false
-  return typeof pattern !== "string" || patternOf(pattern)?.test(text) !== false
-}
-
-const isNumberWithin = (value: number, schema: JsonSchema.JsonSchema): boolean => {
-  const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
-  if (typeof minimum === "number" && value < minimum) return false
-  if (typeof maximum === "number" && value > maximum) return false
-  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum) return false
-  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) return false
-  return typeof multipleOf !== "number" || multipleOf <= 0 || isMultiple(value / multipleOf)
-}
-
-// 0.3 is a multiple of 0.1, although 0.3 / 0.1 is 2.9999999999999996.
-const isMultiple = (quotient: number): boolean =>
-  Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
-
-const isListWithin = (value: List, schema: JsonSchema.JsonSchema): boolean =>
-  isCountWithin(() => value.length, schema, "Items") && (schema["uniqueItems"] !== true || isWithoutDuplicates(value))
-
-const isWithoutDuplicates = (items: List): boolean =>
-  new Set(items.map((item) => typeof item === "object" && item !== null ? canonical(item) : JSON.stringify(item)))
-    .size === items.length
-
-const isCountWithin = (count: () => number, schema: JsonSchema.JsonSchema, what: string): boolean => {
-  const [least, most] = [schema[`min${what}`], schema[`max${what}`]]
-  if (least === undefined && most === undefined) return true
-  const counted = count()
-  return !(typeof least === "number" && counted < least) && !(typeof most === "number" && counted > most)
-}
-
-const codePoints = (text: string): number => {
-  let count = text.length
-  for (let at = 1; at < text.length; at++) {
-    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--
-  }
-  return count
-}
-
 // A JSON Schema that is no boolean is an object.
 const asNode = (schema: object) => schema as JsonSchema.JsonSchema
+
+const isObject = ({ type }: JsonSchema.JsonSchema): boolean => type === "object"

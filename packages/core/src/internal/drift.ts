@@ -8,11 +8,25 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
 import type { ValueRepair } from "../ToolOutcome.ts"
-import { type Conformance, isEqual } from "./conformance.ts"
+import type { Conformance } from "./conformance.ts"
+import { isEqual } from "./constraint.ts"
 import { allowsKind, at, extraOf, itemOf, propertiesOf, requiredOf } from "./form.ts"
 import { strictly } from "./jsonReader.ts"
-import { folded, isBlank, readingsOf } from "./leaf.ts"
-import { deepest, isList, isRecord, type List, nameOf, type Path, type Record, show, type Value } from "./written.ts"
+import { isBlank, readingsOf } from "./leaf.ts"
+import {
+  deepest,
+  folded,
+  isList,
+  isRecord,
+  keyOf,
+  kindOf,
+  type List,
+  nameOf,
+  type Path,
+  type Record,
+  show,
+  type Value
+} from "./written.ts"
 
 /** A value and what was undone to get it; the same reference and nothing where nothing was. */
 export interface Undone {
@@ -31,6 +45,7 @@ export const undo = (
   numberAt: (path: Path) => string | undefined
 ): Undone => {
   const { fits, forms } = conformance
+  const showAt = (path: Path) => forms.isSecretAt(path) ? kindOf : show
   const memory = { all: new WeakMap(), silent: new WeakMap(), inner: new WeakMap() } satisfies { [E in Extent]: Memory }
 
   let depth = 0
@@ -198,7 +213,7 @@ export const undo = (
       : {
         kind: "blank_for_optional",
         path,
-        note: `${nameOf(path)} is optional: leave it out instead of ${show(child)}`
+        note: `${nameOf(path)} is optional: leave it out instead of ${showAt(path)(child)}`
       }
   }
 
@@ -227,7 +242,8 @@ export const undo = (
       const undone = fromText(value, flat, schema, path, extent)
       if (undone !== undefined) return undone
     }
-    const written = { value, path, token: () => extent === "inner" ? undefined : numberAt(path) }
+    const token = () => extent === "inner" ? undefined : numberAt(path)
+    const written = { value, path, token, show: showAt(path) }
     for (const { kind, note, value: meant } of readingsOf(written, flat)) {
       if ((note === undefined || extent === "all") && fits(meant, schema)) {
         return { value: meant, repairs: [{ kind, path, ...(note === undefined ? {} : { note }) }] }
@@ -248,7 +264,9 @@ export const undo = (
     if (type !== "array" && type !== "object") return undefined
     const value = textOf(text)
     if (value === undefined || (type === "array" ? !isList(value) : !isRecord(value))) return undefined
-    if (fits(value, schema)) return { value, repairs: [{ kind: `text_for_${type}`, path }] }
+    if (fits(value, schema)) {
+      return { value, repairs: [{ kind: type === "array" ? "text_for_array" : "text_for_object", path }] }
+    }
     if (extent !== "all") return undefined
     const undone = within(value, schema, path, "inner")
     if (!fits(undone.value, schema)) return undefined
@@ -275,13 +293,20 @@ const none: ReadonlyArray<ValueRepair> = []
 const notes = ({ repairs }: Undone): number => repairs.filter(({ note }) => note !== undefined).length
 
 /** Keys that models put around the arguments. */
-const wrappers: ReadonlySet<string> = new Set(["arguments", "args", "parameters", "params", "input", "properties"])
+export const wrappers: ReadonlySet<string> = new Set([
+  "arguments",
+  "args",
+  "parameters",
+  "params",
+  "input",
+  "properties"
+])
 
 const isOfPrototype = (key: string): boolean => at(Object.prototype, key) !== undefined || key === "prototype"
 
 const longestKey = 200
 
-const spelled = (key: string, written: string): string => `${nameOf([key])} was written as ${nameOf([written])}`
+const spelled = (key: string, written: string): string => `${nameOf([key])} was written as ${keyOf(written)}`
 
 /** Keys that no property has, and those that are written like them. */
 interface Strangers {
@@ -296,7 +321,7 @@ const strangersOf = (value: Record, properties: JsonSchema.JsonSchema): Readonly
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(properties, key) || key.length > longestKey) continue
     const fold = folded(key)
-    const meant = targets.get(fold)
+    const meant = fold === "" ? undefined : targets.get(fold)
     if (meant === undefined) continue
     const known = strangers.get(fold)
     if (known === undefined) strangers.set(fold, { keys: [key], targets: meant })

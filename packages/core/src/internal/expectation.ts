@@ -4,29 +4,44 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Suggestion from "../Suggestion.ts"
-import { choicesOf, type Forms } from "./form.ts"
-import { cut, oneLine } from "./text.ts"
-import type { Value } from "./written.ts"
+import { choicesOf, extraOf, type Forms, propertiesOf, requiredOf } from "./form.ts"
+import { cut, list, oneLine } from "./text.ts"
+import { isNumberToken, numberText, Unsafe, type Value } from "./written.ts"
+
+/** What is said of an integer that lost digits when it was read, where nothing is declared. */
+export const unsafeInteger = `a whole number of at most ${Number.MAX_SAFE_INTEGER}, or a text where the tool takes one`
+
+/** A number is too large or too small for these types: they have a bound that goes without saying otherwise. */
+interface Limit {
+  readonly keyword: "maximum" | "minimum"
+  readonly types: ReadonlyArray<unknown>
+}
 
 /** What is expected; `undefined` where the schema does not say it plainly. */
-export const describe = (schema: unknown, forms: Forms, depth = 0): string | undefined => {
+export const describe = (schema: unknown, forms: Forms, limit?: Limit, depth = 0): string | undefined => {
   if (schema === undefined || schema === true || depth > 4) return undefined
   const flat = forms.flat(schema)
   const choices = choicesOf(flat)
   if (choices !== undefined) return listed(choices)
   const members = forms.members(flat)
   if (members !== undefined) {
-    const words = members.map((member) => describe(member, forms, depth + 1))
+    const tag = forms.tag(members)
+    const words = members.map((member) =>
+      tag !== undefined && member["type"] === "object"
+        ? `object with '${tag.key}' (${listed(tag.choices)})`
+        : describe(member, forms, limit, depth + 1)
+    )
     return words.every(Predicate.isString) ? cut(Array.from(new Set(words)).join(" | "), 300) : undefined
   }
   const { type } = flat
-  if (typeof type !== "string") return flat["not"] === undefined ? withWords("value", flat) : "nothing"
-  return withWords(type, flat) ?? type
+  if (typeof type !== "string") return flat["not"] === undefined ? withWords("value", flat, forms) : "nothing"
+  return withWords(type, flat, forms, limit) ?? type
 }
 
 /** The same for a value that does not fit: with the choice that is nearest to it, or the form that it should have. */
 export const expectationFor = (value: Value | undefined, schema: unknown, forms: Forms): string | undefined => {
-  const words = describe(schema, forms)
+  const limit = limitFor(value)
+  const words = describe(schema, forms, limit)
   if (typeof value !== "string" || words === undefined) return words
   const flat = forms.flat(schema)
   const choices = textsOf(flat, forms)
@@ -37,7 +52,18 @@ export const expectationFor = (value: Value | undefined, schema: unknown, forms:
     }
     return `${words}${suggestion(meant)}`
   }
-  return takesNumber(flat, forms) && isNumberInWords(value) ? `${words}, as bare digits` : words
+  return limit === undefined && takesNumber(flat, forms) && isNumberInWords(value) ? `${words}, as bare digits` : words
+}
+
+// Too large for an integer may be all right for a number, unless it has lost digits.
+const limitFor = (value: Value | undefined): Limit | undefined => {
+  const token = value instanceof Unsafe ? value.token : value
+  if (typeof token !== "number" && (typeof token !== "string" || !isNumberToken(token))) return undefined
+  if (Math.abs(Number(token)) <= Number.MAX_SAFE_INTEGER) return undefined
+  return {
+    keyword: Number(token) > 0 ? "maximum" : "minimum",
+    types: typeof token === "number" || /[.e]/i.test(token) ? ["integer"] : ["integer", "number"]
+  }
 }
 
 const suggestion = (meant: string | undefined): string =>
@@ -64,21 +90,38 @@ const numerals =
   /^\s*(?:minus |a )?(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozen)\b/i
 
 // `string of 2 to 5 characters, with the format date (2024-01-31)`; `undefined` where nothing is to be added.
-const withWords = (type: string, schema: JsonSchema.JsonSchema): string | undefined => {
+const withWords = (
+  type: string,
+  schema: JsonSchema.JsonSchema,
+  forms: Forms,
+  limit?: Limit
+): string | undefined => {
   const words = [
-    ...(type === "integer" || type === "number" ? bounds(schema) : []),
+    ...(type === "integer" || type === "number" ? bounds(schema, limit?.types.includes(type) ? limit : undefined) : []),
     ...(type === "string" ? sized(schema, "Length", "character") : []),
     ...(type === "array" ? sized(schema, "Items", "item") : []),
-    ...(type === "object" ? sized(schema, "Properties", "key") : []),
+    ...(type === "object" ? [...sized(schema, "Properties", "key"), ...keyed(schema, forms)] : []),
     ...(type === "array" && schema["uniqueItems"] === true ? ["without duplicates"] : []),
     ...(type === "string" ? [...formatted(schema), ...patterned(schema)] : [])
   ]
   return words.length === 0 ? (type === "value" ? undefined : type) : `${type} ${words.join(", ")}`
 }
 
-const bounds = (schema: JsonSchema.JsonSchema): ReadonlyArray<string> => {
-  const [least, most] = [bound(schema, "minimum"), bound(schema, "maximum")]
+// The keys that an object must have, or what its values are.
+const keyed = (schema: JsonSchema.JsonSchema, forms: Forms): ReadonlyArray<string> => {
+  const required = requiredOf(schema)
+  if (required.length > 0) return [`with ${list(required, 5)}`]
+  const extra = Object.keys(propertiesOf(schema)).length === 0 ? extraOf(schema, "") : undefined
+  const { type } = Predicate.isObject(extra) ? forms.flat(extra) : {}
+  return typeof type === "string" ? [`of ${type} values`] : []
+}
+
+const bounds = (schema: JsonSchema.JsonSchema, limit: Limit | undefined): ReadonlyArray<string> => {
   const [above, below] = [bound(schema, "exclusiveMinimum"), bound(schema, "exclusiveMaximum")]
+  const least = bound(schema, "minimum") ??
+    (limit?.keyword === "minimum" && above === undefined ? Number.MIN_SAFE_INTEGER : undefined)
+  const most = bound(schema, "maximum") ??
+    (limit?.keyword === "maximum" && below === undefined ? Number.MAX_SAFE_INTEGER : undefined)
   const range = least !== undefined && most !== undefined
     ? [`from ${least} to ${most}`]
     : [...(least === undefined ? [] : [`of at least ${least}`]), ...(most === undefined ? [] : [`of at most ${most}`])]
@@ -111,8 +154,12 @@ const examples: ReadonlyMap<unknown, string> = new Map([
 ])
 
 const formatted = ({ format }: JsonSchema.JsonSchema): ReadonlyArray<string> =>
-  typeof format === "string" ? [`with the format ${cut(oneLine(format), 40)}${examples.get(format) ?? ""}`] : []
+  typeof format === "string" && format !== "password"
+    ? [`with the format ${cut(oneLine(format), 40)}${examples.get(format) ?? ""}`]
+    : []
 
 // A format says more than its pattern.
 const patterned = ({ format, pattern }: JsonSchema.JsonSchema): ReadonlyArray<string> =>
-  typeof pattern === "string" && format === undefined ? [`matching ${cut(oneLine(pattern), 120)}`] : []
+  typeof pattern !== "string" || format !== undefined
+    ? []
+    : [pattern === numberText.source ? "that holds a plain number (12.5)" : `matching ${cut(oneLine(pattern), 120)}`]

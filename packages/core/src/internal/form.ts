@@ -6,7 +6,7 @@
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
-import { isList, isRecord, own, type Record, type Value } from "./written.ts"
+import { folded, isList, isRecord, own, type Path, type Record, type Value } from "./written.ts"
 
 type Node = JsonSchema.JsonSchema
 
@@ -20,6 +20,18 @@ export interface Forms {
   readonly members: (schema: Node) => ReadonlyArray<Node> | undefined
   /** The one member that a value was probably meant for: by its literals, else by its kind. */
   readonly likely: (value: Value, members: ReadonlyArray<Node>) => Node | undefined
+  /** The key by whose literals the objects of a union are told apart, and these literals. */
+  readonly tag: (members: ReadonlyArray<Node>) => Tag | undefined
+  /** Does a path of the document lead through a union? */
+  readonly isInUnion: (path: Path) => boolean
+  /** Is what stands at a path, a part of it, or what it is a part of, a secret: never to be quoted? */
+  readonly isSecretAt: (path: Path) => boolean
+}
+
+/** What tells the members of a union apart. */
+export interface Tag {
+  readonly key: string
+  readonly choices: ReadonlyArray<unknown>
 }
 
 /** The one object of a union that shares the most keys with a record. */
@@ -43,7 +55,8 @@ export const formsOf = (root: Node): Forms => {
     if (!Predicate.isObject(schema)) return schema === false ? { not: {} } : {}
     if (schema["$ref"] === undefined && schema["allOf"] === undefined) return schema
     if (depth > deepest) return {}
-    const { $ref, allOf, ...rest } = schema
+    // Definitions say nothing of a value, and would make another schema of what refers to itself at each turn.
+    const { $defs: _, $ref, allOf, definitions: __, ...rest } = schema
     const parts = [
       ...(typeof $ref === "string" ? [resolve($ref)] : []),
       ...(Array.isArray(allOf) ? allOf : [])
@@ -57,7 +70,7 @@ export const formsOf = (root: Node): Forms => {
   const unions = new Map<unknown, ReadonlyArray<Node> | undefined>()
   const members = (schema: Node): ReadonlyArray<Node> | undefined =>
     remember(unions, schema, () => {
-      const { anyOf, oneOf, ...rest } = flat(schema)
+      const { $defs: _, anyOf, definitions: __, oneOf, ...rest } = flat(schema)
       const alternatives = Array.isArray(anyOf) ? anyOf : oneOf
       if (Array.isArray(alternatives)) {
         return choicesTogether(alternatives.map((member: unknown) => flat(merge(rest, flat(member)))))
@@ -69,20 +82,83 @@ export const formsOf = (root: Node): Forms => {
   const likely = (value: Value, members: ReadonlyArray<Node>): Node | undefined => {
     const fitting = members.filter((member) => allowsKind(member, value))
     if (!isRecord(value) || fitting.length < 2) return fitting.length === 1 ? fitting[0] : undefined
-    const matching = fitting.filter((member) => {
-      const literals = literalsOf(member).filter(([key]) => Object.hasOwn(value, key))
-      return literals.length > 0 && literals.every(([key, choices]) => choices.includes(own(value, key)))
-    })
-    return matching.length === 1 ? matching[0] : undefined
+    const matching = (isMeant: (choice: unknown, written: unknown) => boolean) => {
+      const found = fitting.filter((member) => {
+        const literals = literalsOf(member).filter(([key]) => Object.hasOwn(value, key))
+        return literals.length > 0 &&
+          literals.every(([key, choices]) => choices.some((choice) => isMeant(choice, own(value, key))))
+      })
+      return found.length === 1 ? found[0] : undefined
+    }
+    return matching((choice, written) => choice === written) ?? matching(isSpelledAlike)
   }
 
-  const literalsOf = (member: Node): ReadonlyArray<readonly [string, ReadonlyArray<unknown>]> =>
-    Object.entries(propertiesOf(member)).flatMap(([key, property]) => {
-      const choices = choicesOf(flat(property))
-      return choices === undefined ? [] : [[key, choices]]
-    })
+  type Literals = ReadonlyArray<readonly [string, ReadonlyArray<unknown>]>
+  const literals = new Map<Node, Literals>()
+  const literalsOf = (member: Node): Literals =>
+    remember(literals, member, () =>
+      Object.entries(propertiesOf(member)).flatMap(([key, property]) => {
+        const choices = choicesOf(flat(property))
+        return choices === undefined ? [] : [[key, choices]]
+      }))
 
-  return { resolve, flat, members, likely }
+  const tags = new Map<ReadonlyArray<Node>, Tag | undefined>()
+  const tag = (members: ReadonlyArray<Node>): Tag | undefined => remember(tags, members, () => tagOf(members))
+
+  const tagOf = (members: ReadonlyArray<Node>): Tag | undefined => {
+    const objects = members.filter((member) => member["type"] === "object")
+    const [first] = objects
+    if (first === undefined || objects.length < 2) return undefined
+    for (const key of Object.keys(propertiesOf(first))) {
+      const choices = objects.map((member) => choicesOf(flat(at(propertiesOf(member), key))))
+      if (choices.every(Predicate.isNotUndefined)) return { key, choices: Array.from(new Set(choices.flat())) }
+    }
+    return undefined
+  }
+
+  // A schema and the members of its union, and of theirs.
+  const forms = (schema: unknown, depth = 0): ReadonlyArray<Node> => {
+    const node = flat(schema)
+    return depth > deepest ? [node] : [node, ...(members(node) ?? []).flatMap((member) => forms(member, depth + 1))]
+  }
+
+  const inner = (node: Node, key: string | number): unknown =>
+    typeof key === "number"
+      ? itemOf(node, key)
+      : Object.hasOwn(propertiesOf(node), key)
+      ? propertiesOf(node)[key]
+      : extraOf(node, key)
+
+  // All forms at each step of a path, as far as they are said.
+  const along = (path: Path): ReadonlyArray<ReadonlyArray<Node>> => {
+    const steps = [forms(root)]
+    for (const key of path) {
+      const next = steps.at(-1)!.map((node) => inner(node, key)).filter(Predicate.isObject)
+      if (next.length === 0) break
+      steps.push(next.flatMap((schema) => forms(schema)))
+    }
+    return steps
+  }
+
+  const isInUnion = (path: Path): boolean => along(path).slice(0, path.length).some((nodes) => nodes.length > 1)
+
+  const isSecretAt = (path: Path): boolean => {
+    if (!hasSecrets()) return false
+    const steps = along(path)
+    // What stands where nothing is declared may be any part of what surrounds it.
+    return steps.some((nodes) => nodes.some(isSecret)) || steps.at(-1)!.some((node) => holdsSecret(node, new Set()))
+  }
+
+  const holdsSecret = (schema: unknown, seen: Set<unknown>): boolean => {
+    if (!Predicate.isObject(schema) || seen.has(schema)) return false
+    seen.add(schema)
+    return forms(schema).some((node) => isSecret(node) || partsOf(node).some((part) => holdsSecret(part, seen)))
+  }
+
+  let known: boolean | undefined
+  const hasSecrets = () => known ??= mentionsSecret(root)
+
+  return { resolve, flat, members, likely, tag, isInUnion, isSecretAt }
 }
 
 /** The choices of a schema, where it has nothing but choices. */
@@ -149,6 +225,30 @@ const isKind = (type: unknown, value: Value): boolean =>
     : type === "integer"
     ? typeof value === "number"
     : typeof value === type
+
+// As `Schema.Redacted` is shown, or as schemas from elsewhere say it.
+const isSecret = ({ format, writeOnly }: Node): boolean => writeOnly === true || format === "password"
+
+const mentionsSecret = (value: unknown): boolean =>
+  Array.isArray(value)
+    ? value.some(mentionsSecret)
+    : Predicate.isObject(value) && (isSecret(value) || Object.values(value).some(mentionsSecret))
+
+const partsOf = (node: Node): ReadonlyArray<unknown> => {
+  const { additionalItems, additionalProperties, items, patternProperties, prefixItems } = node
+  const lists = [items, prefixItems].flatMap((part: unknown) => Array.isArray(part) ? part : [part])
+  const keys = [propertiesOf(node), patternProperties].flatMap((part) =>
+    Predicate.isObject(part) ? Object.values(part) : []
+  )
+  return [additionalItems, additionalProperties, ...lists, ...keys]
+}
+
+const isSpelledAlike = (choice: unknown, written: unknown): boolean =>
+  typeof choice === "string" && typeof written === "string" && written.length <= longestChoice &&
+  folded(choice) === folded(written)
+
+/** A longer text is no choice. */
+export const longestChoice = 1000
 
 const patterns = new Map<string, RegExp | undefined>()
 

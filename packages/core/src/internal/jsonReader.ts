@@ -10,6 +10,7 @@
  */
 import type * as Schema from "effect/Schema"
 import { type Fault, type FaultKind, identifier, isQuote, operator, quotes, reserved, Scanner } from "./jsonScanner.ts"
+import { excerpt } from "./text.ts"
 
 /** The deepest nesting of objects and arrays that is read. */
 export const maxDepth = 128
@@ -30,12 +31,8 @@ const aKey = "a key in double quotes"
 export class Reader extends Scanner {
   /** The closers after which there was more: one that comes too early looks like one too many at the end. */
   readonly closedBeforeMore = new Set<string>()
-  readonly #tokens: NumberTokens | undefined
-
-  constructor(text: string, at: number, tokens?: NumberTokens) {
-    super(text, at)
-    this.#tokens = tokens
-  }
+  /** The source texts of numbers. */
+  readonly tokens: NumberTokens = new Map()
 
   /** One value. On a fault it is what was complete of it, or `undefined`. */
   value(): Schema.Json | undefined {
@@ -134,13 +131,13 @@ export class Reader extends Scanner {
     valueAt: number
   ): void {
     if (isPrototypeKey(key, value)) {
-      this.failed("prototype_key", keyAt, "another key")
+      this.failed("prototype_key", keyAt, `another key than ${excerpt(key)}`)
       return
     }
     if (Object.hasOwn(holder, key)) {
-      // Numbers that look equal may differ in digits that were lost.
-      if (this.fault === undefined && (this.hasUnsafeInteger || !isEqual(holder[key], value))) {
-        this.failed("duplicate_key", keyAt, "each key once")
+      const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
+      if (this.fault === undefined && !this.isSame(holder[key], value, this.tokenOf(holder, key), token)) {
+        this.failed("duplicate_key", keyAt, `${excerpt(key)} once`)
         return
       }
       this.repaired("duplicate_key", keyAt)
@@ -150,9 +147,29 @@ export class Reader extends Scanner {
   }
 
   private remember(holder: Container, key: string | number, value: Schema.Json, from: number): void {
-    if (this.#tokens === undefined || typeof value !== "number") return
-    const tokens = this.#tokens.get(holder) ?? new Map<string | number, string>()
-    this.#tokens.set(holder, tokens.set(key, this.text.slice(from, this.at)))
+    if (typeof value !== "number") return
+    const tokens = this.tokens.get(holder) ?? new Map<string | number, string>()
+    this.tokens.set(holder, tokens.set(key, this.text.slice(from, this.at)))
+  }
+
+  private tokenOf(holder: object, key: string | number): string | undefined {
+    return this.tokens.get(holder)?.get(key)
+  }
+
+  /** Do two values say the same? Numbers that are equal may be written in two ways, and the way they are written may count. */
+  private isSame(
+    a: Schema.Json | undefined,
+    b: Schema.Json | undefined,
+    tokenA?: string,
+    tokenB?: string
+  ): boolean {
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b && tokenA === tokenB
+    const keys = Object.keys(a)
+    return Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length && keys.every((name) => {
+      const key = Array.isArray(a) ? Number(name) : name
+      return Object.hasOwn(b, name) &&
+        this.isSame(Reflect.get(a, name), Reflect.get(b, name), this.tokenOf(a, key), this.tokenOf(b, key))
+    })
   }
 
   // ---------------------------------------------------------------------------
@@ -236,18 +253,6 @@ export const isPrototypeKey = (key: string, value: Schema.Json): boolean =>
   key === "__proto__" ||
   key === "constructor" && typeof value === "object" && value !== null && Object.hasOwn(value, "prototype")
 
-const isEqual = (a: Schema.Json | undefined, b: Schema.Json | undefined): boolean => {
-  if (Object.is(a, b)) return true
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length &&
-      a.every((item, index) => isEqual(item, b[index]))
-  }
-  const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && isEqual(Reflect.get(a, key), Reflect.get(b, key)))
-}
-
 /** The source text of each number of a value, by its path; read when it is first asked for. */
 export const numbersOf = (
   text: string,
@@ -266,10 +271,9 @@ export const numbersOf = (
 }
 
 const readTokens = (text: string, start: number) => {
-  const tokens: NumberTokens = new Map()
-  const reader = new Reader(text, start, tokens)
+  const reader = new Reader(text, start)
   reader.blank()
-  return { root: reader.value(), tokens }
+  return { root: reader.value(), tokens: reader.tokens }
 }
 
 /** What a text of strict JSON says, one value and nothing around it; or why it is none. */

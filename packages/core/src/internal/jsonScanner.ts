@@ -1,4 +1,6 @@
 import type * as Schema from "effect/Schema"
+import type { TextFault } from "../ToolFailure.ts"
+import type { TextRepair } from "../ToolOutcome.ts"
 
 /**
  * The smallest parts of JSON as models write it: strings, numbers, words, white space and comments.
@@ -6,31 +8,7 @@ import type * as Schema from "effect/Schema"
  * It keeps where it has got to, what it repaired on the way, and the first thing that it could not read.
  */
 /** What can be the matter with a text: `Arguments` says what each means. */
-export type FaultKind =
-  | "array"
-  | "bareword"
-  | "bracket_mismatch"
-  | "concatenation"
-  | "cut_off"
-  | "duplicate_key"
-  | "ellipsis"
-  | "expression"
-  | "invalid_escape"
-  | "invalid_number"
-  | "missing_colon"
-  | "missing_comma"
-  | "missing_value"
-  | "no_object"
-  | "prose"
-  | "prototype_key"
-  | "unclear_comment"
-  | "several_objects"
-  | "too_deep"
-  | "too_long"
-  | "too_many_repairs"
-  | "unescaped_quote"
-  | "unexpected_character"
-  | "unquoted_key"
+export type FaultKind = TextFault["kind"]
 
 /** The first thing that cannot be read. */
 export interface Fault {
@@ -42,16 +20,18 @@ export interface Fault {
 }
 
 /** What can be repaired inside of a value. */
-export type RepairKind =
-  | "comment"
-  | "control_character"
-  | "duplicate_key"
-  | "missing_comma"
-  | "python_constant"
-  | "single_quotes"
-  | "smart_quotes"
-  | "trailing_comma"
-  | "unquoted_key"
+export type RepairKind = Exclude<TextRepair["kind"], Around>
+
+/** What is repaired about the whole text. */
+type Around =
+  | "byte_order_mark"
+  | "code_fence"
+  | "double_encoded"
+  | "escaped_quotes"
+  | "no_arguments"
+  | "prose"
+  | "surplus_closers"
+  | "template_token"
 
 /** What a value was, as far as it matters to what may follow it. */
 type Shape = "string" | "number" | "word" | "container"
@@ -114,6 +94,8 @@ const escapes: Readonly<Record<string, string>> = {
   r: "\r",
   t: "\t"
 }
+const { "/": _, ...shared } = escapes
+const singleEscapes: Readonly<Record<string, string>> = { ...shared, "'": "'" }
 
 export class Scanner {
   readonly text: string
@@ -220,7 +202,7 @@ export class Scanner {
     if (quote === singleQuote) this.repaired("single_quotes", this.at)
     if (quote === openSingle || quote === openDouble) {
       this.repaired("smart_quotes", this.at)
-      const inner = plain.search(quote === openDouble ? /["“]/ : /['‘]/)
+      const inner = plain.search(quote === openDouble ? /(?<!\\)["“]/ : /(?<!\\)['‘]/)
       if (inner !== -1) {
         this.failed("unescaped_quote", start + inner, `'${closer}'`)
         return undefined
@@ -287,8 +269,9 @@ export class Scanner {
       this.failed("cut_off", text.length, "the rest of an escape")
       return undefined
     }
-    // In single quotes, a single quote is escaped as in the languages that have them.
-    const read = letter === "'" && closer === "'" ? "'" : Object.hasOwn(escapes, letter) ? escapes[letter] : undefined
+    // In single quotes, a single quote is escaped as in the languages that have them, which do not agree on a slash.
+    const own = closer === "'" ? singleEscapes : escapes
+    const read = Object.hasOwn(own, letter) ? own[letter] : undefined
     if (read === undefined) this.failed("invalid_escape", at, "an escape of JSON; a backslash itself is written \\\\")
     return read
   }
@@ -320,7 +303,8 @@ export class Scanner {
     if (unclear.test(inside)) return this.failed("unclear_comment", from, "no comments")
     // Around the object, braces in a comment may be another one.
     if (this.depth === 0 && inside.includes("{")) return this.failed("several_objects", from, "one JSON object")
-    this.repaired("comment", from)
+    // Around the object, it may be about the call and not about the values.
+    this.repaired(this.depth === 0 && inside.trim() !== "" ? "remark" : "comment", from)
     this.at = to
     return true
   }

@@ -1,13 +1,16 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { withDates } from "./encodedDates.ts"
+import { encodedSide } from "./encodedSide.ts"
+import { describe } from "./expectation.ts"
+import { formsOf } from "./form.ts"
+import { numberText } from "./written.ts"
 
 type Path = ReadonlyArray<string | number>
 
 /** The JSON Schema that a model is shown of a tool's parameters: an object, closed, with its definitions inside. */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(withDates(parameters), { onExcessProperty: "error" })
+  const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(parameters), { onExcessProperty: "error" })
   // An empty struct is described as anything but null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
   return {
@@ -19,10 +22,13 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
 
 /**
  * Does the codec of these parameters accept what the model was told would be refused? It does with the texts
- * "NaN" and "Infinity" for a number, and with any text that JavaScript can read as a date.
+ * "NaN" and "Infinity" for a number, and with any text that JavaScript can read as a date or as a number.
  */
 export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Constraint): boolean =>
-  hasWithin(shown, ({ format }) => format === "date" || format === "date-time") ||
+  hasWithin(
+    shown,
+    ({ format, pattern }) => format === "date" || format === "date-time" || pattern === numberText.source
+  ) ||
   hasWithin(Schema.toJsonSchemaDocument(parameters), isNonFinite)
 
 /** Is it an object without any keys? */
@@ -47,13 +53,14 @@ export const choicesAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyAr
 
 /** What is expected at a path, in a few words; `undefined` where it is not said plainly. */
 export const describeAt = (schema: JsonSchema.JsonSchema, path: Path): string | undefined =>
-  describe(schemaAt(schema, path))
+  describe(schemaAt(schema, path), formsOf(schema))
 
 /** Does the schema allow several forms at a path? */
 export const isUnionAt = (schema: JsonSchema.JsonSchema, path: Path): boolean =>
   Array.isArray(schemaAt(schema, path)?.["anyOf"])
 
-const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.JsonSchema | undefined =>
+/** The schema at a path; `undefined` where none is said plainly. */
+export const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.JsonSchema | undefined =>
   path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
     if (at === undefined) return undefined
     const inner = typeof key === "number" ? at["items"] : child(at["properties"], key) ?? at["additionalProperties"]
@@ -70,16 +77,6 @@ const resolve = (root: JsonSchema.JsonSchema, schema: unknown): JsonSchema.JsonS
 
 const child = (parent: unknown, key: string): unknown =>
   Predicate.isObject(parent) && Object.hasOwn(parent, key) ? parent[key] : undefined
-
-const describe = (schema: unknown): string | undefined => {
-  if (!Predicate.isObject(schema)) return undefined
-  if (Array.isArray(schema["enum"])) return schema["enum"].map((choice) => JSON.stringify(choice)).join(" | ")
-  if (Array.isArray(schema["anyOf"])) {
-    const members = schema["anyOf"].map(describe)
-    return members.every(Predicate.isString) ? Array.from(new Set(members)).join(" | ") : undefined
-  }
-  return typeof schema["type"] === "string" ? schema["type"] : undefined
-}
 
 // Effect's JSON form of a number allows the texts "NaN" and "Infinity"; a model need not know.
 const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>

@@ -5,22 +5,24 @@
  * fits is for whoever asks. A reading without a note is silent: the model need not learn anything from it.
  */
 import type * as JsonSchema from "effect/JsonSchema"
+import type { ValueRepair } from "../ToolOutcome.ts"
 import { dateOf, dateTimeOf } from "./calendar.ts"
-import { choicesOf } from "./form.ts"
+import { choicesOf, longestChoice } from "./form.ts"
 import { pythonList } from "./pythonList.ts"
-import { isList, isNumberToken, nameOf, type Path, show, Unsafe, type Value } from "./written.ts"
+import { folded, isList, isNumberToken, nameOf, type Path, Unsafe, type Value } from "./written.ts"
 
 export interface Reading {
-  readonly kind: string
+  readonly kind: ValueRepair["kind"]
   readonly value: Value
   readonly note?: string
 }
 
-/** A value as it was written: where, and as which token if it is a number. */
+/** A value as it was written: where, and as which token if it is a number; and how it may be quoted. */
 export interface Written {
   readonly value: Value
   readonly path: Path
   readonly token: () => string | undefined
+  readonly show: (value: Value) => string
 }
 
 /** All readings of a value by a flat schema; rarely more than one. */
@@ -40,16 +42,13 @@ export const readingsOf = (written: Written, schema: JsonSchema.JsonSchema): Rea
 export const isBlank = (value: Value): boolean =>
   value === "" || value === "null" || value === "None" || value === "undefined"
 
-/** A spelling without what models change in names: case, `-`, `_` and spaces. */
-export const folded = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, "")
-
 type Drift = (written: Written, schema: JsonSchema.JsonSchema) => Reading | undefined
 
 // -----------------------------------------------------------------------------
 // Choices
 // -----------------------------------------------------------------------------
 
-const choice = ({ path, value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
+const choice = ({ path, show, value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
   if (typeof value !== "string" || value.length > longestChoice) return undefined
   const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
   const cased = texts.filter((choice) => choice.toLowerCase() === value.trim().toLowerCase())
@@ -59,29 +58,37 @@ const choice = ({ path, value }: Written, choices: ReadonlyArray<unknown>): Read
   return spelled.length !== 1 ? undefined : {
     kind: "choice_spelling",
     value: spelled[0]!,
-    note: `${nameOf(path)} is ${show(spelled[0])}: it was written as ${show(value)}`
+    note: `${nameOf(path)} is ${show(spelled[0]!)}: it was written as ${show(value)}`
   }
 }
 
-const numericChoice = ({ path, value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
-  const meant = typeof value === "string" && isNumberToken(value)
-    ? choices.find((choice) => choice === Number(value))
-    : undefined
-  return typeof meant !== "number" ? undefined : read("text_for_choice", path, "a number", value, meant)
+const numericChoice = (written: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
+  const { value } = written
+  const number = typeof value === "string" ? numberOf(value) : undefined
+  const meant = number === undefined ? undefined : choices.find((choice) => choice === number)
+  return typeof meant !== "number" ? undefined : read("text_for_choice", written, "a number", meant)
 }
-
-const longestChoice = 1000
 
 // -----------------------------------------------------------------------------
 // Numbers, booleans, strings
 // -----------------------------------------------------------------------------
 
-const integer: Drift = ({ path, value }) => {
+const integer: Drift = (written) => {
+  const { value } = written
   const meant = typeof value === "string" ? numberOf(value) : undefined
-  if (typeof value !== "string" || !Number.isSafeInteger(meant)) return undefined
+  if (typeof value !== "string" || !Number.isSafeInteger(meant) || !isWhole(value)) return undefined
   return String(meant) === value
     ? { kind: "text_for_number", value: meant! }
-    : read("decimal_for_integer", path, "an integer", value, meant!)
+    : read("decimal_for_integer", written, "an integer", meant!)
+}
+
+// A number may round to a whole one that it is not: 100.00000000000000001.
+const isWhole = (token: string): boolean => {
+  const [mantissa = "", exponent = "0"] = token.split(/e/i)
+  const [whole = "", fraction = ""] = mantissa.split(".")
+  const shift = Number(exponent)
+  const behind = shift >= 0 ? fraction.slice(shift) : whole.slice(shift) + fraction
+  return !/[1-9]/.test(behind)
 }
 
 const number: Drift = ({ value }) => {
@@ -104,23 +111,25 @@ const boolean: Drift = ({ value }) =>
     ? { kind: "text_for_boolean", value: value.toLowerCase() === "true" }
     : undefined
 
-const string: Drift = ({ path, token, value }, schema) => {
+const string: Drift = (written, schema) => {
+  const { token, value } = written
   // What a format allows is not known of all of them.
-  if (schema["format"] !== undefined) return undefined
-  if (typeof value === "boolean") return read("boolean_for_text", path, "a string", value, String(value))
-  if (value instanceof Unsafe) return read("number_for_text", path, "a string", value, value.token)
+  if (schema["format"] !== undefined && schema["format"] !== "password") return undefined
+  if (typeof value === "boolean") return read("boolean_for_text", written, "a string", String(value))
+  if (value instanceof Unsafe) return read("number_for_text", written, "a string", value.token)
   if (typeof value !== "number") return undefined
   const source = token() ?? String(value)
-  return read("number_for_text", path, "a string", new Unsafe(source), source)
+  return read("number_for_text", { ...written, value: new Unsafe(source) }, "a string", source)
 }
 
 // -----------------------------------------------------------------------------
 // Dates
 // -----------------------------------------------------------------------------
 
-const date: Drift = ({ path, value }, { format }) => {
+const date: Drift = (written, { format }) => {
+  const { value } = written
   const meant = typeof value === "string" && format === "date" ? dateOf(value) : undefined
-  return meant === undefined || meant === value ? undefined : read("date_form", path, "a date", value, meant)
+  return meant === undefined || meant === value ? undefined : read("date_form", written, "a date", meant)
 }
 
 const dateTime: Drift = ({ value }, { format }) => {
@@ -141,20 +150,22 @@ const python: Drift = ({ path, value }) => {
   }
 }
 
-const oneForMany = ({ path, value }: Written): Reading | undefined => {
+const oneForMany = (written: Written): Reading | undefined => {
+  const { value } = written
   if (typeof value === "object" || typeof value === "string" && !isOneItem(value)) return undefined
-  return read("single_for_array", path, "an array", value, [value])
+  return read("single_for_array", written, "an array", [value])
 }
 
 // A text with separators or brackets may be a list of its own; a blank one, none.
 const isOneItem = (text: string): boolean => text.trim() !== "" && !isBlank(text) && !/[,;|\n\r]|^\s*[[{("']/.test(text)
 
-const manyForOne = ({ path, value }: Written): Reading | undefined => {
+const manyForOne = ({ path, show, value }: Written): Reading | undefined => {
   const [only] = isList(value) && value.length === 1 ? value : []
   return only === undefined || typeof only === "object"
     ? undefined
     : {
-      ...read("array_for_single", path, "", value, only),
+      kind: "array_for_single",
+      value: only,
       note: `${nameOf(path)} is one value: ${show(value)} was read as ${show(only)}`
     }
 }
@@ -167,8 +178,8 @@ const drifts: ReadonlyMap<unknown, ReadonlyArray<Drift>> = new Map([
   ["array", [python]]
 ])
 
-const read = (kind: string, path: Path, type: string, came: Value, meant: Value): Reading => ({
+const read = (kind: Reading["kind"], { path, show, value }: Written, type: string, meant: Value): Reading => ({
   kind,
   value: meant,
-  note: `${nameOf(path)} is ${type}: ${show(came)} was read as ${show(meant)}`
+  note: `${nameOf(path)} is ${type}: ${show(value)} was read as ${show(meant)}`
 })

@@ -7,15 +7,9 @@
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { FieldIssue } from "../ToolFailure.ts"
-import { cut, excerpt, oneLine } from "./text.ts"
+import { cut, excerpt, kind, oneLine } from "./text.ts"
 
 export type Path = FieldIssue["path"]
-
-/** How the value came about, as far as its text is known. */
-export interface Origin {
-  /** The source text of a number at a path (keys and indices), where it is known: `"1.10"`, `"12345678901234567890"`. */
-  readonly numberAt?: (path: Path) => string | undefined
-}
 
 export type Value = null | boolean | number | string | Unsafe | List | Record
 export type List = ReadonlyArray<Value>
@@ -42,8 +36,15 @@ export const isRecord = (value: unknown): value is Record => Predicate.isObject(
 export const own = (record: Record, key: string): Value | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-/** Marks the integers that lost digits; the same reference where there are none. */
-export const mark = (value: Schema.Json, { numberAt }: Origin = {}): Value => {
+/** The part of a value at a path, as far as it has one of its own. */
+export const partAt = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (at, key) => Predicate.isObjectKeyword(at) && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined,
+    value
+  )
+
+/** Marks the integers that lost digits, by their source texts where these are known; the same reference where there are none. */
+export const mark = (value: Schema.Json, numberAt?: (path: Path) => string | undefined): Value => {
   const path: Array<string | number> = []
   const within = (value: Schema.Json): Value => {
     if (typeof value === "number") {
@@ -73,13 +74,35 @@ export const isJson = (value: Value, depth = 0): value is Schema.Json => {
 export const show = (value: Value | undefined): string =>
   value instanceof Unsafe ? cut(value.token, 80) : excerpt(value)
 
+/** What sort of value it is: all that is said of a secret. */
+export const kindOf = (value: Value | undefined): string => value instanceof Unsafe ? "a number" : kind(value)
+
 /** `'items.0.price'`: a field for a sentence. */
 export const nameOf = (path: Path): string => path.length === 0 ? "the value" : `'${cut(oneLine(path.join(".")), 80)}'`
+
+/** A key as it was written: in JSON where it would not be seen what is in it. */
+export const keyOf = (written: string): string => oneLine(written) === written ? nameOf([written]) : excerpt(written)
+
+/**
+ * A spelling without what models change in names: case, `-`, `_` and spaces. A sign stays, and so does what keeps digits apart; of a name that
+ * is nothing else, nothing is left, and nothing is spelled like it.
+ */
+export const folded = (name: string): string => {
+  const text = name.trim().toLowerCase()
+  return /^[-_\s]*$/.test(text) ? "" : text.replace(/[-_\s]+/g, (separator, at: number) => {
+    const isBetweenDigits = /\d/.test(text.charAt(at - 1)) && /\d/.test(text.charAt(at + separator.length))
+    return at === 0 || isBetweenDigits ? separator : ""
+  })
+}
 
 /** A token of JSON's grammar for a number. */
 export const isNumberToken = (text: string): boolean => numberToken.test(text)
 
 const numberToken = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** The pattern that is shown of a number in a text: JSON's grammar, with no exponent of which a number becomes infinite. */
+export const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?[0-2]?\d{1,2})?$/
+
 const integerToken = /^-?(?:0|[1-9]\d*)$/
 
 /** How deep a value is looked at; what is read of a model is never as deep. */
