@@ -3,7 +3,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { encodedSide } from "./encodedSide.ts"
 import { describe } from "./expectation.ts"
-import { formsOf } from "./form.ts"
+import { at, choicesOf, extraOf, type Forms, formsOf, itemOf, propertiesOf } from "./form.ts"
 import { numberText } from "./written.ts"
 
 type Path = ReadonlyArray<string | number>
@@ -37,46 +37,41 @@ export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
   Object.keys(schema["properties"]).length === 0
 
 /** The keys that an object may have at a path; none where they are not said. */
-export const keysAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> => {
-  const properties = schemaAt(schema, path)?.["properties"]
-  return Predicate.isObject(properties) ? Object.keys(properties) : []
-}
+export const keysAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> =>
+  Array.from(new Set(formsAt(schema, path).flatMap((form) => Object.keys(propertiesOf(form)))))
 
 /** The choices at a path; none where there are none. */
-export const choicesAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> => {
-  const at = schemaAt(schema, path)
-  const members = Array.isArray(at?.["anyOf"]) ? at["anyOf"] : [at]
-  return members.flatMap((member: unknown) =>
-    Predicate.isObject(member) && Array.isArray(member["enum"]) ? member["enum"].map(String) : []
-  )
-}
+export const choicesAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> =>
+  formsAt(schema, path).flatMap((form) => choicesOf(form)?.map(String) ?? [])
 
 /** What is expected at a path, in a few words; `undefined` where it is not said plainly. */
 export const describeAt = (schema: JsonSchema.JsonSchema, path: Path): string | undefined =>
   describe(schemaAt(schema, path), formsOf(schema))
 
 /** Does the schema allow several forms at a path? */
-export const isUnionAt = (schema: JsonSchema.JsonSchema, path: Path): boolean =>
-  Array.isArray(schemaAt(schema, path)?.["anyOf"])
+export const isUnionAt = (schema: JsonSchema.JsonSchema, path: Path): boolean => formsAt(schema, path).length > 1
 
-/** The schema at a path; `undefined` where none is said plainly. */
-export const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.JsonSchema | undefined =>
-  path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
-    if (at === undefined) return undefined
-    const inner = typeof key === "number" ? at["items"] : child(at["properties"], key) ?? at["additionalProperties"]
-    return resolve(root, inner)
-  }, resolve(root, root))
-
-const resolve = (root: JsonSchema.JsonSchema, schema: unknown): JsonSchema.JsonSchema | undefined => {
-  if (!Predicate.isObject(schema)) return undefined
-  const reference = schema["$ref"]
-  if (typeof reference !== "string") return schema
-  const target = child(root["$defs"], reference.replace(/^#\/\$defs\//, ""))
-  return Predicate.isObject(target) ? target : undefined
+/** The schema at a path; `undefined` where none is said. */
+export const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.JsonSchema | undefined => {
+  const forms = formsOf(root)
+  return path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
+    const inner = at === undefined
+      ? undefined
+      : withMembers(at, forms).map((form) => inside(form, key)).find(Predicate.isObject)
+    return inner === undefined ? undefined : forms.flat(inner)
+  }, forms.flat(root))
 }
 
-const child = (parent: unknown, key: string): unknown =>
-  Predicate.isObject(parent) && Object.hasOwn(parent, key) ? parent[key] : undefined
+const inside = (form: JsonSchema.JsonSchema, key: string | number): unknown =>
+  typeof key === "number" ? itemOf(form, key) : at(propertiesOf(form), key) ?? extraOf(form, key)
+
+const formsAt = (root: JsonSchema.JsonSchema, path: Path): ReadonlyArray<JsonSchema.JsonSchema> => {
+  const schema = schemaAt(root, path)
+  return schema === undefined ? [] : withMembers(schema, formsOf(root))
+}
+
+// Of a union, its members too: which one was meant is not known here.
+const withMembers = (schema: JsonSchema.JsonSchema, forms: Forms) => [schema, ...(forms.members(schema) ?? [])]
 
 // Effect's JSON form of a number allows the texts "NaN" and "Infinity"; a model need not know.
 const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
