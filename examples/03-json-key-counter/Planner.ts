@@ -3,14 +3,14 @@
  * has got wrong. Like models they see text alone.
  *
  * The first sends the JSON of the question as it stands there, and does not look at it. Told that it is malformed, it sends what it
- * was told to send, or else gives up.
+ * was told to send, or else gives up and says why.
  */
 import { Model } from "@fallible/core"
 import type { Toolkit, Transcript } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { resultsOf } from "../shared/ToolMessages.ts"
-import { quoteKeys } from "./tools.ts"
+import { isSound, quoteKeys } from "./tools.ts"
 
 export const notice = "A stand-in plays the models: a small planner in this process. No language model is asked."
 
@@ -42,11 +42,21 @@ const count = (question: string, messages: ReadonlyArray<Transcript.Message>): M
     const json = jsonIn(question)
     return json === undefined ? say("Give me a JSON text, and I count its keys.") : countIn(json, 1)
   }
-  if (last._tag === "Value") return say(`It has ${JSON.stringify(last.value["keys"])} keys.`)
-  const meant = jsonIn(last.failure.hint ?? "")
+  if (last._tag === "Value") {
+    const keys = JSON.stringify(last.value["keys"])
+    return say(`It has ${keys} ${keys === "1" ? "key" : "keys"}.`)
+  }
+  const { detail, hint = "" } = last.failure
+  const [, args] = /Corrected arguments: (\{.*\})/.exec(hint) ?? []
+  const meant = args === undefined ? undefined : jsonOf(args)
   return meant === undefined || results.some(({ args }) => args["json"] === meant)
-    ? say(`I could not count the keys. ${last.failure.detail}`)
+    ? say(`I could not count the keys. ${detail}${hint.endsWith("?") ? ` ${hint}` : ""}`)
     : countIn(meant, results.length + 1)
+}
+
+const jsonOf = (text: string): string => {
+  const { json }: { readonly json: string } = JSON.parse(text)
+  return json
 }
 
 const jsonIn = (text: string): string | undefined => /\{.*\}/s.exec(text)?.[0]
@@ -58,15 +68,41 @@ const countIn = (json: string, nth: number) => call(`call_${nth}`, "count_json_k
 // -----------------------------------------------------------------------------
 
 const correct = (question: string): Model.Reply => {
-  const [, args = "{}"] = /<arguments>\n(.*)\n<\/arguments>/s.exec(question) ?? []
-  const { json }: { readonly json: string } = JSON.parse(args)
-  return /\bignore\b.*\binstructions\b/i.test(json)
-    ? call("call_1", "throwException", { reason: "The JSON holds orders for whoever reads it." })
-    : call("call_1", "escalate", {
+  const [, text = "\"{}\""] = /^arguments: (.*)$/m.exec(question) ?? []
+  const args: string = JSON.parse(text)
+  const json = jsonOf(args)
+  if (/\bignore\b.*\binstructions\b/i.test(json)) {
+    return call("call_1", "throwException", { reason: "The JSON holds orders for whoever reads it." })
+  }
+  // Its texts have no double quotes in them, so that there is one way to read it.
+  const requoted = json.includes("\"") ? "" : json.replaceAll("'", "\"")
+  if (isSound(requoted)) return say(JSON.stringify({ json: requoted }))
+  const quoted = quoteKeys(json)
+  if (isSound(quoted)) {
+    return call("call_1", "escalate", {
       detail: "A key of the JSON lacks a quote.",
-      hint: `Call again with this json: ${quoteKeys(json)}`,
+      arguments: { json: quoted },
       severity: "low"
     })
+  }
+  const [one, other] = readings(quoted)
+  return one === other
+    ? call("call_1", "escalate", { detail: "The JSON is malformed, and nobody can tell what was meant." })
+    : call("call_1", "escalate", {
+      detail: "A key stands in the JSON twice, with different values.",
+      hint: `Which is meant: ${one} or ${other}?`
+    })
+}
+
+// A key that stands twice has the first value, or the last one.
+const readings = (json: string): readonly [first: string, last: string] => {
+  const fields = Array.from(
+    json.matchAll(/"(\w+)"\s*:\s*("[^"]*"|[^\s,{}]+)/g),
+    ([, key, value]) => [key, value] as const
+  )
+  const written = (fields: ReadonlyArray<readonly [string | undefined, string | undefined]>) =>
+    `{${Array.from(new Map(fields), ([key, value]) => `"${key}": ${value}`).join(", ")}}`
+  return [written(fields.toReversed()), written(fields)]
 }
 
 // -----------------------------------------------------------------------------

@@ -3,12 +3,16 @@
  *
  *     pnpm example counter
  *     pnpm example counter --fixer agent
+ *     pnpm example counter --fixer agent "How many keys has {'a': 1}?"
+ *     pnpm example counter --fixer agent "How many keys has {a: 1, a: 2}?"
  *     pnpm example counter --fixer agent --planted
  *     pnpm example counter "How many keys has {a: 1}?" --fixer none
  */
 import { Agent } from "@fallible/core"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
 import * as CommandLine from "../shared/CommandLine.ts"
 import * as Planner from "./Planner.ts"
 import { fixers, toolkitWith } from "./tools.ts"
@@ -28,6 +32,14 @@ const counter = Command.make("counter", {
   planted: CommandLine.toggle("planted", "Asks for a JSON text with orders in it, for which the agent stops the run"),
   ...CommandLine.flags
 }, ({ fixer, maxTurns, planted, question, ...how }) => {
+  const mistake = !planted
+    ? undefined
+    : question !== malformed
+    ? "--planted has a question of its own: leave yours out, or the flag."
+    : fixer !== "agent"
+    ? "--planted is for --fixer agent: nobody else looks at what the JSON says."
+    : undefined
+  if (mistake !== undefined) return Effect.andThen(Console.error(mistake), Effect.fail("usage" as const))
   const agent = Agent.make({
     instructions: "Count with the tool. Send it the JSON exactly as it was given.",
     toolkit: toolkitWith(fixer),

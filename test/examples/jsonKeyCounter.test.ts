@@ -80,7 +80,7 @@ for (const [wire, env] of wires) {
           detail: undefined,
           modelCalls: [3, 1],
           turns: 3,
-          failures: ["malformed_json fix", "malformed_json told"],
+          failures: ["malformed_json escalated", "malformed_json told"],
           repairs: []
         })
         assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Failed", 1], [
@@ -90,7 +90,8 @@ for (const [wire, env] of wires) {
         assert.deepInclude(outcomes[0]?.failure, {
           _tag: "SchemaMismatch",
           severity: "low",
-          hint: "Call again with this json: {\"name\": \"Ada\", \"born\": 1815, \"works\": {\"notes\": 7}}"
+          hint: "Corrected arguments: " +
+            JSON.stringify({ json: "{\"name\": \"Ada\", \"born\": 1815, \"works\": {\"notes\": 7}}" })
         })
       }))
 
@@ -104,10 +105,33 @@ for (const [wire, env] of wires) {
           detail: "A tool stopped the run: The JSON holds orders for whoever reads it.",
           modelCalls: [1, 1],
           turns: 1,
-          failures: ["malformed_json fix"],
+          failures: ["malformed_json stopped"],
           repairs: []
         })
         assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Stopped", 1]])
+      }))
+
+    it.live("has an agent correct by itself what no regular expression does", () =>
+      Effect.gen(function*() {
+        const { failures, modelCalls, repairs, text } = yield* played(env, "--fixer", "agent", "Keys of {'a': 1}?")
+        assert.deepStrictEqual([text, modelCalls, failures, repairs], [
+          "It has 1 key.",
+          [2, 1],
+          ["malformed_json fix"],
+          [
+            "fixed"
+          ]
+        ])
+      }))
+
+    it.live("has an agent say what can be read in two ways, and neither is counted", () =>
+      Effect.gen(function*() {
+        const { failures, modelCalls, text } = yield* played(env, "--fixer", "agent", "Keys of {a: 1, a: 2}?")
+        assert.deepStrictEqual([modelCalls, failures], [[2, 1], ["malformed_json escalated", "malformed_json told"]])
+        assert.strictEqual(
+          text,
+          "I could not count the keys. A key stands in the JSON twice, with different values. Which is meant: {\"a\": 1} or {\"a\": 2}?"
+        )
       }))
 
     it.live("leaves it to the model without a fixer", () =>
@@ -138,14 +162,33 @@ describe("the JSON key counter", () => {
       assert.match(corrected.stdout, /^ {2}fix {6}count_json_keys .* after attempt 1: 'json' is no JSON/m)
       assert.match(corrected.stdout, /^ {11}note: The arguments were corrected; used were \{"json":/m)
       const escalated = yield* run("--fixer", "agent")
-      assert.match(escalated.stdout, /^ {11}escalated \(low\): Call again with this json: /m)
+      assert.match(escalated.stdout, /^ {11}escalated \(low\): Corrected arguments: /m)
     }))
 
   it.live("gives up on what no regular expression can correct, as if there were no fixer", () =>
     Effect.gen(function*() {
-      const { code, stdout } = yield* run("--quiet", "How many keys has {\"a\": [1, {\"b\" 2}]}?")
-      assert.strictEqual(code, 0)
-      assert.match(stdout, /^I could not count the keys\./)
+      for (const json of ["{\"a\": [1, {\"b\" 2}]}", "{a: 1, a: 2}"]) {
+        const { code, stdout } = yield* run("--quiet", `How many keys has ${json}?`)
+        assert.strictEqual(code, 0)
+        assert.match(stdout, /^I could not count the keys\. 'json' is no JSON/)
+      }
+    }))
+
+  it.live("never takes for corrected what is not", () =>
+    Effect.gen(function*() {
+      const { stdout } = yield* run("--fixer", "agent", "How many keys has {\"a\": [1, {\"b\" 2}]}?")
+      assert.notInclude(stdout, "Corrected arguments")
+      assert.include(stdout, "I could not count the keys. The JSON is malformed, and nobody can tell what was meant.")
+    }))
+
+  it.live("does not ask something else than it was asked", () =>
+    Effect.gen(function*() {
+      const both = yield* run("--fixer", "agent", "--planted", "How many keys has {}?")
+      assert.deepStrictEqual([both.code, both.stdout], [1, ""])
+      assert.include(both.stderr, "--planted has a question of its own")
+      const other = yield* run("--planted")
+      assert.deepStrictEqual([other.code, other.stdout], [1, ""])
+      assert.include(other.stderr, "--planted is for --fixer agent")
     }))
 
   it.effect("counts the keys of objects at all depths", () =>

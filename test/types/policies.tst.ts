@@ -1,6 +1,7 @@
 import {
   Agent,
   Fixer,
+  Model,
   PartialData,
   Policy,
   RetryPolicy,
@@ -9,7 +10,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Answer, Model, Rejection, SchemaMismatch } from "@fallible/core"
+import type { AgentFailure, Answer, Rejection, SchemaMismatch } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"
@@ -161,6 +162,11 @@ describe("a fixer", () => {
     expect(steady.pipe(Tool.fix(Fixer.agent(corrector)))).type.toBe<Steady<Model.Model>>()
     expect(Policy.fix(Fixer.agent(corrector))).type.toBe<Policy.Policy<Model.Model>>()
     expect(Policy.fix(() => "")).type.toBe<Policy.Policy>()
+    // Of several Effects each is needed with what it needs.
+    const mixed = ({ text, tries }: Rejection.Rejection) =>
+      tries > 1 ? text : text === "" ? Effect.as(Ledger, "{}") : Effect.as(Model.Model, { order: "7" })
+    expect(Policy.fix(mixed)).type.toBe<Policy.Policy<Ledger | Model.Model>>()
+    expect(steady.pipe(Tool.fix(mixed))).type.toBe<Steady<Ledger | Model.Model>>()
   })
 
   test("answers with arguments, or an Effect of them", () => {

@@ -156,7 +156,7 @@ export const resume = <T extends Tool.Any>(
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
       const replies = [...before.replies, { key: before.key, question: before.question, reply: userReply }]
-      return Effect.map(perform(call, index, replies), (outcome) => together(before, outcome))
+      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => together(before, outcome))
     }
     return Dispatch.isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
@@ -215,11 +215,11 @@ const emptyReply = new ModelFailure({
 // Running its calls
 // -----------------------------------------------------------------------------
 
-/** Runs a call; with the user's replies to its questions, when it is resumed. */
+/** Runs a call; when it is resumed, from where it was suspended, with the user's replies to its questions. */
 type Perform<T extends Tool.Any> = (
   call: ToolCall.ToolCall,
   index: number,
-  replies?: ReadonlyArray<ToolCall.Reply>
+  suspended?: ToolOutcome.Suspended
 ) => Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
 
 /** What is different about calls some of which have been run before. */
@@ -239,19 +239,22 @@ const dispatch = <T extends Tool.Any>(
   Effect.suspend(() => {
     const before = state.account.calls - reply.calls.length
     let { facts } = state
-    const each: Perform<T> = (call, index, replies) => {
-      if (replies === undefined) facts = CallFacts.called(facts, call)
+    const each: Perform<T> = (call, index, suspended) => {
+      if (suspended === undefined) facts = CallFacts.called(facts, call)
       const known = facts
-      // What is resumed was admitted before.
-      let decoded: CallFacts.Decoded | undefined
-      const refuse = (tool: Tool.Any, params: unknown) => {
-        decoded = { params }
-        return replies !== undefined
+      let used: CallFacts.Used | undefined
+      const refuse: Dispatch.Place["refuse"] = (tool, next) => {
+        // What is resumed was admitted before; what its arguments are corrected to then was not.
+        const isAdmitted = suspended !== undefined && used === undefined
+        const refusal = isAdmitted
           ? undefined
-          : AgentBudget.refusal(run.budget, before + index + 1, known) ?? CallFacts.refusal(known, call, tool, decoded)
+          : AgentBudget.refusal(run.budget, before + index + 1, known) ??
+            (next === undefined ? undefined : CallFacts.refusal(known, call, tool, next))
+        if (refusal === undefined) used = next
+        return refusal
       }
-      return Effect.map(perform(run, state.turn, call, index, refuse, replies ?? []), (outcome) => {
-        facts = CallFacts.ended(facts, call, outcome, decoded)
+      return Effect.map(perform(run, state.turn, call, index, refuse, suspended), (outcome) => {
+        facts = CallFacts.ended(facts, call, outcome, used)
         return outcome
       })
     }
@@ -267,15 +270,20 @@ const perform = <T extends Tool.Any>(
   call: ToolCall.ToolCall,
   index: number,
   refuse: Dispatch.Place["refuse"] & {},
-  replies: ReadonlyArray<ToolCall.Reply>
+  suspended: ToolOutcome.Suspended | undefined
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch } = run
   const position = `turn/${turn}/call/${index + 1}`
   const key = `${run.id}/${position}`
   const annotations = { run: run.id, turn, tool: call.name, call: key }
-  const place = { idempotencyKey: key, refuse, replies, annotations }
+  const place: Dispatch.Place = {
+    idempotencyKey: key,
+    refuse,
+    annotations,
+    ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
+  }
   // A resumed call is a step of its own: under the first name stands that it was suspended.
-  const name = replies.length === 0 ? position : `${position}/reply/${replies.length}`
+  const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
   if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, place))
 

@@ -107,7 +107,7 @@ export const called = ({ failed, inARow, last }: CallFacts, { name }: ToolCall):
 /**
  * A call has its outcome.
  *
- * @param decoded what its arguments came to, if they were decoded
+ * @param used what it was run with, if it was; where that is not known, the outcome may know its text
  * @category folding
  * @since 0.1.0
  */
@@ -115,14 +115,14 @@ export const ended = (
   facts: CallFacts,
   call: ToolCall,
   outcome: ToolOutcome,
-  decoded: Decoded | undefined
+  used: Used | undefined
 ): CallFacts => {
   // A page of many is no failure to be repeated: it went well.
   if (
     outcome._tag !== "Failed" || outcome.attempts === 0 ||
     outcome.failure._tag === "PartialData" && outcome.mayHaveActed !== true
   ) return facts
-  const key = keyOf(call, decoded)
+  const key = keyOf(call, used ?? { params: undefined, text: outcome.arguments })
   const { acted, executions, unknown } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
   const { _tag: tag, code, detail, hint } = outcome.failure
   const didNothing = isNotExecuted(outcome.failure) && outcome.mayHaveActed !== true
@@ -143,13 +143,15 @@ export const ended = (
 const none = { executions: 0, acted: 0, unknown: false }
 
 /**
- * What the arguments of a call came to.
+ * The arguments that a call is run with.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Decoded {
+export interface Used {
   readonly params: unknown
+  /** Their text, where it is not the model's own. */
+  readonly text?: string | undefined
 }
 
 /**
@@ -162,12 +164,12 @@ export const refusal = (
   facts: CallFacts,
   call: ToolCall,
   { sideEffect }: Pick<Tool.Any, "sideEffect">,
-  decoded: Decoded
+  used: Used
 ): DispatchFailure.DispatchFailure | undefined => {
   if (HashMap.isEmpty(facts.failed)) return undefined
   const known = Option.orElse(
-    HashMap.get(facts.failed, keyOf(call, decoded)),
-    () => HashMap.get(facts.failed, asWritten(call))
+    HashMap.get(facts.failed, keyOf(call, used)),
+    () => HashMap.get(facts.failed, asWritten(call, used))
   )
   const earlier = Option.getOrUndefined(known)
   if (earlier === undefined) return undefined
@@ -176,14 +178,14 @@ export const refusal = (
   return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
 }
 
-const keyOf = (call: ToolCall, decoded: Decoded | undefined): string =>
-  (decoded === undefined ? undefined : keyWith(call, canonical(decoded.params))) ?? asWritten(call)
+const keyOf = (call: ToolCall, used: Used): string =>
+  (used.params === undefined ? undefined : keyWith(call, canonical(used.params))) ?? asWritten(call, used)
 
 // A journal gives back an outcome without any decoding, and what some parameters hold cannot be told.
-const asWritten = (call: ToolCall): string =>
-  Result.match(Arguments.parse(call.arguments), {
+const asWritten = (call: ToolCall, { text = call.arguments }: Used): string =>
+  Result.match(Arguments.parse(text), {
     onSuccess: ({ value }) => keyWith(call, canonical(value)),
     onFailure: () => undefined
-  }) ?? `${call.name} ${call.arguments}`
+  }) ?? `${call.name} ${text}`
 
 const keyWith = ({ name }: ToolCall, args: string | undefined) => args === undefined ? undefined : `${name} ${args}`

@@ -17,21 +17,24 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "./Arguments.ts"
 import * as Availability from "./Availability.ts"
+import type * as CallFacts from "./CallFacts.ts"
 import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
+import { holdSecrets } from "./internal/callArguments.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
 import { withFields } from "./internal/failure.ts"
 import { keysAt } from "./internal/jsonSchema.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { randomId } from "./internal/randomId.ts"
-import { StopSignal, SuspendSignal } from "./internal/signal.ts"
+import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
 import * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
@@ -46,7 +49,7 @@ import {
 } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Completed, Failed, Stage, ToolOutcome } from "./ToolOutcome.ts"
+import type { Completed, Failed, Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What a call is told about its place in a run.
@@ -59,12 +62,17 @@ export interface Place {
   readonly idempotencyKey?: string
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
+  /** What came of the call before, when it was suspended and is resumed: it goes on with what its arguments were corrected to. */
+  readonly before?: Pick<Suspended, "arguments" | "repairs">
   /** Told at once when a policy handles a failure. */
   readonly onHandled?: OnHandled
   /** What logs say of the call. Default: its tool and its key. */
   readonly annotations?: Readonly<Record<string, unknown>>
-  /** Why the call is not to be run, if so: asked once its arguments are decoded. */
-  readonly refuse?: (tool: Tool.Any, params: unknown) => DispatchFailure.DispatchFailure | undefined
+  /**
+   * Why the call is not to be run, if so: asked once its arguments are decoded, and whenever they are corrected after that. Before a
+   * fixer is asked for any that cannot be decoded, it is asked without them.
+   */
+  readonly refuse?: (tool: Tool.Any, used?: CallFacts.Used) => DispatchFailure.DispatchFailure | undefined
 }
 
 /**
@@ -101,21 +109,28 @@ const keyed = <T extends Tool.Any>(
   place: Place
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.withFiber((fiber) => {
-    const record = new CallRecord(key, place.replies, place.onHandled, call.arguments)
+    const { before, refuse } = place
+    const text = before?.arguments ?? call.arguments
+    const record = new CallRecord(key, place.replies, place.onHandled, text)
     const tool = toolkit.tools.get(call.name)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       return Effect.succeed(record.failed(failure, "resolve"))
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
+    if (before !== undefined) record.resumed(before, holdSecrets(Arguments.jsonSchema(tool.parameters)))
+    const admitted = (params: unknown, text: string | undefined) =>
+      disabled(tool, health) ?? refuse?.(tool, { params, text })
+    record.refuse = admitted
     const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(decodeOf(tool, health)(call.arguments), ({ params, repairs }) => {
+      Effect.flatMapEager(decodeOf(tool, refuse)(text), ({ params, repairs }) => {
         stage = "admit"
-        record.repaired(repairs)
-        const refusal = disabled(tool, health) ?? place.refuse?.(tool, params)
+        // What was corrected before says what was done to it.
+        if (before?.arguments === undefined) record.repaired(repairs)
+        const refusal = admitted(params, record.text)
         if (refusal !== undefined) return Effect.fail(refusal)
         stage = "run"
         return Effect.flatMap(run(params), (value) => {
@@ -241,12 +256,17 @@ const neighbours = (
 const runOf = <T extends Tool.Any>(tool: T) => tool.run as Policy.Run<Tool.Requirements<T>>
 
 // Most tools decode as they are. What a policy needs to decode, it needs to run, too; but in a union of tools the compiler no
-// longer sees it. Of a tool that is disabled nobody corrects the arguments.
-const decodeOf = <T extends Tool.Any>(tool: T, health: ToolHealth["Service"] | undefined) => {
+// longer sees it. Nobody corrects the arguments of what is not called anyway: disabled, in an open circuit, or over a limit.
+const decodeOf = <T extends Tool.Any>(tool: T, refuse: Place["refuse"]) => {
   const plain: Policy.Decode = (text) => Arguments.decode(text, tool)
-  const decode = tool.policies.some(({ decode }) => decode !== undefined) && disabled(tool, health) === undefined
-    ? tool.policies.reduce((decode, policy) => policy.decode?.(decode, tool) ?? decode, plain)
-    : plain
+  if (tool.policies.every(({ decode }) => decode === undefined)) return plain as Policy.Decode<Tool.Requirements<T>>
+  const decode: Policy.Decode = (text) =>
+    Effect.flatMapEager(Availability.lookup, (availabilityOf) => {
+      const isCalled = availabilityOf(tool)._tag === "Available" && refuse?.(tool) === undefined
+      return isCalled
+        ? tool.policies.reduce((decode, policy) => policy.decode?.(decode, tool) ?? decode, plain)(text)
+        : plain(text)
+    })
   return decode as Policy.Decode<Tool.Requirements<T>>
 }
 
@@ -280,7 +300,7 @@ const counted = (
 }
 
 const isAtFault = (outcome: Completed | Failed): boolean =>
-  outcome._tag === "Failed" &&
+  outcome._tag === "Failed" && outcome.stage !== "admit" &&
   (outcome.failure._tag === "ToolUnavailable" ||
     outcome.failure._tag === "SchemaMismatch" && outcome.failure.side === "result")
 
@@ -342,6 +362,9 @@ const fold = (
   const question = signals.find((defect) => defect instanceof SuspendSignal)
   if (question !== undefined) return Effect.succeed(record.suspended(question))
 
+  const refusal = signals.find((defect) => defect instanceof RefusalSignal)
+  if (refusal !== undefined) return settle(refusal.failure, "admit", tool, record)
+
   const [reason] = cause.reasons
   if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
     return settle(reason.error, stage, tool, record)
@@ -389,10 +412,16 @@ const failed = (
 }
 
 // An answer that nobody can read is lost, too.
-const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: CallRecord): Failed =>
-  failure.side === "arguments"
-    ? failed(failure, stage === "decode" && failure.code === "invalid_json" ? "parse" : stage, tool, record, false)
-    : failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
+const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
+  if (failure.side === "result") return failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
+  if (stage !== "decode") return failed(failure, stage, tool, record, false)
+  if (failure.code === "invalid_json") return failed(failure, "parse", tool, record, false)
+  // What had to be repaired before anybody could see that it does not fit.
+  record.repaired(
+    Result.match(Arguments.parse(record.text), { onSuccess: ({ repairs }) => repairs, onFailure: () => [] })
+  )
+  return failed(failure, stage, tool, record, false)
+}
 
 const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
   const isUnknown = isOutcomeUnknown(failure) ||

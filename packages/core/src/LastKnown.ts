@@ -86,16 +86,17 @@ export const policy = ({ maxAge = Duration.infinity, name = "cache" }: Options =
           onFailure: (failure): Effect.Effect<unknown, ToolFailure, LastKnown> =>
             failure._tag !== "ToolUnavailable"
               ? Effect.fail(failure)
-              : Effect.flatMap(find(params), (found) =>
-                Option.isNone(found)
-                  ? Effect.fail(
-                    exhausted(failure, failure, [...tried(failure, subject.name), `${name} (nothing known)`])
-                  )
-                  : Effect.map(ToolCall.current, (call) => {
-                    call.handled(failure, "fallback")
-                    call.source({ name, age: found.value.age })
-                    return found.value.value
-                  }))
+              : Effect.flatMap(ToolCall.current, (call) =>
+                Effect.flatMap(find(call.arguments.meant(params)), (found) => {
+                  if (Option.isNone(found)) {
+                    return Effect.fail(
+                      exhausted(failure, failure, [...tried(failure, subject.name), `${name} (nothing known)`])
+                    )
+                  }
+                  call.handled(failure, "fallback")
+                  call.source({ name, age: found.value.age })
+                  return Effect.succeed(found.value.value)
+                }))
         })
     }
   }
@@ -252,8 +253,8 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
       )
     },
     keep: (params: unknown, value: unknown) =>
-      Effect.flatMap(ToolCall.current, ({ answeredBy }) => {
-        const key = answeredBy?.age === undefined ? keyOf(params) : undefined
+      Effect.flatMap(ToolCall.current, ({ answeredBy, arguments: args }) => {
+        const key = answeredBy?.age === undefined ? keyOf(args.meant(params)) : undefined
         return key === undefined ? Effect.succeedNone : asked(
           `The last known value of ${name} could not be kept`,
           LastKnown.use((store) =>

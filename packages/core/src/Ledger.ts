@@ -39,7 +39,7 @@ export const Entry = Schema.Struct({
   severity: Schema.optionalKey(Severity),
   /** How often the handler ran for this call, over all. */
   attempts: Schema.Int,
-  /** The kind of the policy that took care of it (`"retry"`, `"fallback"`, …), or `"told"`: the model heard of it. */
+  /** What took care of it (`"retry"`, `"fallback"`, …: {@link Handled}), or `"told"`: the model heard of it. */
   ended: Schema.String
 })
 

@@ -37,10 +37,11 @@ import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
+import { isRejection } from "./internal/callArguments.ts"
 import { withCauseOf } from "./internal/failure.ts"
-import { fixedDecoding, fixedRun } from "./internal/fixing.ts"
+import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { positive, whole } from "./internal/limits.ts"
-import { refusal, withOutcome } from "./internal/outcome.ts"
+import { isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
 import { following } from "./internal/pages.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
@@ -76,6 +77,9 @@ export interface Subject {
 
 /**
  * A tool's run with its types erased: a policy treats every tool alike.
+ *
+ * A fix inside may have corrected the parameters that a policy was given. One that hands them on, or files anything under them, goes by
+ * `call.arguments.meant(params)`, with the `call` of `ToolCall.current`, once what is inside has ended.
  *
  * @category models
  * @since 0.1.0
@@ -234,7 +238,7 @@ export const fallback = <R>(
           : Effect.flatMap(ToolCall.current, (call) => {
             call.handled(failure, "fallback")
             if (name !== undefined) call.source({ name })
-            return Effect.mapError(answer(params, failure), (last) =>
+            return Effect.mapError(answer(call.arguments.meant(params), failure), (last) =>
               last._tag === "ToolUnavailable"
                 ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
                 : last)
@@ -277,11 +281,13 @@ export const catchTag = <R>(
           ? Effect.flatMap(ToolCall.current, (call) => {
             call.handled(failure, kind)
             return Effect.mapError(
-              recover(failure, params),
-              (last) =>
-                sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
+              recover(failure, call.arguments.meant(params)),
+              (last) => {
+                disowned(call, failure, last)
+                return sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
                   ? withOutcome(last, "unknown")
                   : last
+              }
             )
           })
           : Effect.fail(failure))
@@ -303,10 +309,11 @@ export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
     wrap: (run) => (params) =>
       Effect.catch(run(params), (failure) => {
         const mapped = withCauseOf(map(failure), failure)
-        if (!isOutcomeUnknown(failure) || isOutcomeUnknown(mapped)) return Effect.fail(mapped)
-        // What it is called now does not make it certain.
+        if (mapped === failure) return Effect.fail(mapped)
+        // What it is called now does not make it certain, nor a tool's own what was another's.
         return Effect.flatMap(ToolCall.current, (call) => {
-          call.suspected()
+          if (isLost(failure) && !isLost(mapped)) call.suspected()
+          disowned(call, failure, mapped)
           return Effect.fail(mapped)
         })
       })
@@ -332,13 +339,13 @@ export const reconcile = <R>(
     bound: bounds.afterwards("the check of the outcome"),
     wrap: (run, { sideEffect }) => (params) =>
       Effect.catch(run(params), (failure) => {
-        const isUnreadable = sideEffect !== "none" && failure._tag === "SchemaMismatch" && failure.side === "result"
-        if (!isOutcomeUnknown(failure) && !isUnreadable) return Effect.fail(failure)
+        const mayBeUnreadable = sideEffect !== "none" && isUnreadable(failure)
+        if (!isOutcomeUnknown(failure) && !mayBeUnreadable) return Effect.fail(failure)
         return Effect.flatMap(ToolCall.current, (call) => {
           // What was left behind may act after the check has looked: not there yet is not the same as not there.
           const mayStillAct = call.stragglers.running.size > 0
           call.forget()
-          return Effect.matchEffect(look(params, failure), {
+          return Effect.matchEffect(look(call.arguments.meant(params), failure), {
             onFailure: (problem) => {
               call.heard(problem, "reconcile")
               return Effect.fail(failure)
@@ -423,11 +430,11 @@ export interface FixOptions {
  * @category policies
  * @since 0.1.0
  */
-export const fix = <R = never>(
-  fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, R>,
+export const fix = <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>>(
+  fixer: (rejection: Rejection) => Answer,
   { tries = 1 }: FixOptions = {}
-): Policy<R> => {
-  const fixing = { fixer, tries: whole("A limit of tries", tries) }
+): Policy<Needed<Answer>> => {
+  const fixing = new Fixing(asNeeding(fixer), whole("A limit of tries", tries))
   return {
     kind: "fix",
     description: `fix of rejected arguments${tries === 1 ? "" : `, up to ${tries} times`}`,
@@ -436,6 +443,18 @@ export const fix = <R = never>(
     wrap: (run, subject) => fixedRun(fixing, run, subject)
   }
 }
+
+/**
+ * What an answer needs that may be an Effect.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
+
+// An Effect is an Effect of what it needs, also one of several; the compiler does not see it of a type parameter.
+const asNeeding = <Answer>(fixer: (rejection: Rejection) => Answer) =>
+  fixer as (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, Needed<Answer>>
 
 /**
  * How a call waits for its turn.
@@ -584,6 +603,14 @@ const notExecuted = ({ cause, detail, retryAfter }: ToolUnavailable): ToolUnavai
     outcome: "not_executed",
     cause
   })
+
+// The arguments of a tool inside are not those of the call, whatever is made of their rejection.
+const disowned = ({ arguments: args }: ToolCall.Current, failure: ToolFailure, last: ToolFailure) => {
+  if (isRejection(last) && isRejection(failure) && !args.areRejectedBy(failure)) args.disown(last)
+}
+
+/** Of what acts, nobody knows whether it did. */
+const isLost = (failure: ToolFailure): boolean => isOutcomeUnknown(failure) || isUnreadable(failure)
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({

@@ -21,8 +21,9 @@ import type { SchemaMismatch, Severity } from "./ToolFailure.ts"
  */
 export interface Rejected {
   /**
-   * The text as it was written. Of typed parameters that no model wrote (`tool.run` by hand) it is their JSON, and empty when they
-   * have none, or hold what is `Redacted`.
+   * The text as it was written, with whatever a model or a user has put in it. Of typed parameters that no model wrote (`tool.run` by
+   * hand) it is their JSON, and empty when they have none. Empty, too, for a tool whose parameters have anything `Redacted`: of these
+   * a fixer is told the failure alone.
    */
   readonly text: string
   readonly failure: SchemaMismatch
@@ -67,6 +68,8 @@ export class Escalation extends Failure<{
   /** One line: what the model is to do next. */
   readonly hint?: string
   readonly severity?: Severity
+  /** The arguments with which the model should call again. */
+  readonly arguments?: Schema.JsonObject
 }> {
   readonly _tag = "Escalation"
 }

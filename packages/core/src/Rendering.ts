@@ -128,7 +128,19 @@ interface Payload {
   readonly retry: string
 }
 
-const limits = { line: 600, code: 60, alternatives: 20, alternative: 80, data: 4000, next: 1000, notes: 10 }
+const limits = {
+  line: 600,
+  escalation: 5000,
+  code: 60,
+  alternatives: 20,
+  alternative: 80,
+  data: 4000,
+  next: 1000,
+  notes: 10
+}
+
+// The hint of an escalation may end in the corrected arguments, which are of use as a whole alone.
+const hintLimit = ({ severity }: Failed["failure"]): number => severity === undefined ? limits.line : limits.escalation
 
 const line = (text: string): string => cut(oneLine(text), limits.line)
 
@@ -140,7 +152,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     error: failure._tag,
     code: cut(oneLine(failure.code), limits.code),
     detail: line(failure.detail),
-    ...(failure.hint === undefined ? {} : { hint: line(failure.hint) }),
+    ...(failure.hint === undefined ? {} : { hint: cut(oneLine(failure.hint), hintLimit(failure)) }),
     ...(failure.severity === undefined ? {} : { severity: failure.severity }),
     ...("alternatives" in failure && failure.alternatives.length > 0
       ? { alternatives: choices(failure.alternatives) }
@@ -204,7 +216,12 @@ const advice = (outcome: Failed, call: ToolCall): string => {
   switch (failure._tag) {
     case "SchemaMismatch":
       if (failure.code === "unknown_tool") return "Do not repeat this call."
-      if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
+      // An escalation says itself what to do.
+      if (failure.side === "arguments") {
+        return `Do not repeat this call as it is.${
+          failure.severity === undefined ? " Call again with corrected arguments." : ""
+        }`
+      }
       return failure.code === "truncated"
         ? "Do not repeat this call with the same arguments: its result came cut off. Ask for less, or say what is missing."
         : "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."

@@ -98,7 +98,8 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * A tool from its definition and its handler.
  *
  * The handler fails with the four failures and nothing else, and with partial data of its own
- * success type; anything else does not compile. What it throws is a defect.
+ * success type; anything else does not compile. What it throws is a defect. With a `SchemaMismatch` on the side of the
+ * arguments it promises that it has done nothing with them: it may be run again with better ones (`Tool.fix`).
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
  * @param definition `parameters` default to none. `sideEffect` defaults to `"non_idempotent"`, the careful
@@ -552,9 +553,10 @@ export const complete: {
  * make a chain: what is inside is asked first.
  *
  * The fixer is asked when the arguments cannot be decoded, and when the handler itself fails with a `SchemaMismatch` on the side
- * of the arguments. What it answers is decoded as strictly as what a model writes; then the tool runs with it, and the model is
- * told, in one sentence, what was used. When the fixer has nothing better, the failure goes on as it was; so it does when the
- * answer is what was rejected already, when the fixer fails or dies (as `fixer_failed` in the ledger), when its time is up (the
+ * of the arguments: with that it promises that it has done nothing with them. (What a tool inside of the handler rejects, are not this tool's.)
+ * What the fixer answers is decoded as strictly as what a model writes, and admitted as a call of its own would be; then the tool runs with it, and
+ * the model is told, in one sentence, what was used. Policies outside go on with what was used, too. When the fixer has nothing better, the failure goes on as it was; so it does when the
+ * answer is what was rejected already, when the fixer fails or dies or its answer is rejected (as `fixer_failed` in the ledger), when its time is up (the
  * `Deadline`'s: give one that can hang a time of its own), and when the tool acts and may already have done so in this call.
  *
  * With `Fixer.escalate` a fixer gives up, and says to the model why and what to do; with `Fixer.throwException` it ends the run.
@@ -572,7 +574,8 @@ export const complete: {
  *   success: Schema.String,
  *   sideEffect: "none"
  * }, ({ city }) => Effect.succeed(`Sunny in ${city}.`)).pipe(
- *   Tool.fix((rejected) => ({ city: rejected.arguments?.["place"] ?? "London" }))
+ *   // An empty text: nothing better to say.
+ *   Tool.fix(({ arguments: args }) => typeof args?.["place"] === "string" ? { city: args["place"] } : "")
  * )
  *
  * const call = { id: "1", name: "get_weather", arguments: "{\"place\":\"Paris\"}" }
@@ -590,7 +593,7 @@ export const fix: {
     options?: Policy.FixOptions
   ): <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, E, R | Needed<Answer>>
+  ) => Tool<Name, Params, A, E, R | Policy.Needed<Answer>>
   <
     Name extends string,
     Params,
@@ -602,7 +605,7 @@ export const fix: {
     self: Tool<Name, Params, A, E, R>,
     fixer: (rejection: Rejection) => Answer,
     options?: Policy.FixOptions
-  ): Tool<Name, Params, A, E, R | Needed<Answer>>
+  ): Tool<Name, Params, A, E, R | Policy.Needed<Answer>>
 } = dual(
   isDataFirst,
   <T extends Any>(
@@ -611,9 +614,6 @@ export const fix: {
     options?: Policy.FixOptions
   ): T => withPolicy(self, Policy.fix(fixer, options))
 )
-
-/** What an answer needs that may be an Effect. */
-type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
  * Runs at most so many calls of the tool at once, over all runs of the process: a bulkhead.

@@ -14,6 +14,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { CallArguments, type Correction } from "./internal/callArguments.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { Stragglers } from "./internal/stragglers.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
@@ -88,8 +89,13 @@ export interface Current {
   readonly idempotencyKey: string
   /** Which execution of the handler this is, from 1; 0 before the first. */
   readonly attempt: number
-  /** The argument text as the model wrote it, or as a policy has corrected it; absent where nobody wrote any. */
-  readonly written: string | undefined
+  /** What the arguments were, and what they were corrected to. */
+  readonly arguments: CallArguments
+  /**
+   * A policy has better arguments, and runs what is inside with them. It does not come back where the call would not have been
+   * admitted with these, or nobody waits for it any more.
+   */
+  readonly correct: (correction: Correction) => Effect.Effect<void>
   /** The context for a tool that runs now: this one for the tool that was called, one of its own for a tool run inside. */
   readonly enter: (tool: string, acts: boolean) => Current
   /** The handler starts (again): what an earlier attempt noted is forgotten. */
@@ -102,7 +108,7 @@ export interface Current {
   readonly source: (source: Source) => void
   /** Where the answer came from, as far as anybody said so. */
   readonly answeredBy: Source | undefined
-  /** Attempts that a timeout left behind. */
+  /** Attempts that a timeout left behind, and whether any that is over may have acted. */
   readonly stragglers: Stragglers
   /** Has a tool acted, or may it have, inside of this attempt? */
   readonly hasActedInside: boolean
@@ -110,8 +116,6 @@ export interface Current {
   readonly actedInside: () => void
   /** The call may have acted, whatever it fails with. */
   readonly suspected: () => void
-  /** May anything that was done for this call so far have acted? It says nothing of a tool that only reads. */
-  readonly mayHaveActed: boolean
   /** What was noted so far belongs to an answer that did not come. */
   readonly forget: () => void
   /** A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. */
@@ -120,10 +124,6 @@ export interface Current {
   readonly waited: (millis: number) => void
   /** A failure was taken care of inside of this call, which changes nothing of what it noted itself. */
   readonly heard: (failure: ToolFailure, by: string) => void
-  /** A policy has corrected the arguments to this text, and says so in one short sentence, whatever comes of the call. */
-  readonly corrected: (text: string, note: string) => void
-  /** What a policy remembers of this call, over all its attempts. */
-  readonly remembered: <A>(policy: object, initial: () => A) => A
   /** What was asked of the user, and answered, in earlier runs of this call. */
   readonly replies: ReadonlyArray<Reply>
   /** The user's reply to a question: the first with the same words that this attempt has not used yet. */
@@ -141,7 +141,10 @@ export interface Current {
 export const detached: Current = {
   idempotencyKey: "detached",
   attempt: 1,
-  written: undefined,
+  get arguments() {
+    return new CallArguments()
+  },
+  correct: () => Effect.void,
   enter() {
     return this
   },
@@ -150,7 +153,6 @@ export const detached: Current = {
   hasActedInside: false,
   actedInside() {},
   suspected() {},
-  mayHaveActed: false,
   caveat() {},
   source() {},
   answeredBy: undefined,
@@ -159,8 +161,6 @@ export const detached: Current = {
   handled() {},
   heard() {},
   waited() {},
-  corrected() {},
-  remembered: (_, initial) => initial(),
   replies: [],
   replyTo: () => undefined,
   leave() {}

@@ -198,6 +198,9 @@ const SchemaMismatchFields = Schema.Struct({
  * wrong keys or types. On `side: "result"` it is the tool's own output. It is never
  * retried: the same data breaks the same contract again.
  *
+ * A handler that fails with side `"arguments"` promises that it has done nothing with them: it may be run again with better ones
+ * (`Tool.fix`). When a tool inside of the handler fails with it, that is no rejection of the tool's own arguments.
+ *
  * @example
  * ```ts
  * import { SchemaMismatch } from "@fallible/core"

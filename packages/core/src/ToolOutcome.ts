@@ -45,7 +45,7 @@ export const Handled = Schema.Struct({
   tag: Schema.Literals(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]),
   code: Schema.String,
   detail: Schema.String,
-  /** The kind of the policy: `"retry"`, `"fallback"`, … */
+  /** The kind of the policy: `"retry"`, `"fallback"`, …; of a fix `"fix"` (corrected), `"escalated"`, `"stopped"`, or `"ignored"` for a fixer that failed itself. */
   by: Schema.String
 })
 

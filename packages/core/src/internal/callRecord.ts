@@ -1,9 +1,13 @@
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { Current, Reply, Source } from "../ToolCall.ts"
 import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import type { Completed, Failed, Handled, Repair, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
-import { Attempt, Nested, Past } from "./relay.ts"
+import { CallArguments, type Correction } from "./callArguments.ts"
+import { isUnreadable } from "./outcome.ts"
+import { Attempt, mayHaveActed, Nested } from "./relay.ts"
+import { RefusalSignal } from "./signal.ts"
 import { Stragglers } from "./stragglers.ts"
 import { cut, mostDetail } from "./text.ts"
 
@@ -20,7 +24,8 @@ export class CallRecord implements Current {
   readonly idempotencyKey: string
   readonly replies: ReadonlyArray<Reply>
   readonly onHandled: OnHandled | undefined
-  written: string | undefined
+  /** Why the call is not to be run with other arguments than those that it was admitted with, if so. */
+  refuse: ((params: unknown, text: string) => ToolFailure | undefined) | undefined = undefined
   attempt = 0
   hasActedInside = false
   /** Was the tool itself unavailable, and something else had to answer? */
@@ -32,7 +37,8 @@ export class CallRecord implements Current {
   private repairs: ReadonlyArray<Repair> = none
   private isEntered = false
   private underway: Attempt | undefined = undefined
-  private before: Past | undefined = undefined
+  private readonly written: string | undefined
+  private args: CallArguments | undefined = undefined
   private leftBehind: Stragglers | undefined = undefined
   private waitedMillis = 0
   private noted: ReadonlyArray<string> = none
@@ -50,6 +56,15 @@ export class CallRecord implements Current {
     this.written = written
   }
 
+  get arguments(): CallArguments {
+    return this.args ??= new CallArguments(this.written)
+  }
+
+  /** The text of the arguments that are used now. */
+  get text(): string | undefined {
+    return this.args === undefined ? this.written : this.args.text
+  }
+
   get stragglers(): Stragglers {
     return this.leftBehind ??= new Stragglers()
   }
@@ -65,16 +80,27 @@ export class CallRecord implements Current {
     this.repairs = this.repairs.length === 0 ? repairs : [...this.repairs, ...repairs]
   }
 
-  corrected(text: string, note: string) {
-    this.written = text
+  /** The call goes on with what its arguments were corrected to before it was suspended. */
+  resumed({ arguments: text, repairs = none }: Pick<Suspended, "arguments" | "repairs">, isSecret: boolean) {
+    if (text === undefined) return
+    this.arguments.correct({ to: undefined, text, repairs, isSecret })
+    this.repairs = repairs
+  }
+
+  correct(correction: Correction) {
+    const { from, repairs, text, to } = correction
+    // Without any before them they are yet to be admitted.
+    const refusal = from === undefined ? undefined : this.refuse?.(to, text)
+    if (refusal !== undefined) return Effect.die(new RefusalSignal(refusal))
+    this.arguments.correct(correction)
     // The model is told what was used in the end.
-    this.repairs = this.repairs.map((repair) => repair.kind === "fixed" ? { kind: "fixed", path: [] } : repair)
-    this.repaired([{ kind: "fixed", path: [], note }])
+    this.repairs = [...this.repairs.map(withoutNote), ...asRepairs(repairs)]
+    return Effect.void
   }
 
   begin() {
     this.attempt++
-    if (this.hasActedInside) this.past.mayHaveActed = true
+    if (this.hasActedInside) this.stragglers.suspect()
     this.hasActedInside = false
     this.underway?.restart()
     this.forget()
@@ -86,15 +112,7 @@ export class CallRecord implements Current {
 
   suspected() {
     this.sawUnknown = true
-  }
-
-  get mayHaveActed(): boolean {
-    return this.sawUnknown || this.hasActedInside || this.before?.mayHaveActed === true ||
-      this.leftBehind !== undefined && this.leftBehind.running.size > 0
-  }
-
-  remembered<A>(policy: object, initial: () => A): A {
-    return this.past.remembered(policy, initial)
+    this.stragglers.suspect()
   }
 
   executed() {
@@ -114,7 +132,8 @@ export class CallRecord implements Current {
     // Another attempt counts what runs inside of it from the start, also when its handler never begins.
     if (by === "retry") this.underway?.restart()
     if (by === "fallback" && failure._tag === "ToolUnavailable") this.fellBack = true
-    this.past.failed(failure)
+    if (mayHaveActed(failure)) this.stragglers.suspect()
+    if (isUnreadable(failure)) this.suspected()
     this.heard(failure, by)
   }
 
@@ -148,15 +167,18 @@ export class CallRecord implements Current {
   }
 
   suspended({ key, question }: { readonly key: string; readonly question: string }): Suspended {
-    return { _tag: "Suspended", question, key, replies: this.replies, ...this.effort() }
+    const outcome = { _tag: "Suspended", question, key, replies: this.replies, ...this.effort() } as const
+    // What goes on, goes on with these: also with what must not be shown.
+    const used = this.corrected
+    return used === undefined ? outcome : { ...outcome, arguments: used.text }
   }
 
   stopped(reason: string): Stopped {
     return { _tag: "Stopped", reason, ...this.effort() }
   }
 
-  private get past(): Past {
-    return this.before ??= new Past()
+  private get corrected(): Correction | undefined {
+    return this.args?.correction
   }
 
   private attemptUnderway(): Attempt {
@@ -166,6 +188,8 @@ export class CallRecord implements Current {
   private effort() {
     const { attempt, handledSoFar, repairs } = this
     const effort = { attempts: attempt, waited: this.waitedSoFar(), handled: handledSoFar }
+    const used = this.corrected
+    if (used !== undefined && !used.isSecret) return { ...effort, repairs, arguments: used.text }
     return repairs.length === 0 ? effort : { ...effort, repairs }
   }
 
@@ -182,7 +206,9 @@ export class CallRecord implements Current {
   private notes(): ReadonlyArray<string> {
     const source = this.answeredBy
     if (source?.age === undefined) return this.noted
-    const isDown = this.handledSoFar.some(({ by, tag }) => tag === "ToolUnavailable" && by !== "retry" && by !== "fix")
+    const isDown = this.handledSoFar.some(({ by, tag }) =>
+      tag === "ToolUnavailable" && by !== "retry" && by !== "ignored"
+    )
     const reason = isDown ? "; the live service is unavailable" : ""
     return [`from ${source.name}, ${age(source.age)} old${reason}`, ...this.noted]
   }
@@ -192,6 +218,15 @@ export class CallRecord implements Current {
     this.answeredBy = undefined
   }
 }
+
+/** The same, of which the model is not told. */
+export const withoutNote = (repair: Repair): Repair => {
+  const { note: _, ...rest } = repair
+  return rest
+}
+
+// They are, and only their type stands above what a call is told of itself.
+const asRepairs = (repairs: Correction["repairs"]) => repairs as ReadonlyArray<Repair>
 
 // The largest unit says enough: "3h", not "3h 12m 4s".
 const age = (duration: Duration.Duration): string =>

@@ -1,4 +1,4 @@
-import { ToolUnavailable } from "../ToolFailure.ts"
+import { type SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 
 /** The same failure, with what is known now of whether the call has acted. */
@@ -8,6 +8,10 @@ export const withOutcome = (failure: ToolUnavailable, outcome: "not_executed" | 
 /** Of what acts: a passing failure that says nothing of its outcome may have come after the act. */
 export const isUncertain = ({ outcome, transient }: ToolUnavailable): boolean =>
   outcome === "unknown" || outcome === undefined && transient
+
+/** An answer that nobody can read is lost: of what acts, nobody knows what it did. */
+export const isUnreadable = (failure: ToolFailure): failure is SchemaMismatch =>
+  failure._tag === "SchemaMismatch" && failure.side === "result"
 
 const refusals = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"] as const
 

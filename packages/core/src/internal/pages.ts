@@ -55,13 +55,16 @@ export const following = <R>(tool: Tool<R>, options: Following) => {
       first._tag !== "PartialData" || first.next === undefined
         ? Effect.fail(first)
         : Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          rest(source, options, now + Duration.toMillis(options.time), {
-            last: first,
-            data: first.data,
-            params,
-            pages: 1,
-            bytes: sizeOf(first.data),
-            asked: new Set([canonical(params) ?? ""])
+          Effect.flatMap(ToolCall.current, (call) => {
+            const used = call.arguments.meant(params)
+            return rest(source, options, now + Duration.toMillis(options.time), {
+              last: first,
+              data: first.data,
+              params: used,
+              pages: 1,
+              bytes: sizeOf(first.data),
+              asked: new Set([canonical(used) ?? ""])
+            })
           })))
 }
 
@@ -89,14 +92,15 @@ const rest = <R>(
           }),
           onFailure: (failure) =>
             failure._tag === "PartialData"
-              ? rest(source, options, until, {
-                last: failure,
-                data: options.merge(soFar.data, failure.data),
-                params,
-                pages: soFar.pages + 1,
-                bytes: soFar.bytes + sizeOf(failure.data),
-                asked: soFar.asked.add(key)
-              })
+              ? Effect.flatMap(ToolCall.current, (call) =>
+                rest(source, options, until, {
+                  last: failure,
+                  data: options.merge(soFar.data, failure.data),
+                  params: call.arguments.meant(params),
+                  pages: soFar.pages + 1,
+                  bytes: soFar.bytes + sizeOf(failure.data),
+                  asked: soFar.asked.add(key)
+                }))
               : Effect.andThen(
                 Effect.map(ToolCall.current, (call) => call.heard(failure, "complete")),
                 stop(`page ${soFar.pages + 1} failed: ${failure.detail.replace(/\.$/, "")}`)

@@ -1,6 +1,8 @@
+import * as Effect from "effect/Effect"
 import type { Current, Reply, Source } from "../ToolCall.ts"
 import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
-import { withOutcome } from "./outcome.ts"
+import { CallArguments, type Correction } from "./callArguments.ts"
+import { isUnreadable, withOutcome } from "./outcome.ts"
 import { Stragglers } from "./stragglers.ts"
 
 /**
@@ -32,25 +34,9 @@ export class Attempt {
   }
 }
 
-/** What there was in a call before the attempt under way. */
-export class Past {
-  /** May any of it have acted? */
-  mayHaveActed = false
-  private memory: Map<object, unknown> | undefined = undefined
-
-  failed(failure: ToolFailure) {
-    if (failure._tag === "ToolUnavailable" && failure.outcome !== "not_executed") this.mayHaveActed = true
-  }
-
-  remembered<A>(policy: object, initial: () => A): A {
-    const memory = this.memory ??= new Map()
-    if (!memory.has(policy)) memory.set(policy, initial())
-    return asRemembered(memory.get(policy))
-  }
-}
-
-// What a policy remembers is made by the policy itself, under a key that is its own.
-const asRemembered = <A>(value: unknown) => value as A
+/** May a failure that a policy takes care of have come after the act? */
+export const mayHaveActed = (failure: ToolFailure): boolean =>
+  failure._tag === "ToolUnavailable" && failure.outcome !== "not_executed" || isUnreadable(failure)
 
 /**
  * What a handler is given that may be left behind by a timeout: it passes everything on until it is closed, so that
@@ -80,8 +66,13 @@ export class Relay implements Current {
     return this.to.replies
   }
 
-  get written() {
-    return this.to.written
+  get arguments() {
+    return this.to.arguments
+  }
+
+  // Nobody waits for what it would do.
+  correct(correction: Correction) {
+    return this.isOpen ? this.to.correct(correction) : Effect.interrupt
   }
 
   get stragglers() {
@@ -124,10 +115,6 @@ export class Relay implements Current {
     if (this.isOpen) this.to.suspected()
   }
 
-  get mayHaveActed() {
-    return this.to.mayHaveActed
-  }
-
   executed() {
     if (this.isOpen) this.to.executed()
   }
@@ -157,14 +144,6 @@ export class Relay implements Current {
     if (this.isOpen) this.to.waited(millis)
   }
 
-  corrected(text: string, note: string) {
-    if (this.isOpen) this.to.corrected(text, note)
-  }
-
-  remembered<A>(policy: object, initial: () => A): A {
-    return this.to.remembered(policy, initial)
-  }
-
   replyTo(question: string) {
     return this.isOpen ? this.underway.replyTo(this, question) : undefined
   }
@@ -179,18 +158,18 @@ export class Relay implements Current {
 export class Nested implements Current {
   readonly idempotencyKey: string
   readonly stragglers: Stragglers
-  written: string | undefined = undefined
+  readonly arguments: CallArguments
   attempt = 0
   hasActedInside = false
   answeredBy: Source | undefined = undefined
   protected readonly outer: Current
-  private readonly past = new Past()
   private readonly acts: boolean
   private readonly underway = new Attempt()
-  private noted: Array<string> = []
+  noted: ReadonlyArray<string> = []
 
-  constructor(outer: Current, idempotencyKey: string, acts: boolean) {
+  constructor(outer: Current, idempotencyKey: string, acts: boolean, args = new CallArguments()) {
     this.outer = outer
+    this.arguments = args
     this.idempotencyKey = idempotencyKey
     this.acts = acts
     // What this call leaves behind, the outer one does, too.
@@ -207,7 +186,7 @@ export class Nested implements Current {
 
   begin() {
     this.attempt++
-    if (this.hasActedInside) this.past.mayHaveActed = true
+    if (this.hasActedInside) this.stragglers.suspect()
     this.hasActedInside = false
     this.underway.restart()
     this.forget()
@@ -221,12 +200,8 @@ export class Nested implements Current {
   // What only reads is never suspected.
   suspected() {
     if (!this.acts) return
-    this.past.mayHaveActed = true
+    this.stragglers.suspect()
     this.outer.suspected()
-  }
-
-  get mayHaveActed() {
-    return this.past.mayHaveActed || this.hasActedInside || this.stragglers.running.size > 0
   }
 
   executed() {
@@ -234,7 +209,7 @@ export class Nested implements Current {
   }
 
   caveat(text: string) {
-    this.noted.push(text)
+    this.noted = [...this.noted, text]
   }
 
   source(source: Source) {
@@ -243,18 +218,16 @@ export class Nested implements Current {
 
   handled(failure: ToolFailure, by: string) {
     this.forget()
-    this.past.failed(failure)
+    if (mayHaveActed(failure)) this.stragglers.suspect()
+    if (isUnreadable(failure)) this.suspected()
     if (by === "retry") this.underway.restart()
     this.heard(failure, by)
   }
 
   // The model need not hear of it: the arguments were the outer handler's.
-  corrected(text: string) {
-    this.written = text
-  }
-
-  remembered<A>(policy: object, initial: () => A): A {
-    return this.past.remembered(policy, initial)
+  correct(correction: Correction) {
+    this.arguments.correct(correction)
+    return Effect.void
   }
 
   heard(failure: ToolFailure, by: string) {
@@ -284,7 +257,7 @@ export class Nested implements Current {
 export class Page extends Nested {
   constructor(outer: Current, number: number) {
     // No tool's name has a plus in it.
-    super(outer, `${outer.idempotencyKey}/page+${number}`, true)
+    super(outer, `${outer.idempotencyKey}/page+${number}`, true, new CallArguments(undefined, outer.arguments.whole))
   }
 
   override begin() {

@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import type { SideEffect } from "../SideEffect.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { isNotExecuted, isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
+import { isRejection } from "./callArguments.ts"
 import { CallRecord } from "./callRecord.ts"
 import { isUncertain, withOutcome } from "./outcome.ts"
 import { randomId } from "./randomId.ts"
@@ -28,6 +29,12 @@ export const inContext = (
       if (own === call) return run(params)
       return Effect.onExit(Effect.provideService(run(params), ToolCall.current, own), (exit) =>
         Effect.sync(() => {
+          if (Exit.isFailure(exit)) {
+            for (const reason of exit.cause.reasons) {
+              // Its arguments were the outer handler's, and not those that the outer one was called with.
+              if (Cause.isFailReason(reason) && isRejection(reason.error)) call.arguments.disown(reason.error)
+            }
+          }
           if (acts && own.attempt > 0 && !didNothing(exit)) call.actedInside()
           if (Exit.isSuccess(exit)) own.leave()
         }))

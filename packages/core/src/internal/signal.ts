@@ -1,8 +1,9 @@
+import type { ToolFailure } from "../ToolFailure.ts"
 import { Failure } from "./failure.ts"
 
 /**
  * How a handler leaves without failing. A tool's error channel holds the four failures alone, so a
- * question and a hard stop travel as defects that dispatch knows; no policy looks at defects.
+ * question, a hard stop and a refusal travel as defects that dispatch knows; no policy looks at defects.
  */
 export class SuspendSignal
   extends Failure<{ readonly detail: string; readonly question: string; readonly key: string }>
@@ -19,5 +20,14 @@ export class StopSignal extends Failure<{ readonly detail: string; readonly reas
 
   constructor(reason: string) {
     super({ reason, detail: `A tool stopped the run: ${reason}` })
+  }
+}
+
+/** A call that was under way already is not to be run with the arguments that it has now. */
+export class RefusalSignal extends Failure<{ readonly detail: string; readonly failure: ToolFailure }> {
+  readonly _tag = "RefusalSignal"
+
+  constructor(failure: ToolFailure) {
+    super({ failure, detail: failure.detail })
   }
 }

@@ -18,11 +18,13 @@ const grace = Duration.seconds(5)
  * the grace of 5 s.
  *
  * @param onLeft told of the fiber when it is left behind, and may still be running
+ * @param who what it is called where a defect is reported
  */
 export const withinTime = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   duration: Duration.Input,
-  onLeft: (fiber: Fiber.Fiber<A, E>) => void = () => {}
+  onLeft: (fiber: Fiber.Fiber<A, E>) => void = () => {},
+  who = "A handler"
 ): Effect.Effect<Option.Option<A>, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
@@ -33,7 +35,7 @@ export const withinTime = <A, E, R>(
         if (done !== undefined) return Effect.map(done, Option.some)
         const abandon = Effect.suspend(() => {
           onLeft(fiber)
-          return abandoned(fiber)
+          return abandoned(fiber, who)
         })
         return restore(Fiber.join(fiber).pipe(Effect.timeoutOption(duration))).pipe(
           Effect.onInterrupt(() =>
@@ -48,11 +50,11 @@ export const withinTime = <A, E, R>(
     )
   )
 
-const abandoned = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<void> =>
+const abandoned = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     fiber.interruptUnsafe()
     return Effect.asVoid(Effect.forkDetach(Effect.flatMap(Fiber.await(fiber), (exit) =>
       Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-        ? Defect.report("A handler that had been timed out ended with a fault of its own", exit.cause)
+        ? Defect.report(`${who} that had been timed out ended with a fault of its own`, exit.cause)
         : Effect.void)))
   })
