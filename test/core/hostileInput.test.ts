@@ -27,6 +27,11 @@ describe("arguments", () => {
     assert.match(details(refusal(" ".repeat(Arguments.maxBytes + 1), Schema.Struct({}))), /more than 1048576 bytes/)
   })
 
+  it("that cannot be turned into a text are refused like any other", () => {
+    const failure = refusal("{\"a\":{\"toString\":0}}", Schema.Struct({ a: Schema.Literals(["x", "y"]) }))
+    assert.strictEqual(failure.code, "invalid_arguments")
+  })
+
   it("for a tool without parameters may have no keys", () => {
     const failure = refusal("{\"a\":1,\"b\":{}}", Schema.Struct({}))
     assert.strictEqual(

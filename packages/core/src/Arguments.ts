@@ -494,7 +494,7 @@ const alternatives = (
   const unknown = issues.find(({ expected }) => isUnknownKey(expected))
   if (unknown !== undefined) return Coercion.meantKeys(schema, value, unknown.path)
   const [only, ...others] = issues
-  return only === undefined || others.length > 0
-    ? []
-    : Suggestion.nearest(String(Coercion.valueAt(value, only.path)), choicesAt(schema, only.path))
+  if (only === undefined || others.length > 0) return []
+  const came = Coercion.valueAt(value, only.path)
+  return Suggestion.nearest(typeof came === "string" ? came : excerpt(came), choicesAt(schema, only.path))
 }
