@@ -124,6 +124,11 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
     ["参数：{\"a\":1}", a1],
     ["✅ {\"a\":1} — done (ok)", a1],
     ["`{\"a\":1}`", a1],
+    ["{\"a\":1}\n\nIf you need anything else, let me know.", a1],
+    ["{\"a\":1}\n\nFor Paris, as requested.", a1],
+    ["The JSON object is {\"a\":1}", a1],
+    ["Really? {\"a\":1}", a1],
+    ["Let me log in\n{\"a\":1}", a1],
     ["Arguments: {\"a\":1}", a1],
     ["arguments:{\"a\":1}", a1],
     ["get_weather\n{\"a\":1}", a1],
@@ -153,6 +158,7 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
   ]],
   ["duplicate_key", [
     ["{\"a\":1,\"a\":1}", a1],
+    ["{\"a\":1.0,\"a\":1}", a1],
     ["{\"a\":{\"b\":[1,null]},\"\\u0061\":{\"b\":[1,null]}}", { a: { b: [1, null] } }],
     ["{\"a\":{\"b\":1,\"c\":[2, 3]},\"a\":{\"c\":[2,3],\"b\":1}}", { a: { b: 1, c: [2, 3] } }],
     ["{\"a\":9007199254740993,\"a\":9007199254740993,\"b\":\"\"}", { a: 9007199254740992, b: "" }]
@@ -206,7 +212,6 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":{\"x\":\"1:2\",\"x\":\"3\"}}",
     "{\"a\":0,\"a\":-0}",
     "{\"a\":9007199254740992,\"a\":9007199254740993}",
-    "{\"a\":1.10,\"a\":1.1}",
     "{\"a\":[1.0],\"a\":[1]}",
     "{\"a\":\"1\",\"a\":\"\\u003a\"}",
     "{\"a\":\"1\",\"a\":\"\\u003A\"}",
@@ -757,6 +762,18 @@ describe("Arguments", () => {
       assert.deepStrictEqual(params("{\"version\":1.10}", parameters), { version: "1.10" })
       assert.deepStrictEqual(params("{version:1.10,}", parameters), { version: "1.10" })
       assert.strictEqual(notes("{\"version\":1.10}", parameters).length, 1)
+      // Written in two ways, there are two readings.
+      assert.isTrue(Result.isFailure(decode("{\"version\":1.10,\"version\":1.1}", parameters)))
+      assert.deepStrictEqual(params("{\"n\":1.10,\"n\":1.1}", Schema.Struct({ n: Schema.Number })), { n: 1.1 })
+    })
+
+    it("quotes nothing of a text that holds a secret, and cannot be read", () => {
+      const parameters = Schema.Struct({ n: Schema.Int, pw: Schema.Redacted(Schema.String) })
+      for (const text of ["{\"n\":1,\"pw\":\"hunter2", "{\"n\":1,\"pw\":\"hun\"hunter2\"}", "{\"pw\":hunter2}"]) {
+        const failure = Result.getOrThrow(Result.flip(decode(text, parameters)))
+        assert.notInclude(JSON.stringify(failure), "hunter2")
+        assert.strictEqual(failure.code, "invalid_json")
+      }
     })
 
     it("reads words around the arguments of a tool that reads or is idempotent, and of no tool that acts", () => {

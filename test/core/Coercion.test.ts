@@ -1247,6 +1247,41 @@ describe("what a second reader found", () => {
     assert.deepStrictEqual(coerced({ " user_id ": 1 }, closed("userId")).value, { userId: 1 })
   })
 
+  it("what keeps digits apart may be another separator", () => {
+    for (
+      const [value, choice] of [["plan-2024-01", "plan_2024_01"], ["ISO-8859-1", "iso_8859_1"], [
+        "gpt 4 1",
+        "gpt-4-1"
+      ]] as const
+    ) assert.strictEqual(coerced(value, { enum: [choice, "other"] }).value, choice)
+  })
+
+  it("a recursive union and a secret are no reason to take long", () => {
+    const binary = (op: string) => ({
+      type: "object",
+      properties: { op: { enum: [op] }, left: { $ref: "#/$defs/E" }, right: { $ref: "#/$defs/E" } },
+      required: ["op", "left", "right"],
+      additionalProperties: false
+    })
+    const schema = {
+      type: "object",
+      properties: { e: { $ref: "#/$defs/E" }, key: { type: "string", writeOnly: true } },
+      $defs: {
+        E: { anyOf: [{ type: "number" }, ...["add", "mul", "sub", "div"].map(binary)] },
+        A: { anyOf: [{ $ref: "#/$defs/B" }, { $ref: "#/$defs/C" }] },
+        B: { anyOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/C" }] },
+        C: { anyOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/B" }] }
+      }
+    }
+    const deep = Array.from({ length: 40 }).reduce<Schema.Json>((left) => ({ op: "add", left, right: "x" }), "x")
+    assert.isAbove(Coercion.misfits({ e: deep }, schema).length, 0)
+    assert.isAbove(
+      Coercion.misfits({ e: "x" }, { ...schema, properties: { ...schema.properties, e: { $ref: "#/$defs/A" } } })
+        .length,
+      0
+    )
+  })
+
   it("midnight in UTC is a date, however it is written", () => {
     for (const zone of ["", "Z", "+00:00", "-00:00"]) {
       assert.strictEqual(coerced(`2024-01-02T00:00:00${zone}`, { type: "string", format: "date" }).value, "2024-01-02")

@@ -273,10 +273,10 @@ describe("C3: a fixer", () => {
           ).pipe(Tool.fix(fix)).run({ of: value })
         assert.strictEqual((yield* Effect.flip(run(opaque, new Map()))).code, "uncapitalized")
         assert.strictEqual((yield* Effect.flip(run(secret, Redacted.make("hunter2")))).code, "uncapitalized")
-        assert.deepStrictEqual(told.map(({ arguments: args, text }) => [text, args]), [["{\"of\":[]}", { of: [] }], [
-          "",
-          {}
-        ]])
+        assert.deepStrictEqual(told.map(({ arguments: args, text }) => [text, args]), [
+          ["{\"of\":[]}", { of: [] }],
+          ["", undefined]
+        ])
       }))
 
     it.effect("does not show secrets in what the model is told", () =>
@@ -973,6 +973,38 @@ describe("C3: what a fixer has corrected is known to", () => {
       )
     }))
 
+  it.effect("a journal, also where it may not be written down what was used: nothing like it is run again", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const tool = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({ to: Schema.String, pin: Schema.optionalKey(Schema.Redacted(Schema.String)) }),
+        success: Schema.String
+      }, ({ to }) =>
+        Effect.suspend(() => {
+          sent.push(to)
+          return Effect.fail(lostAnswer)
+        }))
+      const store = new Map<string, unknown>()
+      const journal = (most: number): Journal.Journal => ({
+        step: ({ name }, run) => Effect.suspend(() => replayed(store, most, name, run))
+      })
+      const agent = Agent.make({ toolkit: Toolkit.make(tool.pipe(Tool.fix(toDE))) })
+      const script = [ScriptedModel.call("pay", "{bad"), ScriptedModel.call("pay", right), ScriptedModel.text("Done.")]
+      const run = (most: number, script: ScriptedModel.Script) =>
+        Effect.exit(agent.run("?")).pipe(
+          Effect.provideService(Journal.current, journal(most)),
+          Effect.provide(ScriptedModel.layer(script))
+        )
+      assert.isTrue(Exit.isFailure(yield* run(3, script)))
+      const exit = yield* run(99, script.slice(1))
+      assert.deepStrictEqual(sent, ["DE1"])
+      assert.deepStrictEqual(
+        Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
+        Exit.succeed("retry_budget_exceeded")
+      )
+    }))
+
   it.effect("a run that is resumed: it goes on with what was used, and asks no fixer", () =>
     Effect.gen(function*() {
       const paid: Array<number> = []
@@ -1439,8 +1471,8 @@ describe("C3: what is secret", () => {
       assert.deepStrictEqual(
         told.map(({ arguments: args, before, text }) => [text, args, before.map(({ text }) => text)]),
         [
-          ["", {}, []],
-          ["", {}, [""]]
+          ["", undefined, []],
+          ["", undefined, [""]]
         ]
       )
       assert.notInclude(JSON.stringify([told, outcome]), "hunter")

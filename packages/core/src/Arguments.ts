@@ -58,11 +58,14 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { findObject, isObject, type Kind, openingOf } from "./internal/argumentText.ts"
+import { mentionsSecret } from "./internal/form.ts"
 import { isFaithful } from "./internal/jsonCheck.ts"
 import { maxDepth, numbersOf, Reader } from "./internal/jsonReader.ts"
 import type { Fault, FaultKind } from "./internal/jsonScanner.ts"
 import { choicesAt, isStricter, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
-import { cut, excerpt, kind, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
+import { excerpt, kind, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
+import { meantAt, noSuchKey } from "./internal/unknownKey.ts"
+import { nameOf as nameOfField, partAt } from "./internal/written.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -152,29 +155,8 @@ export {
  * @category decoding
  * @since 0.1.0
  */
-export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
-  if (text === undefined) return noArguments()
-  if (isTooLong(text)) {
-    return Result.fail(unreadable(text, { kind: "too_long", offset: 0, expected: `at most ${maxBytes} bytes` }))
-  }
-  const value = strictObject(text)
-  if (value !== undefined) {
-    return Result.succeed({ value, repairs: none, isExact: true, numberAt: numbersOf(text, 0) })
-  }
-  const found = findObject(text)
-  if ("kind" in found) return Result.fail(unreadable(text, found))
-  const repairs = found.repairs.toSorted(([, a], [, b]) => a - b).map(repair)
-  const noted = repairs.filter(({ note }) => note !== undefined)
-  if (noted.length > 2) {
-    return Result.fail(unreadable(text, { kind: "too_many_repairs", offset: noted[2]!.offset, expected: "plain JSON" }))
-  }
-  return Result.succeed({
-    value: found.value,
-    repairs,
-    isExact: !found.hasUnsafeInteger,
-    numberAt: numbersOf(found.source, found.start)
-  })
-}
+export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> =>
+  Result.mapError(read(text), (fault) => unreadable(text ?? "", fault))
 
 /**
  * Reads a model's argument text as the typed parameters of a tool.
@@ -203,15 +185,17 @@ export const decode = <Params>(
   text: string | undefined,
   target: Target<Params>
 ): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
-  const read = parse(text)
-  if (Result.isFailure(read)) return Effect.fail(read.failure)
-  const parsed = read.success
+  const contract = contractOf(target.parameters)
+  const found = read(text)
+  if (Result.isFailure(found)) return Effect.fail(unreadable(text ?? "", found.failure, contract.holdsSecret))
+  const parsed = found.success
   const { repairs, value } = parsed
   if (target.sideEffect === "non_idempotent") {
     const prose = repairs.find(({ kind }) => kind === "prose" || kind === "remark")
-    if (prose !== undefined) return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }))
+    if (prose !== undefined) {
+      return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }, contract.holdsSecret))
+    }
   }
-  const contract = contractOf(target.parameters)
   if ((contract.isStricter || !parsed.isExact) && !Coercion.fits(value, contract.jsonSchema, parsed)) {
     return corrected(contract, parsed)
   }
@@ -291,6 +275,8 @@ interface Contract<Params> {
   readonly jsonSchema: JsonSchema.JsonSchema
   /** Does the decoder accept what the model was not shown? The JSON Schema is asked first then. */
   readonly isStricter: boolean
+  /** Is there anything in it that no message may quote? */
+  readonly holdsSecret: boolean
 }
 
 const contracts = new WeakMap<object, Contract<unknown>>()
@@ -306,7 +292,8 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
     decodeAll: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" }),
     jsonSchema: schema,
     // A struct without fields decodes any object.
-    isStricter: takesNothing(schema) || isStricter(schema, parameters)
+    isStricter: takesNothing(schema) || isStricter(schema, parameters),
+    holdsSecret: mentionsSecret(schema)
   }
   contracts.set(parameters, contract)
   return contract
@@ -339,6 +326,28 @@ const corrected = <Params>(
 // -----------------------------------------------------------------------------
 
 const none: ReadonlyArray<never> = []
+
+const read = (text: string | undefined): Result.Result<Parsed, Fault> => {
+  if (text === undefined) return noArguments()
+  if (isTooLong(text)) return Result.fail({ kind: "too_long", offset: 0, expected: `at most ${maxBytes} bytes` })
+  const value = strictObject(text)
+  if (value !== undefined) {
+    return Result.succeed({ value, repairs: none, isExact: true, numberAt: numbersOf(text, 0) })
+  }
+  const found = findObject(text)
+  if ("kind" in found) return Result.fail(found)
+  const repairs = found.repairs.toSorted(([, a], [, b]) => a - b).map(repair)
+  const noted = repairs.filter(({ note }) => note !== undefined)
+  if (noted.length > 2) {
+    return Result.fail({ kind: "too_many_repairs", offset: noted[2]!.offset, expected: "plain JSON" })
+  }
+  return Result.succeed({
+    value: found.value,
+    repairs,
+    isExact: !found.hasUnsafeInteger,
+    numberAt: numbersOf(found.source, found.start)
+  })
+}
 
 // Where nothing was sent, nothing had to be repaired.
 const noArguments = (): Result.Result<Parsed> =>
@@ -425,22 +434,22 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
 /** What is said of the whole text, and of no place in it. */
 const isWhole: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
 
-const unreadable = (text: string, { expected, kind, offset }: Fault) => {
+/** @param isSecret may none of the text be quoted? */
+const unreadable = (text: string, { expected, kind, offset }: Fault, isSecret = false) => {
   const { column, line } = placeOf(text, offset)
   const [reason, advice] = faults[kind]
   const place = `at offset ${offset} (line ${line}, column ${column})`
+  const near = isSecret ? "" : `, near \`${oneLine(text.slice(Math.max(0, offset - 15), offset + 15))}\``
   return DispatchFailure.invalidJson({
     detail: `The arguments cannot be read. ${
       kind === "cut_off"
         ? `${reason}, ${place}: ${expected} is missing`
         : isWhole.has(kind)
         ? reason
-        : `${reason}, ${place}, near \`${
-          oneLine(text.slice(Math.max(0, offset - 15), offset + 15))
-        }\`: expected ${expected}`
+        : `${reason}, ${place}${near}: expected ${expected}`
     }.`,
     advice,
-    issue: { path: [], expected, actual: around(text, offset) },
+    issue: { path: [], expected, actual: isSecret ? "a text" : around(text, offset) },
     fault: { kind, offset, line, column }
   })
 }
@@ -475,10 +484,9 @@ const expectedKeys = (issues: ReadonlyArray<FieldIssue>, schema: JsonSchema.Json
   return takesNothing(schema) ? ["The tool takes no arguments."] : []
 }
 
-const isUnknownKey = (expected: string): boolean => expected.startsWith(Coercion.noSuchKey)
+const isUnknownKey = (expected: string): boolean => expected.startsWith(noSuchKey)
 
-const nameOf = (path: FieldIssue["path"]): string =>
-  path.length === 0 ? "the arguments" : `'${cut(oneLine(path.join(".")), 80)}'`
+const nameOf = (path: FieldIssue["path"]): string => path.length === 0 ? "the arguments" : nameOfField(path)
 
 const sentence = ({ actual, expected, path }: FieldIssue): string =>
   isUnknownKey(expected)
@@ -492,9 +500,9 @@ const alternatives = (
   schema: JsonSchema.JsonSchema
 ): ReadonlyArray<string> => {
   const unknown = issues.find(({ expected }) => isUnknownKey(expected))
-  if (unknown !== undefined) return Coercion.meantKeys(schema, value, unknown.path)
+  if (unknown !== undefined) return meantAt(schema, value, unknown.path)
   const [only, ...others] = issues
   if (only === undefined || others.length > 0) return []
-  const came = Coercion.valueAt(value, only.path)
+  const came = partAt(value, only.path)
   return Suggestion.nearest(typeof came === "string" ? came : excerpt(came), choicesAt(schema, only.path))
 }

@@ -122,7 +122,9 @@ export const ended = (
     outcome._tag !== "Failed" || outcome.attempts === 0 ||
     outcome.failure._tag === "PartialData" && outcome.mayHaveActed !== true
   ) return facts
-  const key = keyOf(call, used ?? { params: undefined, text: outcome.arguments })
+  const key = used === undefined && isWithheld(outcome)
+    ? ofAll(call)
+    : keyOf(call, used ?? { params: undefined, text: outcome.arguments })
   const { acted, executions, unknown } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
   const { _tag: tag, code, detail, hint } = outcome.failure
   const didNothing = isNotExecuted(outcome.failure) && outcome.mayHaveActed !== true
@@ -141,6 +143,12 @@ export const ended = (
 }
 
 const none = { executions: 0, acted: 0, unknown: false }
+
+// What a call was corrected to is left out of its outcome where it holds a secret: a journal cannot tell it from any other.
+const isWithheld = ({ arguments: text, repairs = [] }: ToolOutcome): boolean =>
+  text === undefined && repairs.some(({ kind }) => kind === "fixed")
+
+const ofAll = ({ name }: ToolCall): string => `${name} *`
 
 /**
  * The arguments that a call is run with.
@@ -167,11 +175,8 @@ export const refusal = (
   used: Used
 ): DispatchFailure.DispatchFailure | undefined => {
   if (HashMap.isEmpty(facts.failed)) return undefined
-  const known = Option.orElse(
-    HashMap.get(facts.failed, keyOf(call, used)),
-    () => HashMap.get(facts.failed, asWritten(call, used))
-  )
-  const earlier = Option.getOrUndefined(known)
+  const known = (key: string) => Option.getOrUndefined(HashMap.get(facts.failed, key))
+  const earlier = known(keyOf(call, used)) ?? known(asWritten(call, used)) ?? known(ofAll(call))
   if (earlier === undefined) return undefined
   const mayRun = earlier.executions < failedExecutions &&
     (sideEffect !== "non_idempotent" || earlier.acted < actedExecutions)

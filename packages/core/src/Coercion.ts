@@ -52,9 +52,8 @@ import { conformanceTo, type Misfit } from "./internal/conformance.ts"
 import { undo } from "./internal/drift.ts"
 import { formsOf } from "./internal/form.ts"
 import { Gathered, type Group, likeness, listed, within } from "./internal/gathered.ts"
-import { keysAt } from "./internal/jsonSchema.ts"
 import { excerpt, kind } from "./internal/text.ts"
-import { meant, noSuchKey as prefix, unknownKeyIn } from "./internal/unknownKey.ts"
+import { noSuchKey, unknownKeyIn } from "./internal/unknownKey.ts"
 import { isJson, kindOf, mark, nameOf, partAt, show, type Value } from "./internal/written.ts"
 import { writtenAt } from "./internal/writtenAt.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
@@ -323,33 +322,3 @@ export const fieldIssues = (
   }
   return listed(found.groups(), mostIssues, others)
 }
-
-/**
- * The keys that could have been meant by the unknown one at the end of a path: nearest first, and
- * those that the object already has last.
- *
- * @category issues
- * @since 0.1.0
- */
-export const meantKeys = (
-  schema: JsonSchema.JsonSchema,
-  input: unknown,
-  path: ReadonlyArray<string | number>
-): ReadonlyArray<string> =>
-  meant(String(path.at(-1)), keysAt(schema, path.slice(0, -1)), partAt(input, path.slice(0, -1)))
-
-/**
- * The part of a value at a path, as far as it has one of its own.
- *
- * @category issues
- * @since 0.1.0
- */
-export const valueAt: (value: unknown, path: ReadonlyArray<string | number>) => unknown = partAt
-
-/**
- * What is expected of a key that should not be there; a nearer name may follow.
- *
- * @category issues
- * @since 0.1.0
- */
-export const noSuchKey: string = prefix

@@ -28,9 +28,9 @@ import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { holdSecrets } from "./internal/callArguments.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
 import { withFields } from "./internal/failure.ts"
+import { mentionsSecret } from "./internal/form.ts"
 import { keysAt } from "./internal/jsonSchema.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { randomId } from "./internal/randomId.ts"
@@ -118,7 +118,7 @@ const keyed = <T extends Tool.Any>(
       return Effect.succeed(record.failed(failure, "resolve"))
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
-    if (before !== undefined) record.resumed(before, holdSecrets(Arguments.jsonSchema(tool.parameters)))
+    if (before !== undefined) record.resumed(before, mentionsSecret(Arguments.jsonSchema(tool.parameters)))
     const admitted = (params: unknown, text: string | undefined) =>
       disabled(tool, health) ?? refuse?.(tool, { params, text })
     record.refuse = admitted

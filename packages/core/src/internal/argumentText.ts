@@ -258,12 +258,12 @@ const foreign =
   /["{}[\]<>=\\\u0000-\u0008\u000b\u000c\u000e-\u001f]|[\p{L}\p{N}_]\(|^[ \t]*[a-z_$][\w.$-]*[ \t]*:[ \t]*\S/mu
 const elided = /\.{3}|…/
 // Words that a language goes on with before or after a value.
-const joiningBefore = /(?:^|\s)(?:and|await|else|false|if|in|is|new|none|not|null|or|return|true|typeof|yield)\s*$/i
+const joiningBefore = /(?:^|\s)(?:and|await|else|false|if|in|new|none|not|null|or|return|true|typeof|yield)[ \t]*$/
 const joiningAfter =
-  /^(?:and|as|else|false|for|if|in|instanceof|is (?:not|none|true|false)|none|not|null|or|true|unless)\b/i
+  /^(?:and|as|else|false|for|if|in|instanceof|is (?:not|none|true|false)|none|not|null|or|true|unless|AND|OR|IF|FOR|None|True|False)\b/
 
 const besideBefore = /(?:[\s:：*_]|(?:^|\s)`+)$/
-const unfinished = /(?:[([,+\-/&|%$@#^~?]|(?:^|[^*])\*)$/
+const unfinished = /(?:[([,+\-/&|%$@#^~]|[^\p{L}]\?|(?:^|[^*])\*)$/u
 const worded = /[\p{L}\p{Extended_Pictographic}`]|^\s*\d+[.)]\s*$/u
 // One word alone may be the function that the object goes to, or the key that it belongs to. Keys begin in lower case, and labels as a rule do not.
 const named = /(?:^|\n)[ \t]*(?:-[ \t]*)?([\p{Ll}_$][\p{L}\p{N}.$_-]*)(?:[ \t]*:\s*|[ \t]+)$/u

@@ -1,4 +1,3 @@
-import type * as JsonSchema from "effect/JsonSchema"
 import type { SchemaMismatch } from "../ToolFailure.ts"
 
 /** Better arguments for a call, and what is said of them. */
@@ -66,7 +65,3 @@ export class CallArguments {
 export const isRejection = (
   failure: { readonly _tag: string; readonly side?: string }
 ): failure is SchemaMismatch => failure._tag === "SchemaMismatch" && failure.side === "arguments"
-
-/** Is anything of the arguments a secret, as far as their schema says so? Who may not be shown them is told the failure alone. */
-export const holdSecrets = (schema: JsonSchema.JsonSchema): boolean =>
-  JSON.stringify(schema).includes("\"writeOnly\":true")

@@ -1,6 +1,7 @@
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -12,10 +13,11 @@ import type { SideEffect } from "../SideEffect.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import type { Repair } from "../ToolOutcome.ts"
-import { type CallArguments, holdSecrets } from "./callArguments.ts"
+import type { CallArguments } from "./callArguments.ts"
 import { withoutNote } from "./callRecord.ts"
 import { canonical } from "./canonical.ts"
 import { copied, escalated, hasWords, isA, isNothing, isPlain, isSame, reason, saysTheSame, written } from "./fixed.ts"
+import { mentionsSecret } from "./form.ts"
 import { encoderOf } from "./pages.ts"
 import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
@@ -137,7 +139,7 @@ class Fix<R> {
     this.#subject = subject
     this.#call = call
     this.#state = fixing.stateOf(call.arguments)
-    this.#isSecret = holdSecrets(Arguments.jsonSchema(subject.parameters))
+    this.#isSecret = mentionsSecret(Arguments.jsonSchema(subject.parameters))
   }
 
   /** What the model wrote, or a fixer; else what the parameters come to. */
@@ -186,14 +188,21 @@ class Fix<R> {
     const used = isPlain(params) ? params : Result.getOrUndefined(Arguments.parse(text))?.value
     const told = `The arguments were corrected${this.#isSecret ? "" : `; used were ${excerpt(used, 400)}`}`
     const fixed: Repair = { kind: "fixed", path: [], note: [told, ...caveats].join(". ") }
-    this.#call.handled(failure, "fix")
-    return this.#call.correct({
+    const corrected = this.#call.correct({
       ...(from === undefined ? {} : { from }),
       to: params,
       text,
       repairs: [fixed, ...repairs.map(withoutNote)],
       isSecret: this.#isSecret
     })
+    // They may be refused like a call's first ones; then nothing was run with them.
+    return Effect.onExit(
+      corrected,
+      (exit) =>
+        Effect.sync(() =>
+          Exit.isSuccess(exit) ? this.#call.handled(failure, "fix") : this.#call.heard(failure, "ignored")
+        )
+    )
   }
 
   /** New arguments, if there are any; or the failure that there was, as the fixer puts it. */
@@ -227,7 +236,9 @@ class Fix<R> {
       const fixed = this.#fixing.fixer({
         ...told,
         tool: name,
-        arguments: Result.getOrUndefined(Arguments.parse(told.text))?.value,
+        arguments: this.#isSecret || told.failure.code === "invalid_json"
+          ? undefined
+          : Result.getOrUndefined(Arguments.parse(told.text))?.value,
         schema: copied(Arguments.jsonSchema(parameters)),
         tries: this.#state.asked.tries,
         before: before.map((rejected) => this.#told(rejected))

@@ -117,9 +117,13 @@ export const formsOf = (root: Node): Forms => {
   }
 
   // A schema and the members of its union, and of theirs.
-  const forms = (schema: unknown, depth = 0): ReadonlyArray<Node> => {
+  const forms = (schema: unknown, found = new Set<Node>()): ReadonlySet<Node> => {
     const node = flat(schema)
-    return depth > deepest ? [node] : [node, ...(members(node) ?? []).flatMap((member) => forms(member, depth + 1))]
+    if (!found.has(node)) {
+      found.add(node)
+      for (const member of members(node) ?? []) forms(member, found)
+    }
+    return found
   }
 
   const inner = (node: Node, key: string | number): unknown =>
@@ -131,11 +135,15 @@ export const formsOf = (root: Node): Forms => {
 
   // All forms at each step of a path, as far as they are said.
   const along = (path: Path): ReadonlyArray<ReadonlyArray<Node>> => {
-    const steps = [forms(root)]
+    const steps: Array<ReadonlyArray<Node>> = [Array.from(forms(root))]
     for (const key of path) {
-      const next = steps.at(-1)!.map((node) => inner(node, key)).filter(Predicate.isObject)
-      if (next.length === 0) break
-      steps.push(next.flatMap((schema) => forms(schema)))
+      const next = new Set<Node>()
+      for (const node of steps.at(-1)!) {
+        const schema = inner(node, key)
+        if (Predicate.isObject(schema)) forms(schema, next)
+      }
+      if (next.size === 0) break
+      steps.push(Array.from(next))
     }
     return steps
   }
@@ -152,7 +160,9 @@ export const formsOf = (root: Node): Forms => {
   const holdsSecret = (schema: unknown, seen: Set<unknown>): boolean => {
     if (!Predicate.isObject(schema) || seen.has(schema)) return false
     seen.add(schema)
-    return forms(schema).some((node) => isSecret(node) || partsOf(node).some((part) => holdsSecret(part, seen)))
+    return Array.from(forms(schema)).some((node) =>
+      isSecret(node) || partsOf(node).some((part) => holdsSecret(part, seen))
+    )
   }
 
   let known: boolean | undefined
@@ -229,7 +239,8 @@ const isKind = (type: unknown, value: Value): boolean =>
 // As `Schema.Redacted` is shown, or as schemas from elsewhere say it.
 const isSecret = ({ format, writeOnly }: Node): boolean => writeOnly === true || format === "password"
 
-const mentionsSecret = (value: unknown): boolean =>
+/** Is anything in it a secret? */
+export const mentionsSecret = (value: unknown): boolean =>
   Array.isArray(value)
     ? value.some(mentionsSecret)
     : Predicate.isObject(value) && (isSecret(value) || Object.values(value).some(mentionsSecret))

@@ -135,12 +135,20 @@ export class Reader extends Scanner {
       return
     }
     if (Object.hasOwn(holder, key)) {
+      const earlier = this.tokenOf(holder, key)
       const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
-      if (this.fault === undefined && !this.isSame(holder[key], value, this.tokenOf(holder, key), token)) {
+      // A number that is written in two ways is one number still, as long as no digits were lost.
+      const isNumber = token !== undefined && Object.is(holder[key], value) &&
+        Number.isSafeInteger(Math.trunc(Number(value)))
+      if (this.fault === undefined && !isNumber && !this.isSame(holder[key], value, earlier, token)) {
         this.failed("duplicate_key", keyAt, `${excerpt(key)} once`)
         return
       }
       this.repaired("duplicate_key", keyAt)
+      if (token !== earlier) {
+        this.tokens.get(holder)?.set(key, "")
+        return
+      }
     }
     this.remember(holder, key, value, valueAt)
     holder[key] = value

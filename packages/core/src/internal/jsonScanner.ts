@@ -1,12 +1,12 @@
-import type * as Schema from "effect/Schema"
-import type { TextFault } from "../ToolFailure.ts"
-import type { TextRepair } from "../ToolOutcome.ts"
-
 /**
  * The smallest parts of JSON as models write it: strings, numbers, words, white space and comments.
  *
  * It keeps where it has got to, what it repaired on the way, and the first thing that it could not read.
  */
+import type * as Schema from "effect/Schema"
+import type { TextFault } from "../ToolFailure.ts"
+import type { TextRepair } from "../ToolOutcome.ts"
+
 /** What can be the matter with a text: `Arguments` says what each means. */
 export type FaultKind = TextFault["kind"]
 

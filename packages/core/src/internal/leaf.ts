@@ -50,17 +50,35 @@ type Drift = (written: Written, schema: JsonSchema.JsonSchema) => Reading | unde
 
 const choice = ({ path, show, value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
   if (typeof value !== "string" || value.length > longestChoice) return undefined
-  const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
-  const cased = texts.filter((choice) => choice.toLowerCase() === value.trim().toLowerCase())
+  const { byCase, bySpelling } = spellingsOf(choices)
+  const cased = byCase.get(value.trim().toLowerCase()) ?? []
   if (cased.length === 1) return { kind: "choice_case", value: cased[0]! }
   if (cased.length > 1 || folded(value) === "") return undefined
-  const spelled = texts.filter((choice) => folded(choice) === folded(value))
+  const spelled = bySpelling.get(folded(value)) ?? []
   return spelled.length !== 1 ? undefined : {
     kind: "choice_spelling",
     value: spelled[0]!,
     note: `${nameOf(path)} is ${show(spelled[0]!)}: it was written as ${show(value)}`
   }
 }
+
+/** The choices by their spelling: a long list may be looked at for each item of a long array. */
+const spellingsOf = (choices: ReadonlyArray<unknown>) => {
+  const known = spellings.get(choices)
+  if (known !== undefined) return known
+  const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
+  const made = {
+    byCase: Map.groupBy(texts, (text) => text.toLowerCase()),
+    bySpelling: Map.groupBy(texts, folded)
+  }
+  spellings.set(choices, made)
+  return made
+}
+
+const spellings = new WeakMap<ReadonlyArray<unknown>, {
+  readonly byCase: ReadonlyMap<string, ReadonlyArray<string>>
+  readonly bySpelling: ReadonlyMap<string, ReadonlyArray<string>>
+}>()
 
 const numericChoice = (written: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
   const { value } = written
@@ -119,6 +137,8 @@ const string: Drift = (written, schema) => {
   if (value instanceof Unsafe) return read("number_for_text", written, "a string", value.token)
   if (typeof value !== "number") return undefined
   const source = token() ?? String(value)
+  // Written in two ways, as a key that stands twice may be.
+  if (source === "") return undefined
   return read("number_for_text", { ...written, value: new Unsafe(source) }, "a string", source)
 }
 

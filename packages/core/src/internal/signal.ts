@@ -2,7 +2,7 @@ import type { ToolFailure } from "../ToolFailure.ts"
 import { Failure } from "./failure.ts"
 
 /**
- * How a handler leaves without failing. A tool's error channel holds the four failures alone, so a
+ * How a handler, or a policy, leaves without failing. A tool's error channel holds the four failures alone, so a
  * question, a hard stop and a refusal travel as defects that dispatch knows; no policy looks at defects.
  */
 export class SuspendSignal

@@ -48,5 +48,9 @@ export const meant = (written: string, keys: ReadonlyArray<string>, parent: unkn
   return [...near.filter((key) => !isUsed(key)), ...near.filter(isUsed)]
 }
 
+/** The same for the unknown key at the end of a path. */
+export const meantAt = (schema: JsonSchema.JsonSchema, input: unknown, path: Path): ReadonlyArray<string> =>
+  meant(String(path.at(-1)), keysAt(schema, path.slice(0, -1)), partAt(input, path.slice(0, -1)))
+
 const noSuchKeyBut = (meant: string | undefined): string =>
   meant === undefined ? noSuchKey : `${noSuchKey}; did you mean '${meant}'?`

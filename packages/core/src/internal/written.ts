@@ -91,7 +91,7 @@ export const folded = (name: string): string => {
   const text = name.trim().toLowerCase()
   return /^[-_\s]*$/.test(text) ? "" : text.replace(/[-_\s]+/g, (separator, at: number) => {
     const isBetweenDigits = /\d/.test(text.charAt(at - 1)) && /\d/.test(text.charAt(at + separator.length))
-    return at === 0 || isBetweenDigits ? separator : ""
+    return at === 0 ? separator : isBetweenDigits ? "-" : ""
   })
 }
 
