@@ -155,8 +155,10 @@ export {
  * @category decoding
  * @since 0.1.0
  */
-export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> =>
-  Result.mapError(read(text), (fault) => unreadable(text ?? "", fault))
+export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
+  const found = read(text)
+  return Result.isSuccess(found) ? Result.succeed(found.success) : Result.fail(unreadable(text ?? "", found.failure))
+}
 
 /**
  * Reads a model's argument text as the typed parameters of a tool.
@@ -353,9 +355,10 @@ const read = (text: string | undefined): Result.Result<Parsed, Fault> => {
 const noArguments = (): Result.Result<Parsed> =>
   Result.succeed({ value: {}, repairs: none, isExact: true, numberAt: () => undefined })
 
-// A unit of UTF-16 is at most three bytes of UTF-8.
+// A unit of UTF-16 is at most three bytes of UTF-8, and one where it is ASCII.
 const isTooLong = (text: string): boolean =>
-  text.length > maxBytes / 3 && (text.length > maxBytes || utf8Length(text) > maxBytes)
+  text.length > maxBytes / 3 &&
+  (text.length > maxBytes || /[\u0080-\uffff]/.test(text) && utf8Length(text) > maxBytes)
 
 // What cannot be a strict object is not worth the price of an exception.
 const beginsStrictly = /^\s*\{\s*["}]/

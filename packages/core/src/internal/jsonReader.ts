@@ -31,7 +31,7 @@ const aKey = "a key in double quotes"
 export class Reader extends Scanner {
   /** The closers after which there was more: one that comes too early looks like one too many at the end. */
   readonly closedBeforeMore = new Set<string>()
-  /** The source texts of numbers. */
+  /** The source texts of numbers that JavaScript would write in another way. */
   readonly tokens: NumberTokens = new Map()
 
   /** One value. On a fault it is what was complete of it, or `undefined`. */
@@ -146,7 +146,7 @@ export class Reader extends Scanner {
       }
       this.repaired("duplicate_key", keyAt)
       if (token !== earlier) {
-        this.tokens.get(holder)?.set(key, "")
+        this.tokens.set(holder, (this.tokens.get(holder) ?? new Map<string | number, string>()).set(key, ""))
         return
       }
     }
@@ -156,12 +156,14 @@ export class Reader extends Scanner {
 
   private remember(holder: Container, key: string | number, value: Schema.Json, from: number): void {
     if (typeof value !== "number") return
+    const token = this.text.slice(from, this.at)
+    if (token === String(value)) return
     const tokens = this.tokens.get(holder) ?? new Map<string | number, string>()
-    this.tokens.set(holder, tokens.set(key, this.text.slice(from, this.at)))
+    this.tokens.set(holder, tokens.set(key, token))
   }
 
   private tokenOf(holder: object, key: string | number): string | undefined {
-    return this.tokens.get(holder)?.get(key)
+    return tokenIn(this.tokens, holder, key)
   }
 
   /** Do two values say the same? Numbers that are equal may be written in two ways, and the way they are written may count. */
@@ -261,6 +263,11 @@ export const isPrototypeKey = (key: string, value: Schema.Json): boolean =>
   key === "__proto__" ||
   key === "constructor" && typeof value === "object" && value !== null && Object.hasOwn(value, "prototype")
 
+const tokenIn = (tokens: NumberTokens, holder: object, key: string | number): string | undefined => {
+  const value: unknown = Object.hasOwn(holder, key) ? Reflect.get(holder, key) : undefined
+  return typeof value === "number" ? tokens.get(holder)?.get(key) ?? String(value) : undefined
+}
+
 /** The source text of each number of a value, by its path; read when it is first asked for. */
 export const numbersOf = (
   text: string,
@@ -274,7 +281,7 @@ export const numbersOf = (
       at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
     }
     const key = path.at(-1)
-    return typeof at === "object" && at !== null && key !== undefined ? read.tokens.get(at)?.get(key) : undefined
+    return typeof at === "object" && at !== null && key !== undefined ? tokenIn(read.tokens, at, key) : undefined
   }
 }
 
