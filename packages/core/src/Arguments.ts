@@ -38,7 +38,7 @@
  * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
  * | `unescaped_quote`, `unquoted_key`                    | a quote too many, or one that is missing                            |
  * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
- * | `unclear_comment`                                    | it has a quote in it, or a strange line break                             |
+ * | `unclear_comment`                                    | it has a quote in it, or a strange line break                       |
  * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
  * | `too_deep`, `too_long`                               | more than {@link maxDepth} levels, or {@link maxBytes}              |
  * | `unexpected_character`                               | anything else                                                       |
