@@ -953,19 +953,7 @@ describe("C3: what a fixer has corrected is known to", () => {
   it.effect("the outcome, and so to a journal that gives it back", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.fail(lostAnswer))
-      const store = new Map<string, unknown>()
-      const journal = (most: number): Journal.Journal => ({
-        step: ({ name }, run) => Effect.suspend(() => replayed(store, most, name, run))
-      })
-      const agent = Agent.make({ toolkit: Toolkit.make(tool.pipe(Tool.fix(toDE))) })
-      const script = [ScriptedModel.call("pay", "{bad"), ScriptedModel.call("pay", right), ScriptedModel.text("Done.")]
-      const run = (most: number, script: ScriptedModel.Script) =>
-        Effect.exit(agent.run("?")).pipe(
-          Effect.provideService(Journal.current, journal(most)),
-          Effect.provide(ScriptedModel.layer(script))
-        )
-      assert.isTrue(Exit.isFailure(yield* run(3, script)))
-      const exit = yield* run(99, script.slice(1))
+      const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
       assert.deepStrictEqual(sent, ["DE1"])
       assert.deepStrictEqual(
         Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
@@ -985,19 +973,7 @@ describe("C3: what a fixer has corrected is known to", () => {
           sent.push(to)
           return Effect.fail(lostAnswer)
         }))
-      const store = new Map<string, unknown>()
-      const journal = (most: number): Journal.Journal => ({
-        step: ({ name }, run) => Effect.suspend(() => replayed(store, most, name, run))
-      })
-      const agent = Agent.make({ toolkit: Toolkit.make(tool.pipe(Tool.fix(toDE))) })
-      const script = [ScriptedModel.call("pay", "{bad"), ScriptedModel.call("pay", right), ScriptedModel.text("Done.")]
-      const run = (most: number, script: ScriptedModel.Script) =>
-        Effect.exit(agent.run("?")).pipe(
-          Effect.provideService(Journal.current, journal(most)),
-          Effect.provide(ScriptedModel.layer(script))
-        )
-      assert.isTrue(Exit.isFailure(yield* run(3, script)))
-      const exit = yield* run(99, script.slice(1))
+      const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
       assert.deepStrictEqual(sent, ["DE1"])
       assert.deepStrictEqual(
         Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
@@ -1203,6 +1179,24 @@ const replayed = <A, E, R>(store: Map<string, unknown>, most: number, name: stri
     : store.size >= most
     ? Effect.die(`broken off before ${name}`)
     : Effect.tap(run, (value) => Effect.sync(() => store.set(name, value)))
+
+// A run that breaks off once a call has been corrected, and is gone through again with what its journal has.
+const brokenOff = <T extends Tool.Any>(pay: T) =>
+  Effect.gen(function*() {
+    const store = new Map<string, unknown>()
+    const journal = (most: number): Journal.Journal => ({
+      step: ({ name }, run) => Effect.suspend(() => replayed(store, most, name, run))
+    })
+    const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+    const script = [ScriptedModel.call("pay", "{bad"), ScriptedModel.call("pay", toDE()), ScriptedModel.text("Done.")]
+    const run = (most: number, script: ScriptedModel.Script) =>
+      Effect.exit(agent.run("?")).pipe(
+        Effect.provideService(Journal.current, journal(most)),
+        Effect.provide(ScriptedModel.layer(script))
+      )
+    assert.isTrue(Exit.isFailure(yield* run(3, script)))
+    return yield* run(99, script.slice(1))
+  })
 
 describe("C3: a fixer is not asked", () => {
   it.effect("when a tool inside of the handler rejects its own arguments, whatever is made of that", () =>

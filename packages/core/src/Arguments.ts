@@ -62,7 +62,7 @@ import { mentionsSecret } from "./internal/form.ts"
 import { isFaithful } from "./internal/jsonCheck.ts"
 import { maxDepth, numbersOf, Reader } from "./internal/jsonReader.ts"
 import type { Fault, FaultKind } from "./internal/jsonScanner.ts"
-import { choicesAt, isStricter, keysAt, shown, takesNothing } from "./internal/jsonSchema.ts"
+import { choicesAt, isStricter, keysAt, schemaOf, shown, takesNothing } from "./internal/jsonSchema.ts"
 import { excerpt, kind, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
 import { meantAt, noSuchKey } from "./internal/unknownKey.ts"
 import { nameOf as nameOfField, partAt } from "./internal/written.ts"
@@ -287,7 +287,7 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   const known = contracts.get(parameters)
   if (known !== undefined) return asContractOf(known)
   const codec = Schema.toCodecJson(parameters)
-  const schema = jsonSchema(parameters)
+  const schema = schemaOf(parameters)
   const contract: Contract<Params> = {
     // The first error is enough to know that there is one; collecting all takes three times as long.
     decode: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" }),

@@ -31,7 +31,7 @@ import * as DispatchFailure from "./DispatchFailure.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
-import { keysAt } from "./internal/jsonSchema.ts"
+import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { randomId } from "./internal/randomId.ts"
 import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
@@ -118,7 +118,7 @@ const keyed = <T extends Tool.Any>(
       return Effect.succeed(record.failed(failure, "resolve"))
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
-    if (before !== undefined) record.resumed(before, mentionsSecret(Arguments.jsonSchema(tool.parameters)))
+    if (before !== undefined) record.resumed(before, mentionsSecret(schemaOf(tool.parameters)))
     const admitted = (params: unknown, text: string | undefined) =>
       disabled(tool, health) ?? refuse?.(tool, { params, text })
     record.refuse = admitted
@@ -341,7 +341,7 @@ const hinted = (outcome: Failed, advice: string): Failed => {
 
 // A parameter that says how much is asked for.
 const sizeKey = (tool: Tool.Any): string | undefined =>
-  keysAt(Arguments.jsonSchema(tool.parameters), []).find((key) => size.test(key))
+  keysAt(schemaOf(tool.parameters), []).find((key) => size.test(key))
 
 const size = /^(limit|count|size|first|top|page_?size|per_?page|max_?(results|items|rows|records|count))$/i
 

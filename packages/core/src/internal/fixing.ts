@@ -18,6 +18,7 @@ import { withoutNote } from "./callRecord.ts"
 import { canonical } from "./canonical.ts"
 import { copied, escalated, hasWords, isA, isNothing, isPlain, isSame, reason, saysTheSame, written } from "./fixed.ts"
 import { mentionsSecret } from "./form.ts"
+import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
 import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
@@ -70,11 +71,6 @@ interface Subject {
   readonly parameters: Schema.ConstraintDecoder<unknown>
 }
 
-interface Decoded {
-  readonly params: unknown
-  readonly repairs: ReadonlyArray<Repair>
-}
-
 // -----------------------------------------------------------------------------
 // The two places
 // -----------------------------------------------------------------------------
@@ -82,10 +78,10 @@ interface Decoded {
 /** Decoding, with a fixer for what is rejected. */
 export const fixedDecoding = <R, R0>(
   fixing: Fixing<R>,
-  decode: (text: string | undefined) => Effect.Effect<Decoded, SchemaMismatch, R0>,
+  decode: (text: string | undefined) => Effect.Effect<Arguments.Decoded<unknown>, SchemaMismatch, R0>,
   subject: Subject
 ) =>
-(text: string | undefined): Effect.Effect<Decoded, SchemaMismatch, R | R0> =>
+(text: string | undefined): Effect.Effect<Arguments.Decoded<unknown>, SchemaMismatch, R | R0> =>
   Effect.catchEager(decode(text), (failure) =>
     Effect.flatMap(ToolCall.current, (call) =>
       // The call knows what was done to them.
@@ -139,7 +135,7 @@ class Fix<R> {
     this.#subject = subject
     this.#call = call
     this.#state = fixing.stateOf(call.arguments)
-    this.#isSecret = mentionsSecret(Arguments.jsonSchema(subject.parameters))
+    this.#isSecret = mentionsSecret(schemaOf(subject.parameters))
   }
 
   /** What the model wrote, or a fixer; else what the parameters come to. */
@@ -182,7 +178,7 @@ class Fix<R> {
   #use(
     failure: SchemaMismatch,
     { caveats, text }: Answer,
-    { params, repairs }: Decoded,
+    { params, repairs }: Arguments.Decoded<unknown>,
     from: { readonly params: unknown } | undefined
   ): Effect.Effect<void> {
     const used = isPlain(params) ? params : Result.getOrUndefined(Arguments.parse(text))?.value
@@ -239,7 +235,7 @@ class Fix<R> {
         arguments: this.#isSecret || told.failure.code === "invalid_json"
           ? undefined
           : Result.getOrUndefined(Arguments.parse(told.text))?.value,
-        schema: copied(Arguments.jsonSchema(parameters)),
+        schema: copied(schemaOf(parameters)),
         tries: this.#state.asked.tries,
         before: before.map((rejected) => this.#told(rejected))
       })

@@ -54,7 +54,7 @@ export const formsOf = (root: Node): Forms => {
   const flatten = (schema: unknown, depth: number): Node => {
     if (!Predicate.isObject(schema)) return schema === false ? { not: {} } : {}
     if (schema["$ref"] === undefined && schema["allOf"] === undefined) return schema
-    if (depth > deepest) return {}
+    if (depth > mostReferences) return {}
     // Definitions say nothing of a value, and would make another schema of what refers to itself at each turn.
     const { $defs: _, $ref, allOf, definitions: __, ...rest } = schema
     const parts = [
@@ -126,20 +126,13 @@ export const formsOf = (root: Node): Forms => {
     return found
   }
 
-  const inner = (node: Node, key: string | number): unknown =>
-    typeof key === "number"
-      ? itemOf(node, key)
-      : Object.hasOwn(propertiesOf(node), key)
-      ? propertiesOf(node)[key]
-      : extraOf(node, key)
-
   // All forms at each step of a path, as far as they are said.
   const along = (path: Path): ReadonlyArray<ReadonlyArray<Node>> => {
     const steps: Array<ReadonlyArray<Node>> = [Array.from(forms(root))]
     for (const key of path) {
       const next = new Set<Node>()
       for (const node of steps.at(-1)!) {
-        const schema = inner(node, key)
+        const schema = innerOf(node, key)
         if (Predicate.isObject(schema)) forms(schema, next)
       }
       if (next.size === 0) break
@@ -203,6 +196,13 @@ export const extraOf = (schema: Node, key: string): unknown => {
   return schema["additionalProperties"]
 }
 
+/** The schema of a part: an array's item, or what stands under a key. */
+export const innerOf = (schema: Node, key: string | number): unknown => {
+  if (typeof key === "number") return itemOf(schema, key)
+  const properties = propertiesOf(schema)
+  return Object.hasOwn(properties, key) ? properties[key] : extraOf(schema, key)
+}
+
 /** A pattern of JSON Schema; `undefined` for one that no engine can read: it constrains nothing. */
 export const patternOf = (pattern: string): RegExp | undefined =>
   remember(patterns, pattern, () => {
@@ -263,7 +263,8 @@ export const longestChoice = 1000
 
 const patterns = new Map<string, RegExp | undefined>()
 
-const deepest = 32
+// In a row: one that refers to itself has no end.
+const mostReferences = 32
 
 const remember = <K, V>(memory: Map<K, V>, key: K, make: () => V): V => {
   const known = memory.get(key)

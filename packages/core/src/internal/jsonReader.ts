@@ -138,15 +138,15 @@ export class Reader extends Scanner {
       const earlier = this.tokenOf(holder, key)
       const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
       // A number that is written in two ways is one number still, as long as no digits were lost.
-      const isNumber = token !== undefined && Object.is(holder[key], value) &&
-        Number.isSafeInteger(Math.trunc(Number(value)))
+      const isNumber = typeof value === "number" && Object.is(holder[key], value) &&
+        Number.isSafeInteger(Math.trunc(value))
       if (this.fault === undefined && !isNumber && !this.isSame(holder[key], value, earlier, token)) {
         this.failed("duplicate_key", keyAt, `${excerpt(key)} once`)
         return
       }
       this.repaired("duplicate_key", keyAt)
       if (token !== earlier) {
-        this.tokens.set(holder, (this.tokens.get(holder) ?? new Map<string | number, string>()).set(key, ""))
+        this.keep(holder, key, "")
         return
       }
     }
@@ -157,7 +157,10 @@ export class Reader extends Scanner {
   private remember(holder: Container, key: string | number, value: Schema.Json, from: number): void {
     if (typeof value !== "number") return
     const token = this.text.slice(from, this.at)
-    if (token === String(value)) return
+    if (token !== String(value)) this.keep(holder, key, token)
+  }
+
+  private keep(holder: Container, key: string | number, token: string): void {
     const tokens = this.tokens.get(holder) ?? new Map<string | number, string>()
     this.tokens.set(holder, tokens.set(key, token))
   }
@@ -198,7 +201,7 @@ export class Reader extends Scanner {
     const next = text[this.at]
     if (next !== undefined && !mayFollowKey.test(next)) {
       const isQuoted = quotes.test(next)
-      this.failed(isQuoted ? "unescaped_quote" : "unquoted_key", isQuoted ? at : this.at, "a key in double quotes")
+      this.failed(isQuoted ? "unescaped_quote" : "unquoted_key", isQuoted ? at : this.at, aKey)
       return undefined
     }
     this.repaired("unquoted_key", at)

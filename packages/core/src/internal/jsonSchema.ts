@@ -3,7 +3,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { encodedSide } from "./encodedSide.ts"
 import { describe } from "./expectation.ts"
-import { at, choicesOf, extraOf, type Forms, formsOf, itemOf, propertiesOf } from "./form.ts"
+import { choicesOf, type Forms, formsOf, innerOf, propertiesOf } from "./form.ts"
 import { numberText } from "./written.ts"
 
 type Path = ReadonlyArray<string | number>
@@ -18,6 +18,15 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
     ...root,
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: finite(definitions) })
   }
+}
+
+const known = new WeakMap<object, JsonSchema.JsonSchema>()
+
+/** The same, made once: to be read, and never handed out, since it is everybody's. */
+export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
+  const schema = known.get(parameters) ?? shown(parameters)
+  known.set(parameters, schema)
+  return schema
 }
 
 /**
@@ -57,13 +66,10 @@ export const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.Js
   return path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
     const inner = at === undefined
       ? undefined
-      : withMembers(at, forms).map((form) => inside(form, key)).find(Predicate.isObject)
+      : withMembers(at, forms).map((form) => innerOf(form, key)).find(Predicate.isObject)
     return inner === undefined ? undefined : forms.flat(inner)
   }, forms.flat(root))
 }
-
-const inside = (form: JsonSchema.JsonSchema, key: string | number): unknown =>
-  typeof key === "number" ? itemOf(form, key) : at(propertiesOf(form), key) ?? extraOf(form, key)
 
 const formsAt = (root: JsonSchema.JsonSchema, path: Path): ReadonlyArray<JsonSchema.JsonSchema> => {
   const schema = schemaAt(root, path)
