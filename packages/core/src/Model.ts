@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { codec, Failure } from "./internal/failure.ts"
+import { codec, CodedFailure } from "./internal/failure.ts"
 import { retrying } from "./internal/retrying.ts"
 import { ToolCall } from "./ToolCall.ts"
 import type { Definition } from "./Toolkit.ts"
@@ -164,7 +164,7 @@ const ModelFailureFields = Schema.Struct({
  * | `unsupported`       | the request asks for what the provider does not have                 | no           |
  * | `bad_address`       | there is a server, and no such endpoint                              | no           |
  * | `bad_request`       | the server understood, and says no                                   | no           |
- * | `defect`            | a fault in the program that asks                                     | no           |
+ * | `defect`            | a fault in the program that asks, such as a reply without a text     | no           |
  *
  * @example
  * ```ts
@@ -177,7 +177,7 @@ const ModelFailureFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class ModelFailure extends Failure<{
+export class ModelFailure extends CodedFailure<{
   /** Stable, in snake_case. */
   readonly code: string
   /** One line: what went wrong. */

@@ -10,7 +10,7 @@
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
-import { Failure } from "./internal/failure.ts"
+import { RawFailure } from "./internal/failure.ts"
 import type { SchemaMismatch, Severity } from "./ToolFailure.ts"
 
 /**
@@ -62,7 +62,7 @@ export type Fixed = string | Schema.JsonObject
  * @category failures
  * @since 0.1.0
  */
-export class Escalation extends Failure<{
+export class Escalation extends RawFailure<{
   /** One line: what is wrong, as the model is to read it. */
   readonly detail: string
   /** One line: what the model is to do next. */

@@ -22,7 +22,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import { codec, Failure } from "./internal/failure.ts"
+import { codec, CodedFailure } from "./internal/failure.ts"
 
 // -----------------------------------------------------------------------------
 // What they share
@@ -217,7 +217,7 @@ const SchemaMismatchFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class SchemaMismatch extends Failure<
+export class SchemaMismatch extends CodedFailure<
   CommonFields & {
     /** Whose data: the call's, or the result's. */
     readonly side: "arguments" | "result"
@@ -303,7 +303,7 @@ const partialDataFields = <A, I>(data: Schema.Codec<A, I>) =>
  * @category failures
  * @since 0.1.0
  */
-export class PartialData<out A = unknown> extends Failure<CommonFields> {
+export class PartialData<out A = unknown> extends CodedFailure<CommonFields> {
   readonly _tag = "PartialData"
   /** What is there. */
   declare readonly data: A
@@ -358,7 +358,7 @@ const SemanticGarbageFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class SemanticGarbage extends Failure<
+export class SemanticGarbage extends CodedFailure<
   CommonFields & {
     /** The valid choices, nearest first. */
     readonly alternatives: ReadonlyArray<string>
@@ -409,7 +409,7 @@ const ToolUnavailableFields = Schema.Struct({
  * @category failures
  * @since 0.1.0
  */
-export class ToolUnavailable extends Failure<
+export class ToolUnavailable extends CodedFailure<
   CommonFields & {
     /** Is it worth trying later? */
     readonly transient: boolean

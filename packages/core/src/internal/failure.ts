@@ -1,9 +1,15 @@
 import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { fieldOf } from "./failureField.ts"
+import { silence } from "./promise.ts"
+import { kind } from "./text.ts"
 
 /**
  * The one constructor behind every failure of this library.
@@ -53,22 +59,77 @@ const prototype: object = Object.create(Error.prototype, {
   }
 })
 
-function construct(this: Record<string, unknown>, fields: Readonly<Record<string, unknown>>) {
-  // A field that is given as `undefined` counts as not given.
+type Fields = Readonly<Record<string, unknown>>
+
+/** What stands in for a field that every failure of a class has, where nobody has given it. */
+const defaults = { code: "unspecified", detail: "The failure does not say what went wrong." }
+
+const fill = (
+  failure: Record<string, unknown>,
+  fields: Fields,
+  required: ReadonlyArray<keyof typeof defaults>,
+  made: { readonly name: string } | undefined
+) => {
+  const wrong: Array<string> = []
   for (const key in fields) {
-    if (fields[key] === undefined) continue
-    if (key === "cause") Object.defineProperty(this, key, { value: fields[key], enumerable: false })
-    else this[key] = fields[key]
+    const value = fields[key]
+    const field = fieldOf(key)
+    if (value === undefined || field === undefined || field.is(value)) {
+      set(failure, key, value)
+    } else {
+      set(failure, key, field.mend(value))
+      silence(value)
+      wrong.push(`'${key}' is ${kind(value)}`)
+    }
   }
+  for (const key of required) {
+    if (failure[key] !== undefined) continue
+    failure[key] = defaults[key]
+    if (fields[key] === undefined) wrong.push(`'${key}' is missing`)
+  }
+  if (wrong.length > 0) warn(`A ${made?.name ?? "failure"} was made of ill-typed fields: ${wrong.join(", ")}.`)
+}
+
+// A field that is given as `undefined` counts as not given.
+const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
+  if (value === undefined) return
+  if (key === "cause") Object.defineProperty(failure, key, { value, enumerable: false })
+  else failure[key] = value
+}
+
+// A constructor is not an Effect; the fiber that runs it knows where logs go.
+const warn = (message: string) => {
+  const fiber = Fiber.getCurrent()
+  Effect.runForkWith(fiber === undefined ? Context.empty() : fiber.context)(Effect.logWarning(message))
+}
+
+function construct(this: Record<string, unknown>, fields: Fields) {
+  fill(this, fields, ["detail"], new.target)
 }
 construct.prototype = prototype
+
+function constructCoded(this: Record<string, unknown>, fields: Fields) {
+  fill(this, fields, ["code", "detail"], new.target)
+}
+constructCoded.prototype = prototype
+
+function constructRaw(this: Record<string, unknown>, fields: Fields) {
+  for (const key in fields) set(this, key, fields[key])
+}
+constructRaw.prototype = prototype
 
 type FailureConstructor = abstract new<Fields extends { readonly detail: string; readonly cause?: unknown }>(
   fields: Fields
 ) => Cause.YieldableError & Readonly<Fields>
 
-// The constructor above is a plain function, for which TypeScript has no class type.
+// The constructors above are plain functions, for which TypeScript has no class type.
 const asConstructor = (value: unknown): FailureConstructor => value as FailureConstructor
+
+/** A base class for failures whose fields are looked at where they are read. */
+export const RawFailure: FailureConstructor = asConstructor(constructRaw)
+
+/** A base class for failures that have a code. */
+export const CodedFailure: FailureConstructor = asConstructor(constructCoded)
 
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
