@@ -14,13 +14,18 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "ToolOutcome",
     "Transcript",
     "internal/appendOnly",
+    "internal/call",
     "internal/callArguments",
     "internal/canonical",
+    "internal/depth",
     "internal/failure",
+    "internal/failureField",
+    "internal/promise",
     "internal/signal",
     "internal/stragglers",
     "internal/text",
-    "internal/tried"
+    "internal/tried",
+    "internal/userCode"
   ]],
   ["decode", [
     "Arguments",
@@ -70,6 +75,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/fixing",
     "internal/limits",
     "internal/outcome",
+    "internal/own",
     "internal/pages",
     "internal/randomId",
     "internal/running",
@@ -90,7 +96,9 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Ledger",
     "Model",
     "internal/account",
-    "internal/ask"
+    "internal/ask",
+    "internal/given",
+    "internal/reply"
   ]]
 ]
 

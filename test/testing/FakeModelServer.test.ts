@@ -126,6 +126,12 @@ describe("FakeModelServer", () => {
           ["throws", () => assert.fail("Oh no."), /The script failed: .*Oh no\./],
           ["dies", [Effect.die("Oh no.")], /The script failed: Oh no\./],
           ["interrupts itself", [Effect.interrupt], /The script failed/],
+          ["returns a promise", (async () => hello) as never, /The script returned a promise: return a reply/],
+          [
+            "hides a promise",
+            [Effect.flatMap(Effect.void, (async () => hello) as never)] as never,
+            /Not a valid effect/
+          ],
           [
             "says what cannot be written",
             [{ ...hello, native: { openai: { n: 1n }, ollama: { n: 1n } } } as never],

@@ -15,18 +15,14 @@
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
-import * as CallFacts from "./CallFacts.ts"
 import * as Deadline from "./Deadline.ts"
-import { Account } from "./internal/account.ts"
-import { randomId } from "./internal/randomId.ts"
-import * as Journal from "./Journal.ts"
+import { refusedContinuation, refusedOpening } from "./internal/given.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
@@ -110,7 +106,8 @@ export interface Agent<out T extends Tool.Any, out R = never> {
 
   /**
    * Goes on with a run that waits for its user: the call that asked runs again, and gets the reply. When
-   * several calls asked, the reply is for the first, and the run waits for the next one.
+   * several calls asked, the reply is for the first, and the run waits for the next one. A suspension that was parsed and not
+   * decoded fails with `RunRefused`, and nothing runs.
    */
   readonly resume: (
     suspension: Suspension,
@@ -174,36 +171,31 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
   })
 
   const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions = {}) => (watch: Watch) =>
-    Effect.flatMap(
-      Model,
-      (model) =>
-        Effect.flatMap(
-          newId,
-          (id) =>
-            withDeadline(budget, (deadline) =>
-              AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), {
-                turn: 1,
-                transcript: transcript.append({
-                  role: "user",
-                  ...(typeof question === "string" ? { text: question } : question)
-                }),
-                account: Account.empty(),
-                facts: CallFacts.empty,
-                blanks: 0
-              }))
-        )
-    )
+    unless(refusedOpening({ question, transcript }), () => {
+      const asked = typeof question === "string" ? { text: question } : question
+      const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }))
+      return Effect.flatMap(
+        Model,
+        (model) =>
+          Effect.flatMap(AgentLoop.newId(state), (id) =>
+            withDeadline(
+              budget,
+              (deadline) => AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), state)
+            ))
+      )
+    })
 
   const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions = {}) => (watch: Watch) =>
-    Effect.flatMap(
-      Model,
-      (model) =>
-        withDeadline(
-          budget,
-          (deadline) =>
-            AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)
-        )
-    )
+    unless(refusedContinuation({ suspension, reply }), () =>
+      Effect.flatMap(
+        Model,
+        (model) =>
+          withDeadline(
+            budget,
+            (deadline) =>
+              AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)
+          )
+      ))
 
   return {
     run: (question, options) => start(question, options)(undefined),
@@ -212,6 +204,11 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
   }
 }
+
+const unless = <A, R>(
+  refusal: AgentFailure | undefined,
+  run: () => Effect.Effect<A, AgentFailure, R>
+): Effect.Effect<A, AgentFailure, R> => refusal === undefined ? run() : Effect.fail(refusal)
 
 // The policies' services are required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
 const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): Toolkit.Toolkit<T> =>
@@ -243,6 +240,3 @@ const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, 
       onFailure: (cause) => Queue.failCause(queue, cause)
     })
   )
-
-// A step of the journal, since the idempotency keys of a run that is replayed must be those of the first time.
-const newId = Journal.step({ name: "run", success: Schema.String, error: Schema.Never }, randomId("run"))

@@ -8,6 +8,7 @@
  * | `LimitReached` | a limit of the agent was used up                   | raise it; or go on from the `transcript`       |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`      |
  * | `RunStopped`   | a tool stopped the run                             | read the reason                                |
+ * | `RunRefused`   | the run was given what is not of its type          | read the detail; decode what was stored        |
  *
  * @since 0.1.0
  */
@@ -17,6 +18,7 @@ import * as CallFacts from "./CallFacts.ts"
 import { Failure } from "./internal/failure.ts"
 import { Ledger } from "./Ledger.ts"
 import { type ModelFailure, Reply } from "./Model.ts"
+import type { FieldIssue } from "./ToolFailure.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -105,9 +107,21 @@ export class RunStopped extends Failure<RunFields & { readonly reason: string }>
 }
 
 /**
+ * The run was given a question, a transcript, a suspension or a reply that is not of its type. Nothing has run.
+ *
+ * What comes from a store has to be decoded: `Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))`.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyArray<FieldIssue> }> {
+  readonly _tag = "RunRefused"
+}
+
+/**
  * How a run ends without an answer.
  *
  * @category models
  * @since 0.1.0
  */
-export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStopped
+export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStopped | RunRefused

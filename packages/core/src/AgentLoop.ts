@@ -28,7 +28,10 @@ import * as Defect from "./Defect.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { Account } from "./internal/account.ts"
-import { ask } from "./internal/ask.ts"
+import { ask, unrecorded } from "./internal/ask.ts"
+import { randomId } from "./internal/randomId.ts"
+import { kind } from "./internal/text.ts"
+import { heed, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import * as Journal from "./Journal.ts"
 import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./Model.ts"
@@ -79,6 +82,32 @@ export interface State {
   /** How many replies in a row had neither text nor calls. */
   readonly blanks: number
 }
+
+/**
+ * Where a run begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const beginning = (transcript: Transcript): State => ({
+  turn: 1,
+  transcript,
+  account: Account.empty(),
+  facts: CallFacts.empty,
+  blanks: 0
+})
+
+/**
+ * The id of a new run: a step of the journal, since the idempotency keys of a run that is replayed must be those of the first time.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const newId = (state: State): Effect.Effect<string, AgentFailure.ModelFailed> =>
+  Effect.mapError(
+    Journal.stepOr({ name: "run", success: Schema.String, error: ModelFailure.schema }, randomId("run"), unrecorded),
+    (failure) => modelFailed(state, failure)
+  )
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -285,19 +314,36 @@ const perform = <T extends Tool.Any>(
   // A resumed call is a step of its own: under the first name stands that it was suspended.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  if (watch === undefined) return Journal.step(step, Dispatch.call(run.toolkit, call, place))
+  const lost = () => Effect.succeed(unrecordedCall(run.toolkit, call))
+  if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
   const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
     watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
-    const dispatched = Journal.step(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }))
+    const dispatched = Journal.stepOr(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }), lost)
     return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
       watch({ _tag: "CallEnded", ...event, outcome, elapsed })
       return outcome
     })
   })
+}
+
+// A journal that failed beside a call: whether the call was run is not known.
+const unrecordedCall = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolOutcome.Failed => {
+  const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
+  const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
+  return {
+    _tag: "Failed",
+    failure,
+    stage: "run",
+    repairs: [],
+    attempts: 1,
+    handled: [],
+    waited: Duration.zero,
+    ...(acts ? { mayHaveActed: true } : {})
+  }
 }
 
 // -----------------------------------------------------------------------------
@@ -311,21 +357,29 @@ const said = ({ calls, native, text }: Reply): Message => ({
   ...(native === undefined ? {} : { native })
 })
 
-// A rendering is somebody's function, and a value may be nested too deeply for any: the run goes on.
+// A rendering is a user's function, and a value may be more than any can put into words: the run goes on.
 const heard = <T extends Tool.Any>(
   run: Run<T>,
   { calls }: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): { readonly messages: ReadonlyArray<Message>; readonly faults: ReadonlyArray<unknown> } => {
   const faults: Array<unknown> = []
-  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string => {
+  const attempted = (rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) => {
     try {
-      return run.rendering(outcome, call)
+      const text: unknown = outright("The rendering", rendering(outcome, call))
+      if (typeof text === "string") return text
+      throw new TypeError(`The rendering returned ${kind(text)}, and not a text.`)
     } catch (fault) {
+      heed("The rendering", fault)
       faults.push(fault)
-      return Rendering.json(unrenderable(outcome, call), call)
+      return undefined
     }
   }
+  // What came of a call is not lost with its rendering.
+  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
+    attempted(run.rendering, outcome, call) ??
+      attempted(Rendering.json, outcome, call) ??
+      Rendering.json(unrenderable(outcome, call), call)
   const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!
     return { role: "tool", callId: call.id, name: call.name, text: render(outcome, call) }

@@ -22,8 +22,8 @@ export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.
 /**
  * Where defects go. By default they are logged as errors, with the annotations of the run, the turn, the tool and the call.
  *
- * When to use: to pass them on to an error reporter. After a second nobody waits for it any more; one that dies itself is left
- * alone.
+ * When to use: to pass them on to an error reporter. After a second nobody waits for it any more; a reporter that dies itself, or
+ * rejects a promise, is left alone.
  *
  * @example
  * ```ts
@@ -47,6 +47,10 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
   defaultValue: (): Reporter => Effect.logError
 })
 
+// A reporter without types may be a function of promises, or of nothing.
+const told = (answer: Effect.Effect<void> | PromiseLike<void> | void): Effect.Effect<void> =>
+  Effect.isEffect(answer) ? answer : Effect.promise(async () => answer)
+
 /**
  * Reports a defect.
  *
@@ -56,7 +60,9 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
 export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.flatMap(reporter, (report) =>
     Effect.flatMap(
-      Effect.forkDetach(Effect.ignoreCause(Effect.suspend(() => report(message, cause))), { startImmediately: true }),
+      Effect.forkDetach(Effect.ignoreCause(Effect.suspend(() => told(report(message, cause)))), {
+        startImmediately: true
+      }),
       (fiber) =>
         fiber.pollUnsafe() === undefined
           // One that hangs must not keep the run.

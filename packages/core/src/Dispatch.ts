@@ -28,7 +28,9 @@ import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
+import { asCall } from "./internal/call.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
+import { isTooDeep, mostDepth } from "./internal/depth.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
@@ -36,6 +38,7 @@ import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { randomId } from "./internal/randomId.ts"
 import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
+import { contained, heed, outright } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
@@ -99,8 +102,8 @@ export const call = <T extends Tool.Any>(
   place: Place = {}
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   place.idempotencyKey === undefined
-    ? Effect.flatMap(randomId("call"), (key) => keyed(toolkit, call, key, place))
-    : keyed(toolkit, call, place.idempotencyKey, place)
+    ? Effect.flatMap(randomId("call"), (key) => keyed(toolkit, asCall(call), key, place))
+    : keyed(toolkit, asCall(call), place.idempotencyKey, place)
 
 const keyed = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
@@ -126,7 +129,7 @@ const keyed = <T extends Tool.Any>(
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(decodeOf(tool, refuse)(text), ({ params, repairs }) => {
+      Effect.flatMapEager(contained(decodeOf(tool, refuse)(text)), ({ params, repairs }) => {
         stage = "admit"
         // What was corrected before says what was done to it.
         if (before?.arguments === undefined) record.repaired(repairs)
@@ -171,7 +174,7 @@ export const batch = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   calls: ReadonlyArray<ToolCall.ToolCall>
 ): Effect.Effect<ReadonlyArray<ToolOutcome>, never, Tool.Requirements<T>> =>
-  ordered(toolkit, calls, (one) => call(toolkit, one))
+  ordered(toolkit, calls.map(asCall), (one) => call(toolkit, one))
 
 /**
  * The order of {@link batch} for a function of one's own that runs a call.
@@ -356,7 +359,7 @@ const fold = (
   record: CallRecord
 ): Effect.Effect<ToolOutcome> => {
   // A stop goes before all else, and a question before what its finalizers may have done.
-  const signals = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+  const signals = defectsOf(cause)
   const stop = signals.find((defect) => defect instanceof StopSignal)
   if (stop !== undefined) return Effect.succeed(record.stopped(stop.reason))
   const question = signals.find((defect) => defect instanceof SuspendSignal)
@@ -369,7 +372,20 @@ const fold = (
   if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
     return settle(reason.error, stage, tool, record)
   }
-  // Thrown, died, interrupted itself, or failed with what no tool may fail with.
+  return broken(cause, stage, tool, record)
+}
+
+const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
+  cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+
+// Thrown, died, interrupted itself, or failed with what no tool may fail with.
+const broken = (
+  cause: Cause.Cause<unknown>,
+  stage: Stage,
+  tool: Tool.Any,
+  record: CallRecord
+): Effect.Effect<ToolOutcome> => {
+  for (const defect of defectsOf(cause)) heed(`The tool '${tool.name}'`, defect)
   const acted = stage !== "decode" && stage !== "admit" && tool.sideEffect !== "none"
   const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
   return Effect.as(
@@ -455,12 +471,20 @@ const partial = (
   stage: Stage,
   tool: Tool.Any,
   record: CallRecord
-): Effect.Effect<Failed> =>
-  Effect.match(guard(tool, failure.data), {
-    onSuccess: (data) =>
-      failed(new PartialData({ ...failure, data, cause: failure.cause }), stage, tool, record, false),
-    onFailure: (invalid) => mismatched(invalid, "guard", tool, record)
-  })
+): Effect.Effect<ToolOutcome> =>
+  Effect.suspend(() => guard(tool, failure.data)).pipe(
+    Effect.match({
+      onSuccess: (data) => {
+        const { next, ...rest } = failure
+        const kept = next === undefined || isTooDeep(next) || !isJsonObject(next) ? {} : { next }
+        return failed(new PartialData({ ...rest, ...kept, data, cause: failure.cause }), stage, tool, record, false)
+      },
+      onFailure: (invalid) => mismatched(invalid, "guard", tool, record)
+    }),
+    Effect.catchCause((cause) => broken(cause, "guard", tool, record))
+  )
+
+const isJsonObject = Schema.is(Schema.JsonObject)
 
 // -----------------------------------------------------------------------------
 // The guard: a value must be what the tool declares, in JSON
@@ -478,10 +502,21 @@ const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
   return encode
 }
 
-const guard = (tool: Tool.Any, value: unknown) =>
-  Effect.mapErrorEager(encoderOf(tool.success)(value), (issue) =>
+const guard = (tool: Tool.Any, value: unknown) => {
+  const { name } = tool
+  const encoded = contained(encoderOf(tool.success)(outright(`A policy of '${name}'`, value)))
+  const guarded = Effect.mapErrorEager(encoded, (issue) =>
     DispatchFailure.invalidResult({
-      tool: tool.name,
+      tool: name,
       issues: Coercion.fieldIssues(issue, value, { show: kind }),
       cause: issue
     }))
+  return Effect.flatMapEager(guarded, (json) => isTooDeep(json) ? Effect.fail(tooDeep(name)) : Effect.succeed(json))
+}
+
+const tooDeep = (tool: string) =>
+  DispatchFailure.invalidResult({
+    tool,
+    issues: [{ path: [], expected: `at most ${mostDepth} levels`, actual: "more" }],
+    cause: undefined
+  })

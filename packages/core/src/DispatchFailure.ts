@@ -79,9 +79,9 @@ export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
   return mismatch({
     side: "arguments",
     code: "unknown_tool",
-    detail: `There is no tool named '${cut(oneLine(name), 80)}'.${
-      meant === undefined ? "" : ` Did you mean '${meant}'?`
-    }`,
+    detail: name === ""
+      ? "The call does not name a tool."
+      : `There is no tool named '${cut(oneLine(name), 80)}'.${meant === undefined ? "" : ` Did you mean '${meant}'?`}`,
     hint: alternatives.length === 0
       ? "No tools are offered: answer without one."
       : `Call one of: ${list(alternatives)}.`,

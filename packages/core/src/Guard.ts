@@ -19,7 +19,8 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import { faultOf } from "./internal/jsonSyntax.ts"
-import { excerpt, kind } from "./internal/text.ts"
+import { excerpt, firstIssue, kind } from "./internal/text.ts"
+import { called, outright } from "./internal/userCode.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 /**
@@ -122,7 +123,9 @@ export const check: {
   ): Effect.Effect<A, E | E2, R | R2> =>
     Effect.flatMap(self, (value): Effect.Effect<A, E2, R2> => {
       const verdict = check(value)
-      return verdict === undefined ? Effect.succeed(value) : Effect.as(verdict, value)
+      return verdict === undefined
+        ? Effect.succeed(value)
+        : Effect.as(called("A function of Guard.check", () => verdict), value)
     })
 )
 
@@ -182,8 +185,12 @@ export const partial: {
     incomplete: (value: A) => Incomplete | undefined
   ): Effect.Effect<A, E | PartialData<A>, R> =>
     Effect.flatMap(self, (value): Effect.Effect<A, PartialData<A>> => {
-      const what = incomplete(value)
+      const what = outright("A function of Guard.partial", incomplete(value))
       if (what === undefined) return Effect.succeed(value)
+      if (typeof what !== "object" || what === null) {
+        const told = `A function of Guard.partial returned ${kind(what)}: return an object, or undefined.`
+        return Effect.die(new TypeError(told))
+      }
       return Effect.fail(
         new PartialData({
           code: what.next === undefined ? "truncated" : "more_pages",
@@ -204,15 +211,10 @@ const extent = (coverage: Coverage | undefined): string => {
 const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
   // What sort of value came, but not the value: it is the service's, and may be a secret.
   const issues = Coercion.fieldIssues(issue, value, { show: kind })
-  const [first] = issues
   return new SchemaMismatch({
     side: "result",
     code: "invalid_result",
-    detail: first === undefined
-      ? "The result does not have the declared form."
-      : `The result does not have the declared form: ${
-        first.path.join(".") || "as a whole"
-      }: expected ${first.expected}, got ${first.actual}.`,
+    detail: `The result does not have the declared form: ${firstIssue(issues)}.`,
     issues
   })
 }

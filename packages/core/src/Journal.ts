@@ -7,9 +7,13 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import * as Defect from "./Defect.ts"
+import { answered, contained, heed } from "./internal/userCode.ts"
 
 /**
  * A step's name, and how its result is written down and read back.
@@ -64,8 +68,46 @@ export const current: Context.Reference<Journal> = Context.Reference("@fallible/
  * @since 0.1.0
  */
 export const step = <A, E, R>(step: Step<A, E>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (journal) =>
-    journal === passThrough
-      ? effect
-      // The step is what is written down: what happens inside of it, another agent's run, say, has no steps of its own.
-      : journal.step(step, Effect.provideService(effect, current, passThrough)))
+  Effect.flatMap(current, (journal) => journal === passThrough ? effect : taken(journal, step, effect))
+
+// The step is what is written down: what happens inside of it, another agent's run, say, has no steps of its own.
+const taken = <A, E, R>(journal: Journal, step: Step<A, E>, effect: Effect.Effect<A, E, R>) =>
+  journal.step(step, Effect.provideService(effect, current, passThrough))
+
+/**
+ * A step of a run. A journal is a user's code: what it dies of, and a result that the step cannot have, do not end the run.
+ *
+ * @internal
+ */
+export const stepOr = <A, E, R>(
+  step: Step<A, E>,
+  effect: Effect.Effect<A, E, R>,
+  otherwise: (cause: Cause.Cause<unknown>) => Effect.Effect<A, E>
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(current, (journal) => {
+    if (journal === passThrough) return effect
+    const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+      const cause = faultOf(step, exit)
+      return cause === undefined
+        ? exit
+        : Effect.andThen(Defect.report("The journal failed because of a fault of its own", cause), otherwise(cause))
+    }
+    return Effect.suspend(() => contained(answered("The journal's step", taken(journal, step, effect)), judged)).pipe(
+      Effect.catchDefect((defect) => judged(Exit.die(defect)))
+    )
+  })
+
+const faultOf = <A, E>(
+  { error, name, success }: Step<A, E>,
+  exit: Exit.Exit<A, E>
+): Cause.Cause<unknown> | undefined => {
+  if (Exit.isSuccess(exit)) {
+    heed("The journal", exit.value)
+    return Schema.is(success)(exit.value)
+      ? undefined
+      : Cause.die(new TypeError(`The journal's result of '${name}' is not what the step can have.`))
+  }
+  const [reason] = exit.cause.reasons
+  heed("The journal", Cause.squash(exit.cause))
+  return reason !== undefined && Cause.isFailReason(reason) && Schema.is(error)(reason.error) ? undefined : exit.cause
+}

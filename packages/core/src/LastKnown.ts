@@ -35,6 +35,7 @@ import * as Deadline from "./Deadline.ts"
 import { canonical } from "./internal/canonical.ts"
 import { positive } from "./internal/limits.ts"
 import { exhausted, tried } from "./internal/tried.ts"
+import { answered } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -242,13 +243,16 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
       return key === undefined ? Effect.succeedNone : asked(
         `The last known value of ${name} could not be read`,
         LastKnown.use((store) =>
-          Effect.flatMap(store.get(key), (entry) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) => {
-              if (Option.isNone(entry)) return Effect.succeedNone
-              const age = Duration.millis(Math.max(0, now - entry.value.at))
-              if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
-              return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
-            }))
+          Effect.flatMap(
+            answered("The store of last known values", store.get(key)),
+            (entry) =>
+              Effect.flatMap(Clock.currentTimeMillis, (now) => {
+                if (Option.isNone(entry)) return Effect.succeedNone
+                const age = Duration.millis(Math.max(0, now - entry.value.at))
+                if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
+                return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
+              })
+          )
         )
       )
     },
@@ -264,7 +268,7 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
               onSuccess: (json) =>
                 Effect.flatMap(
                   Clock.currentTimeMillis,
-                  (at) => Effect.asSome(store.set(key, { value: json, at }))
+                  (at) => Effect.asSome(answered("The store of last known values", store.set(key, { value: json, at })))
                 )
             })
           )

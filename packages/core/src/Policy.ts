@@ -42,10 +42,13 @@ import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { positive, whole } from "./internal/limits.ts"
 import { isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
+import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
+import { kind } from "./internal/text.ts"
 import { exhausted, tried } from "./internal/tried.ts"
+import { called, failing, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -153,7 +156,8 @@ export type Retries<R> =
  */
 export const retry = <R>(retries: Retries<R>): Policy<R> => {
   const schedule = Schedule.isSchedule(retries) ? retries : retries((schedule) => schedule)
-  return {
+  if (!Schedule.isSchedule(schedule)) throw new TypeError(`A retry takes a Schedule; got ${kind(schedule)}.`)
+  return own({
     kind: "retry",
     description: "retry of transient failures",
     bound: bounds.retry(schedule),
@@ -184,7 +188,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
           }
         })
     }
-  }
+  })
 }
 
 /**
@@ -195,12 +199,12 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
  */
 export const timeout = (duration: Duration.Input): Policy => {
   const limit = positive("timeout", duration)
-  return {
+  return own({
     kind: "timeout",
     description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
     wrap: (run, subject) => (params) => limited(run(params), subject, limit)
-  }
+  })
 }
 
 /**
@@ -208,12 +212,12 @@ export const timeout = (duration: Duration.Input): Policy => {
  *
  * @internal
  */
-export const deadline: Policy = {
+export const deadline: Policy = own({
   kind: "timeout",
   description: "timeout at the run's deadline",
   bound: bounds.same,
   wrap: (run, subject) => (params) => limited(run(params), subject, Duration.infinity, false)
-}
+})
 
 /**
  * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
@@ -227,7 +231,7 @@ export const fallback = <R>(
 ): Policy<R> => {
   const answer = erased(source)
   const name = options?.name
-  return {
+  return own({
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
     bound: bounds.fallback(source, name),
@@ -238,12 +242,16 @@ export const fallback = <R>(
           : Effect.flatMap(ToolCall.current, (call) => {
             call.handled(failure, "fallback")
             if (name !== undefined) call.source({ name })
-            return Effect.mapError(answer(call.arguments.meant(params), failure), (last) =>
+            const answered = called(
+              `The fallback of '${subject.name}'`,
+              () => answer(call.arguments.meant(params), failure)
+            )
+            return Effect.mapError(answered, (last) =>
               last._tag === "ToolUnavailable"
                 ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
                 : last)
           }))
-  }
+  })
 }
 
 /**
@@ -271,17 +279,17 @@ export const catchTag = <R>(
   const recover = erased(handler)
   // To whom nobody is unavailable, that is a fallback.
   const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
-  return {
+  return own({
     kind,
     description: `catch of ${tags.join(", ")}`,
     bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
-    wrap: (run, { sideEffect }) => (params) =>
+    wrap: (run, { name, sideEffect }) => (params) =>
       Effect.catch(run(params), (failure) =>
         tags.includes(failure._tag)
           ? Effect.flatMap(ToolCall.current, (call) => {
             call.handled(failure, kind)
             return Effect.mapError(
-              recover(failure, call.arguments.meant(params)),
+              called(`The catch of '${name}'`, () => recover(failure, call.arguments.meant(params))),
               (last) => {
                 disowned(call, failure, last)
                 return sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
@@ -291,7 +299,7 @@ export const catchTag = <R>(
             )
           })
           : Effect.fail(failure))
-  }
+  })
 }
 
 /**
@@ -302,22 +310,26 @@ export const catchTag = <R>(
  */
 export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
   const map = erased(f)
-  return {
+  return own({
     kind: "map",
     description: "maps failures",
     bound: bounds.same,
-    wrap: (run) => (params) =>
-      Effect.catch(run(params), (failure) => {
-        const mapped = withCauseOf(map(failure), failure)
-        if (mapped === failure) return Effect.fail(mapped)
-        // What it is called now does not make it certain, nor a tool's own what was another's.
-        return Effect.flatMap(ToolCall.current, (call) => {
-          if (isLost(failure) && !isLost(mapped)) call.suspected()
-          disowned(call, failure, mapped)
-          return Effect.fail(mapped)
-        })
-      })
-  }
+    wrap: (run, { name }) => (params) =>
+      Effect.catch(
+        run(params),
+        (failure) =>
+          Effect.catch(failing(`The mapping of failures of '${name}'`, map(failure)), (made) => {
+            const mapped = withCauseOf(made, failure)
+            if (mapped === failure) return Effect.fail(mapped)
+            // What it is called now does not make it certain, nor a tool's own what was another's.
+            return Effect.flatMap(ToolCall.current, (call) => {
+              if (isLost(failure) && !isLost(mapped)) call.suspected()
+              disowned(call, failure, mapped)
+              return Effect.fail(mapped)
+            })
+          })
+      )
+  })
 }
 
 /**
@@ -333,11 +345,11 @@ export const reconcile = <R>(
   ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
 ): Policy<R> => {
   const look = erased(check)
-  return {
+  return own({
     kind: "reconcile",
     description: "reconciles unknown outcomes",
     bound: bounds.afterwards("the check of the outcome"),
-    wrap: (run, { sideEffect }) => (params) =>
+    wrap: (run, { name, sideEffect }) => (params) =>
       Effect.catch(run(params), (failure) => {
         const mayBeUnreadable = sideEffect !== "none" && isUnreadable(failure)
         if (!isOutcomeUnknown(failure) && !mayBeUnreadable) return Effect.fail(failure)
@@ -345,12 +357,19 @@ export const reconcile = <R>(
           // What was left behind may act after the check has looked: not there yet is not the same as not there.
           const mayStillAct = call.stragglers.running.size > 0
           call.forget()
-          return Effect.matchEffect(look(call.arguments.meant(params), failure), {
+          const looked = called(
+            `The check of '${name}'`,
+            () => look(call.arguments.meant(params), failure)
+          )
+          return Effect.matchEffect(looked, {
             onFailure: (problem) => {
               call.heard(problem, "reconcile")
               return Effect.fail(failure)
             },
             onSuccess: (found) => {
+              if (!Option.isOption(found)) {
+                return Effect.die(new TypeError(`The check of '${name}' found ${kind(found)}, which is not an Option.`))
+              }
               if (Option.isNone(found)) {
                 return Effect.fail(mayStillAct || failure._tag === "SchemaMismatch" ? failure : notExecuted(failure))
               }
@@ -360,7 +379,7 @@ export const reconcile = <R>(
           })
         })
       })
-  }
+  })
 }
 
 /**
@@ -391,14 +410,18 @@ export interface CompleteOptions<A> {
 export const complete = <A>(options: CompleteOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
   if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
+  const merging = erased(merge)
+  const counting = coverage === undefined ? undefined : erased(coverage)
   const limits = {
-    merge: erased(merge),
-    coverage: coverage === undefined ? undefined : erased(coverage),
+    merge: (soFar: unknown, page: unknown) => outright("The merge of pages", merging(soFar, page)),
+    coverage: counting === undefined
+      ? undefined
+      : (soFar: unknown) => outright("The coverage of pages", counting(soFar)),
     pages: whole("A limit of pages", pages, 2),
     time: positive("limit of time", time),
     bytes
   }
-  return {
+  return own({
     kind: "complete",
     description: `fetches up to ${pages} pages`,
     bound: bounds.complete(pages, limits.time),
@@ -410,7 +433,7 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
       }
       return following({ parameters, run }, limits)
     }
-  }
+  })
 }
 
 /**
@@ -435,13 +458,13 @@ export const fix = <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown
   { tries = 1 }: FixOptions = {}
 ): Policy<Needed<Answer>> => {
   const fixing = new Fixing(asNeeding(fixer), whole("A limit of tries", tries))
-  return {
+  return own({
     kind: "fix",
     description: `fix of rejected arguments${tries === 1 ? "" : `, up to ${tries} times`}`,
     bound: bounds.fix(tries),
     decode: (decode, subject) => fixedDecoding(fixing, decode, subject),
     wrap: (run, subject) => fixedRun(fixing, run, subject)
-  }
+  })
 }
 
 /**
@@ -480,7 +503,7 @@ export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOpt
   const make = (name: string) => bulkhead(permits, patience, Effect.suspend(() => Effect.fail(full(name, permits))))
   // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
   const bulkheads = new Map<string, ReturnType<typeof make>>()
-  return {
+  return own({
     kind: "limit",
     description: `limit of ${permits} at once`,
     bound: bounds.turn("a permit", patience),
@@ -489,7 +512,7 @@ export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOpt
       bulkheads.set(name, through)
       return (params) => through(run(params))
     }
-  }
+  })
 }
 
 // -----------------------------------------------------------------------------

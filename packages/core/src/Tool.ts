@@ -17,12 +17,16 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Explanation } from "./Explanation.ts"
 import { sources } from "./internal/bounds.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
+import { isOwn } from "./internal/own.ts"
 import { afterAct, inContext } from "./internal/running.ts"
+import { excerpt, kind, list } from "./internal/text.ts"
+import { ended } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -98,7 +102,8 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * A tool from its definition and its handler.
  *
  * The handler fails with the four failures and nothing else, and with partial data of its own
- * success type; anything else does not compile. What it throws is a defect. With a `SchemaMismatch` on the side of the
+ * success type; anything else does not compile. What it throws is a defect, and so is a promise in place of an Effect: the log
+ * says what to do. A definition that is not of its type throws. With a `SchemaMismatch` on the side of the
  * arguments it promises that it has done nothing with them: it may be run again with better ones (`Tool.fix`).
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
@@ -149,25 +154,24 @@ export const make = <
   // Inferred whole, so that a handler may return one Effect or another.
   handler: (params: NoInfer<Params>) => Handled
 ): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> => {
-  if (!validName.test(name)) {
-    throw new TypeError(
-      `A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require; got ${JSON.stringify(name)}.`
-    )
+  const { check, description, instead = [], sideEffect = "non_idempotent" } = definition
+  for (const [what, isSo, value] of demands(name, { check, description, instead, sideEffect, handler })) {
+    if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
   }
-  const sideEffect = definition.sideEffect ?? "non_idempotent"
+  const who = `The handler of '${name}'`
   return assemble({
     name,
-    description: definition.description,
+    description,
     parameters: definition.parameters ?? asParameters<Params>(Schema.Struct({})),
     success: definition.success,
     sideEffect,
-    instead: definition.instead ?? [],
-    check: definition.check
+    instead,
+    check
   }, {
     handler: (params: Params) =>
       Effect.flatMap(ToolCall.current, (call) => {
         call.begin()
-        const handled = parted(handler(params))
+        const handled = ended(who, parted(handler(params)))
         return sideEffect === "non_idempotent"
           ? Effect.mapError(handled, (failure) => afterAct(failure, call.hasActedInside))
           : handled
@@ -752,7 +756,34 @@ function isDataFirst(args: ArrayLike<unknown>): boolean {
   return typeof args[0] === "object"
 }
 
+const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "non_idempotent"]
+
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
+
+// The compiler asks for all of it but the name's letters; a program without types does not.
+const demands = (
+  name: unknown,
+  { check, description, handler, instead, sideEffect }: Readonly<Record<string, unknown>>
+): ReadonlyArray<readonly [what: string, isSo: boolean, value: unknown]> => [
+  [
+    "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
+    Predicate.isString(name) && validName.test(name),
+    name
+  ],
+  ["A tool's description is a text", Predicate.isString(description), description],
+  [
+    `A tool's sideEffect is one of ${list(sideEffects)}`,
+    sideEffects.some((known) => known === sideEffect),
+    sideEffect
+  ],
+  [
+    "A tool's 'instead' is a list of names",
+    Array.isArray(instead) && instead.every(Predicate.isString),
+    instead
+  ],
+  ["A tool's 'check' is the name of a tool", check === undefined || Predicate.isString(check), check],
+  ["A tool's handler is a function", Predicate.isFunction(handler), handler]
+]
 
 /** What a tool was made of: a policy that is added later may have its place inside of another. */
 interface Parts {
@@ -769,7 +800,7 @@ const partsOf = new WeakMap<object, Parts>()
 const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, parts: Parts): T => {
   const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
   const around = policies.filter((policy) => !parts.inside.includes(policy))
-  const run = around.reduce((run, policy) => policy.wrap(run, fields), parts.handler as Policy.Run)
+  const run = around.reduce((run, policy) => wrapped(run, policy, fields), parts.handler as Policy.Run)
   const tool = Object.assign(Object.create(PipeablePrototype), fields, {
     policies,
     run: inContext(fields, run)
@@ -778,6 +809,16 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
   // As a fallback, a tool is its run.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
+}
+
+const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject): Policy.Run => {
+  const around = policy.wrap(run, subject)
+  if (isOwn(policy)) return around
+  const who = `The policy '${policy.kind}' of '${subject.name}'`
+  if (typeof around !== "function") {
+    throw new TypeError(`${who} wraps a run in ${kind(around)}, which is not a function.`)
+  }
+  return (params) => ended(who, around(params))
 }
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.

@@ -15,6 +15,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { CallArguments, type Correction } from "./internal/callArguments.ts"
+import { textOf } from "./internal/failureField.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { Stragglers } from "./internal/stragglers.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
@@ -219,7 +220,11 @@ export const keyOr = (fallback: Effect.Effect<string>): Effect.Effect<string> =>
  * @category noting
  * @since 0.1.0
  */
-export const caveat = (text: string): Effect.Effect<void> => Effect.map(current, (call) => call.caveat(text))
+export const caveat = (text: string): Effect.Effect<void> =>
+  Effect.map(current, (call) => {
+    const words = textOf(text)
+    if (words !== undefined) call.caveat(words)
+  })
 
 /**
  * Says where the answer came from, and how old it is. The model is told of a source with an age.
@@ -235,7 +240,10 @@ export const source = (
 ): Effect.Effect<void> =>
   Effect.map(
     current,
-    (call) => call.source(age === undefined ? { name } : { name, age: Duration.fromInputUnsafe(age) })
+    (call) => {
+      const from = textOf(name) ?? "another source"
+      call.source(age === undefined ? { name: from } : { name: from, age: Duration.fromInputUnsafe(age) })
+    }
   )
 
 /**
@@ -252,8 +260,9 @@ export const source = (
  */
 export const ask = (question: string): Effect.Effect<string> =>
   Effect.flatMap(current, (call) => {
-    const reply = call.replyTo(question)
-    return reply === undefined ? Effect.die(new SuspendSignal(question, call.idempotencyKey)) : Effect.succeed(reply)
+    const words = textOf(question) ?? "The tool asks without a question."
+    const reply = call.replyTo(words)
+    return reply === undefined ? Effect.die(new SuspendSignal(words, call.idempotencyKey)) : Effect.succeed(reply)
   })
 
 /**
@@ -266,4 +275,5 @@ export const ask = (question: string): Effect.Effect<string> =>
  * @category control
  * @since 0.1.0
  */
-export const stop = (reason: string): Effect.Effect<never> => Effect.die(new StopSignal(reason))
+export const stop = (reason: string): Effect.Effect<never> =>
+  Effect.die(new StopSignal(textOf(reason) ?? "The tool does not say why."))

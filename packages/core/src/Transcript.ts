@@ -195,7 +195,7 @@ export const schema = Schema.Struct({
   messages: Schema.Array(Message)
 }).pipe(
   Schema.decodeTo(
-    Schema.instanceOf(Transcript),
+    Schema.instanceOf(Transcript, { expected: "a Transcript" }),
     SchemaTransformation.transform({
       decode: ({ messages }) => make(messages),
       encode: (transcript) => ({ version, messages: toArray(transcript) })

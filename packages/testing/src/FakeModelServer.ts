@@ -23,6 +23,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -31,6 +32,7 @@ import * as Http from "node:http"
 import { chatCompletions } from "./internal/chatCompletions.ts"
 import type { Asked, Format } from "./internal/format.ts"
 import { parse } from "./internal/json.ts"
+import { playable } from "./internal/move.ts"
 import { ollamaChat } from "./internal/ollamaChat.ts"
 import type * as ScriptedModel from "./ScriptedModel.ts"
 
@@ -223,9 +225,11 @@ export const make = (
     const server = Http.createServer((request, response) => {
       const exchange: Exchange = { request, response, stage, options, dropped: false }
       stage.change(({ open }) => ({ open: open + 1 }))
-      const fiber = fork(
-        Effect.catchCause(answer(exchange, script), (cause) => Effect.sync(() => fail(exchange, Cause.squash(cause))))
-      )
+      const fiber = fork(answer(exchange, script))
+      // Looked at from outside: an Effect that breaks its fiber is not caught inside of it.
+      fiber.addObserver((exit) => {
+        if (Exit.isFailure(exit) && !response.destroyed) fail(exchange, Cause.squash(exit.cause))
+      })
       response.once("close", () => {
         const abandoned = response.writableFinished || exchange.dropped ? 0 : 1
         stage.change((state) => ({ open: state.open - 1, abandoned: state.abandoned + abandoned }))
@@ -289,7 +293,7 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
     const { stream, usage, ...recorded } = asked
     exchange.stage.received({ ...received, asked: recorded })
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
-    return yield* perform(exchange, format, { stream, usage }, move)
+    return yield* perform(exchange, format, { stream, usage }, playable(move))
   })
 
 // A script is somebody's code: what it throws is said, and not waited for.

@@ -15,6 +15,7 @@ import type { Toolkit, Transcript } from "@fallible/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { playable } from "./internal/move.ts"
 
 /**
  * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is an Effect that fails.
@@ -124,7 +125,8 @@ export const layer = (script: Script): Layer.Layer<Model.Model | ScriptedModel> 
         const request = { messages: Array.from(transcript), tools, options }
         requests.push(request)
         const move = typeof script === "function" ? script(request, index) : script[index] ?? exhausted(script.length)
-        return "calls" in move ? Effect.succeed(move) : move
+        const played = playable(move)
+        return "calls" in played ? Effect.succeed(played) : played
       })
     return Context.make(Model.Model, Model.make({ respond })).pipe(
       Context.add(ScriptedModel, { requests: Effect.sync(() => requests.slice()) })

@@ -1,5 +1,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
@@ -9,6 +10,9 @@ import * as Journal from "../Journal.ts"
 import * as Model from "../Model.ts"
 import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
+import { faultOf, isReply, withDistinctIds } from "./reply.ts"
+import { kind } from "./text.ts"
+import { answered, contained, heed, IllTyped } from "./userCode.ts"
 
 /** What asking needs of a run. */
 export interface Asking {
@@ -34,7 +38,7 @@ export const ask = (
   const replies = run.offersAvailable
     ? Effect.flatMap(Availability.offered(run.toolkit), (tools) => asking(tools, fitting(options, tools)))
     : asking(run.toolkit.definitions, options)
-  const reply = Effect.map(Journal.step(step, replies), withDistinctIds)
+  const reply = Effect.map(Journal.stepOr(step, replies, unrecorded), withDistinctIds)
   if (watch === undefined) return reply
 
   const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
@@ -57,7 +61,7 @@ const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Mode
   return isOffered ? options : others
 }
 
-// The port is somebody's code: what it throws is a failure of the model like any other, and logged whole.
+// The port is a user's code: what it throws, or makes up, is a failure of the model like any other, and logged whole.
 const respond = (
   { model, watch }: Asking,
   turn: number,
@@ -65,59 +69,68 @@ const respond = (
 ): Effect.Effect<Model.Reply, Model.ModelFailure> =>
   Effect.catchDefect(
     Effect.suspend(() =>
-      watch === undefined
-        ? model.respond(request)
-        : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text }))
+      contained(
+        watch === undefined
+          ? answered("The model's respond", model.respond(request))
+          : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })),
+        judged
+      )
     ),
-    (defect) =>
-      Effect.andThen(
+    (defect) => {
+      heed("The model", defect)
+      return Effect.andThen(
         Defect.report("The model failed because of a fault of its own", Cause.die(defect)),
         Effect.fail(faulty(defect))
       )
+    }
   )
 
-const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) =>
-  Effect.flatMap(
+const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
+  if (!Stream.isStream(parts)) {
+    heed("The model", parts)
+    return Effect.die(new IllTyped(`The model's stream is ${kind(parts)}, and not a Stream.`))
+  }
+  return Effect.flatMap(
     Stream.runFold(parts, (): Model.Reply | undefined => undefined, (reply, part) => {
       if (part._tag === "Replied") return part.reply
+      if (typeof part.text !== "string") throw new IllTyped(`A text of the model's stream is ${kind(part.text)}.`)
       onText(part.text)
       return reply
     }),
     (reply) => reply === undefined ? Effect.fail(cutOff) : Effect.succeed(reply)
   )
-
-// Each result is matched to its call by id; models repeat ids, and some send none.
-const withDistinctIds = (reply: Model.Reply): Model.Reply => {
-  const { calls } = reply
-  const ids = new Set(calls.map(({ id }) => id))
-  if (ids.size === calls.length && !ids.has("")) return reply
-  const taken = new Set<string>()
-  const next = new Map<string, number>()
-  // The id itself where it is free, else with the first number that makes it so.
-  const free = (id: string): string => {
-    if (id !== "" && !taken.has(id)) return id
-    let n = next.get(id) ?? 1
-    while (ids.has(numbered(id, n)) || taken.has(numbered(id, n))) n++
-    next.set(id, n + 1)
-    return numbered(id, n)
-  }
-  const distinct = calls.map((call) => {
-    const id = free(call.id)
-    taken.add(id)
-    return id === call.id ? call : { ...call, id }
-  })
-  return { ...reply, calls: distinct }
 }
 
-const numbered = (id: string, n: number): string => `${id || "call"}_${n}`
+const judged = (exit: Exit.Exit<Model.Reply, Model.ModelFailure>): Effect.Effect<Model.Reply, Model.ModelFailure> => {
+  if (Exit.isSuccess(exit)) {
+    return isReply(exit.value) ? exit : Effect.die(new IllTyped(faultOf(exit.value)))
+  }
+  const [reason] = exit.cause.reasons
+  if (reason !== undefined && Cause.isFailReason(reason) && reason.error instanceof Model.ModelFailure) return exit
+  // It died, interrupted itself, or failed with something else.
+  return Effect.die(Cause.squash(exit.cause))
+}
 
 const faulty = (cause: unknown) =>
   new Model.ModelFailure({
     code: "defect",
-    detail: "The model failed because of a fault in the program that asks it.",
+    detail: cause instanceof IllTyped
+      ? cause.message
+      : "The model failed because of a fault in the program that asks it.",
     transient: false,
     cause
   })
+
+/** What a run ends with when its journal fails beside the model. */
+export const unrecorded = (cause: unknown) =>
+  Effect.fail(
+    new Model.ModelFailure({
+      code: "defect",
+      detail: "The journal of the run failed because of a fault of its own.",
+      transient: false,
+      cause
+    })
+  )
 
 const cutOff = new Model.ModelFailure({
   code: "cut_off",

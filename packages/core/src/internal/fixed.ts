@@ -19,8 +19,6 @@ export const isPlain = Schema.is(Schema.Json)
 export const written = (fixed: unknown): string => {
   if (typeof fixed === "string") return fixed
   if (Predicate.isObject(fixed) && isPlain(fixed)) return JSON.stringify(fixed)
-  // If it is rejected later, nobody else listens.
-  if (Predicate.isPromiseLike(fixed)) fixed.then(undefined, () => {})
   throw new TypeError("A fixer answers with the arguments as a text or an object, or with an Effect of them.")
 }
 

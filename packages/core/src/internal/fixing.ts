@@ -23,6 +23,7 @@ import { encoderOf } from "./pages.ts"
 import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
 import { excerpt } from "./text.ts"
+import { contained, heed, outright } from "./userCode.ts"
 import { withinTime } from "./withinTime.ts"
 
 /*
@@ -239,9 +240,14 @@ class Fix<R> {
         tries: this.#state.asked.tries,
         before: before.map((rejected) => this.#told(rejected))
       })
-      return Effect.isEffect(fixed) ? fixed : Effect.succeed(fixed)
+      return Effect.isEffect(fixed)
+        ? contained(fixed)
+        : Effect.succeed(fixed)
     }).pipe(
-      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: context.noted })),
+      Effect.map((fixed): Answer => ({
+        text: written(outright(`The fixer of '${name}'`, fixed)),
+        caveats: context.noted
+      })),
       Effect.provideService(ToolCall.current, context)
     )
     return Duration.isFinite(left)
@@ -257,6 +263,7 @@ class Fix<R> {
 
   #unanswered(cause: Cause.Cause<unknown>, failure: SchemaMismatch): Effect.Effect<undefined, SchemaMismatch> {
     const defects = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+    heed(`The fixer of '${this.#subject.name}'`, Cause.squash(cause))
     const stop = defects.find(isA(StopSignal))
     // What led to a stop would be lost with it; a question is asked again.
     if (stop !== undefined) this.#call.heard(failure, "stopped")

@@ -8,6 +8,7 @@ import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
 import * as RetryBudget from "../RetryBudget.ts"
+import { contained } from "./userCode.ts"
 
 /**
  * Retries an Effect on a Schedule, at the cost of one handler while nothing fails: the schedule's
@@ -60,7 +61,8 @@ const again = <A, E, R, Retryable extends E, R2>(
   return Effect.flatMap(Schedule.toStepWithMetadata(admitted), (step) => {
     const from = (failure: E): Effect.Effect<A, E, R | R2> =>
       retryable(failure)
-        ? Pull.matchEffect(step(failure), {
+        // A schedule may run a user's Effects.
+        ? Pull.matchEffect(contained(step(failure)), {
           onSuccess: (metadata) =>
             Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from),
           onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(defects(cause)),

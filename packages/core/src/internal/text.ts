@@ -35,6 +35,16 @@ export const kind = (value: unknown): string => {
   return typeof value === "object" ? "an object" : `a ${typeof value}`
 }
 
+/** What is wrong with the first field of several: `text: expected string, got null`. */
+export const firstIssue = (
+  [first]: ReadonlyArray<
+    { readonly path: ReadonlyArray<string | number>; readonly expected: string; readonly actual: string }
+  >
+): string =>
+  first === undefined
+    ? "it is not what is declared"
+    : `${first.path.join(".") || "as a whole"}: expected ${first.expected}, got ${first.actual}`
+
 /** `'a', 'b' and 3 more`: a list for a sentence. */
 export const list = (items: ReadonlyArray<string>, limit = 10): string => {
   const shown = items.slice(0, limit).map((item) => `'${cut(oneLine(item), 80)}'`).join(", ")

@@ -1,0 +1,478 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentFailure,
+  Dispatch,
+  Guard,
+  Model,
+  PartialData,
+  Rendering,
+  SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  type ToolFailure,
+  Toolkit,
+  type ToolOutcome,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Cause, Effect, Logger, Schedule, Schema } from "effect"
+import { thenable, type Untyped } from "../support/nonsense.ts"
+import { macrotask } from "../support/virtualTime.ts"
+
+const paris = { city: "Paris" }
+const definition = {
+  description: "",
+  parameters: Schema.Struct({ city: Schema.String }),
+  success: Schema.String,
+  sideEffect: "none"
+} as const
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+
+const failing = (failure: ToolFailure.ToolFailure<string>, sideEffect: SideEffect.SideEffect = "none") =>
+  Tool.make("victim", { ...definition, sideEffect }, () => Effect.fail(failure))
+const succeeding = Tool.make("victim", definition, () => Effect.succeed("fine"))
+const sibling = Tool.make("sibling", definition, ({ city }) => Effect.succeed(`${city} is well.`))
+
+/** An Effect, with all that it logs: the message, and what its cause says. */
+const logging = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ cause, logLevel, message }) => {
+      const told = cause.reasons.map((reason) => Cause.isDieReason(reason) ? String(reason.defect) : String(reason))
+      logged.push([logLevel, String(message), ...told].join(" | "))
+    })
+    return Effect.map(Effect.provide(effect, Logger.layer([logger])), (value) => ({ value, logged }))
+  })
+
+const outcomeOf = (tool: Untyped, args: object = paris): Effect.Effect<ToolOutcome.ToolOutcome> =>
+  Dispatch.call(Toolkit.make(tool as typeof sibling), { id: "1", name: tool.name, arguments: JSON.stringify(args) })
+
+const read = (outcome: ToolOutcome.ToolOutcome) => Rendering.json(outcome, { id: "1", name: "p" })
+
+const handling = (handler: Untyped, sideEffect: SideEffect.SideEffect = "none"): Untyped =>
+  Tool.make("p", { ...definition, sideEffect }, handler)
+
+describe("a handler that returns a promise", () => {
+  it.effect("fails by itself; the log says what to do, and the model does not", () =>
+    Effect.gen(function*() {
+      const { logged, value } = yield* logging(outcomeOf(handling(async () => "sunny")))
+      assert.deepStrictEqual(logged, [
+        "Error | The tool p failed because of a fault of its own | TypeError: The handler of 'p' returned a promise: wrap it in Effect.tryPromise."
+      ])
+      assert.isTrue(value._tag === "Failed" && value.failure.code === "defect" && value.mayHaveActed === undefined)
+      assert.notInclude(read(value), "promise")
+    }))
+
+  it.effect("has begun: of a tool that acts, the outcome is unknown", () =>
+    Effect.gen(function*() {
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        const { value } = yield* logging(outcomeOf(handling(async () => "paid", sideEffect)))
+        if (value._tag !== "Failed") return assert.fail(value._tag)
+        assert.isTrue(value.mayHaveActed)
+        assert.deepInclude({ ...value.failure }, { outcome: "unknown" })
+      }
+    }))
+
+  it.effect("is not run again by a retry, and no fallback answers for it", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const handler = async () => {
+        runs++
+      }
+      const tool = handling(handler).pipe(
+        Tool.retry(Schedule.recurs(3)),
+        Tool.fallback(() => Effect.succeed("elsewhere"))
+      )
+      const { value } = yield* logging(outcomeOf(tool))
+      assert.deepStrictEqual([value._tag, runs], ["Failed", 1])
+    }))
+
+  it.effect("counts as running until the promise has settled", () =>
+    Effect.gen(function*() {
+      const { promise, resolve } = Promise.withResolvers<string>()
+      const tool = handling(() => promise).pipe(Tool.limit(1, { maxWait: 0 }))
+      const codes: Array<string> = []
+      const once = Effect.map(outcomeOf(tool), (outcome) => {
+        if (outcome._tag === "Failed") codes.push(outcome.failure.code)
+      })
+      yield* logging(Effect.andThen(once, once))
+      resolve("done")
+      yield* macrotask
+      yield* logging(once)
+      assert.deepStrictEqual(codes, ["defect", "bulkhead_full", "defect"])
+    }))
+
+  it.effect("may reject it: that is logged, and ends nothing", () =>
+    Effect.gen(function*() {
+      const { logged } = yield* logging(Effect.gen(function*() {
+        yield* outcomeOf(handling(async () => {
+          throw new Error("no such city")
+        }))
+        yield* macrotask
+      }))
+      assert.strictEqual(logged.length, 2)
+      assert.include(logged[1], "The handler of 'p' left a promise that was rejected")
+      assert.include(logged[1], "no such city")
+    }))
+
+  it.effect("is not awaited when it is a thenable, which may be a query that starts then", () =>
+    Effect.gen(function*() {
+      let started = false
+      const query = thenable(() => {
+        started = true
+      })
+      const { logged } = yield* logging(outcomeOf(handling(() => query)))
+      yield* macrotask
+      assert.isFalse(started)
+      assert.include(logged[0], "returned a promise")
+    }))
+})
+
+describe("what a log says of other answers", () => {
+  const said: ReadonlyArray<readonly [string, () => unknown, string]> = [
+    ["a text", () => "sunny", "returned a string, which is not an Effect: wrap it in Effect.succeed."],
+    ["nothing", () => undefined, "returned nothing, which is not an Effect: wrap it in Effect.succeed."],
+    [
+      "a generator",
+      function*() {},
+      "returned a generator: wrap its function in Effect.fnUntraced."
+    ],
+    [
+      "a promise in an Effect",
+      () => Effect.sync(async () => "sunny"),
+      "succeeded with a promise: wrap it in Effect.tryPromise."
+    ]
+  ]
+  for (const [what, handler, told] of said) {
+    it.effect(`of ${what}`, () =>
+      Effect.gen(function*() {
+        const { logged } = yield* logging(outcomeOf(handling(handler)))
+        assert.deepStrictEqual(logged, [
+          `Error | The tool p failed because of a fault of its own | TypeError: The handler of 'p' ${told}`
+        ])
+      }))
+  }
+
+  it.effect("of the functions of policies", () =>
+    Effect.gen(function*() {
+      const promised = (async () => "x") as Untyped
+      const tools: ReadonlyArray<readonly [Untyped, string]> = [
+        [Tool.fallback(failing(refused), promised), "The fallback of 'victim' returned a promise"],
+        [Tool.catchTag(failing(refused), "ToolUnavailable", promised), "The catch of 'victim' returned a promise"],
+        [
+          Tool.mapFailure(failing(refused), promised),
+          "The mapping of failures of 'victim' returned a promise, which is not one of the four failures."
+        ],
+        [
+          Tool.reconcile(failing(lost, "non_idempotent"), promised),
+          "The check of 'victim' returned a promise"
+        ],
+        [
+          succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => promised }])),
+          "The policy 'mine' of 'victim' returned a promise"
+        ],
+        [
+          Tool.make("victim", definition, () => Effect.succeed("fine").pipe(Guard.check(promised))),
+          "A function of Guard.check returned a promise"
+        ],
+        [
+          Tool.make("victim", definition, () => Effect.succeed("fine").pipe(Guard.partial(promised))),
+          "A function of Guard.partial returned a promise, and it must answer at once."
+        ]
+      ]
+      for (const [tool, told] of tools) {
+        const { logged } = yield* logging(outcomeOf(tool))
+        assert.include(logged.join(), told)
+      }
+    }))
+
+  it.effect("of a rendering", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make({ toolkit: Toolkit.make(sibling), rendering: (async () => "x") as Untyped })
+      const { logged, value } = yield* logging(agent.run("?"))
+      assert.include(logged[0], "The rendering returned a promise, and it must answer at once.")
+      // What came of the call is not lost with it.
+      assert.deepInclude(value.transcript.at(2), { text: "\"Paris is well.\"" })
+    }).pipe(
+      Effect.provide(ScriptedModel.layer([ScriptedModel.call("sibling", paris), ScriptedModel.text("Done.")]))
+    ))
+})
+
+describe("a policy that nobody could run", () => {
+  const wrong: ReadonlyArray<readonly [string, () => unknown, RegExp]> = [
+    [
+      "a retry without a Schedule",
+      () => succeeding.pipe(Tool.retry(3 as Untyped)),
+      /^(retries is not a function|A retry)/
+    ],
+    [
+      "a retry of nothing",
+      () => succeeding.pipe(Tool.retry((() => 3) as Untyped)),
+      /^A retry takes a Schedule; got a num/
+    ],
+    [
+      "a wrap that is not a function",
+      () => succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => 3 as Untyped }])),
+      /^The policy 'mine' of 'victim' wraps a run in a number, which is not a function\.$/
+    ],
+    [
+      "a handler that is not a function",
+      () => Tool.make("p", definition, 3 as Untyped),
+      /^A tool's handler is a function; got 3\.$/
+    ],
+    [
+      "an unknown side effect",
+      () => Tool.make("p", { ...definition, sideEffect: "read_only" as Untyped }, () => Effect.succeed("")),
+      /^A tool's sideEffect is one of 'none', 'idempotent', 'non_idempotent'; got "read_only"\.$/
+    ],
+    [
+      "one name instead of a list",
+      () => Tool.make("p", { ...definition, instead: "mirror" as Untyped }, () => Effect.succeed("")),
+      /^A tool's 'instead' is a list of names; got "mirror"\.$/
+    ],
+    [
+      "a description that is missing",
+      () => Tool.make("p", { success: Schema.String } as Untyped, () => Effect.succeed("") as Untyped),
+      /^A tool's description is a text; got nothing\.$/
+    ]
+  ]
+  for (const [what, make, message] of wrong) {
+    it(`throws where it is written: ${what}`, () => {
+      assert.throws(make, message)
+    })
+  }
+})
+
+describe("a failure of ill-typed fields", () => {
+  const plain: Untyped = {}
+
+  it.effect("has texts, and the log says so", () =>
+    Effect.gen(function*() {
+      const { logged, value } = yield* logging(
+        Effect.sync(() => new SemanticGarbage({ code: plain.code, detail: plain.message }))
+      )
+      assert.deepInclude({ ...value }, { code: "unspecified", detail: "The failure does not say what went wrong." })
+      assert.deepStrictEqual(logged, [
+        "Warn | A SemanticGarbage was made of ill-typed fields: 'code' is missing, 'detail' is missing."
+      ])
+    }))
+
+  const made: ReadonlyArray<readonly [given: unknown, detail: string]> = [
+    [7, "7"],
+    [new Error("No such city."), "No such city."],
+    [{ reason: "closed" }, "{\"reason\":\"closed\"}"],
+    [null, "The failure does not say what went wrong."],
+    [Symbol("x"), "The failure does not say what went wrong."],
+    [new Promise(() => {}), "The failure does not say what went wrong."]
+  ]
+  it.effect("says what the value has to say", () =>
+    Effect.gen(function*() {
+      for (const [detail, told] of made) {
+        const { value } = yield* logging(
+          Effect.sync(() => new ToolUnavailable({ code: 404, detail, transient: "yes" } as Untyped))
+        )
+        assert.deepInclude({ ...value }, { code: "404", detail: told, transient: false })
+      }
+    }))
+
+  it.effect("is careful with what it cannot read", () =>
+    Effect.gen(function*() {
+      const { value } = yield* logging(Effect.sync(() => ({
+        lost: new ToolUnavailable({
+          code: "x",
+          detail: "x",
+          transient: true,
+          outcome: "maybe",
+          retryAfter: "5 seconds",
+          severity: "grave",
+          tried: "cache"
+        } as Untyped),
+        wrong: new SchemaMismatch({ code: "x", detail: "x", issues: "all", alternatives: [1, null, "a"] } as Untyped),
+        part: new PartialData({ code: "x", detail: "x", data: 1, next: 2, coverage: { have: "1" } } as Untyped)
+      })))
+      assert.deepInclude({ ...value.lost }, { outcome: "unknown", tried: ["cache"] })
+      assert.isTrue(value.lost.retryAfter !== undefined && !("severity" in value.lost))
+      assert.deepInclude({ ...value.wrong }, { issues: [], alternatives: ["1", "a"] })
+      assert.deepStrictEqual({ ...value.part }, { _tag: "PartialData", code: "x", detail: "x", data: 1 } as Untyped)
+    }))
+
+  it.effect("reaches the model as any other, also from a fallback, after other calls have acted", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make(
+        "pay",
+        { description: "", success: Schema.String },
+        () => Effect.sync(() => `paid ${++paid}`)
+      )
+      const bad = Effect.suspend(() => Effect.fail(new SemanticGarbage({ code: "x", detail: plain.message })))
+      const tool = failing(refused).pipe(Tool.fallback(() => bad))
+      const { value } = yield* logging(Agent.make({ toolkit: Toolkit.make(pay, tool) }).run("?"))
+      assert.strictEqual(value.text, "Done.")
+      assert.strictEqual(paid, 1)
+      assert.include(JSON.stringify(value.transcript), "The failure does not say what went wrong.")
+    }).pipe(
+      Effect.provide(
+        ScriptedModel.layer([ScriptedModel.calls(["pay"], ["victim", paris]), ScriptedModel.text("Done.")])
+      )
+    ))
+})
+
+describe("a model that replies nonsense", () => {
+  const replies: ReadonlyArray<readonly [reply: unknown, told: string]> = [
+    [{ text: null, calls: [] }, "The model's reply is ill-typed: text: expected string, got null."],
+    [{ text: "" }, "The model's reply is ill-typed: calls: expected a value, got nothing."],
+    [
+      { text: "", calls: [{ id: "1" }] },
+      "The model's reply is ill-typed: calls.0.name: expected a value, got nothing."
+    ],
+    [
+      { text: "", calls: [{ id: "1", name: "sibling", arguments: paris }] },
+      "The model's reply is ill-typed: calls.0.arguments: expected string, got an object."
+    ],
+    [undefined, "The model's reply is ill-typed: as a whole: expected object, got nothing."]
+  ]
+  for (const [reply, told] of replies) {
+    it.effect(`is told apart: ${told}`, () =>
+      Effect.gen(function*() {
+        const agent = Agent.make({ toolkit: Toolkit.make(sibling) })
+        const run = agent.run("?").pipe(
+          Effect.provide(Model.layer({ respond: () => Effect.succeed(reply as Untyped) })),
+          Effect.flip
+        )
+        const { value } = yield* logging(run)
+        if (value._tag !== "ModelFailed") return assert.fail(value._tag)
+        assert.deepInclude({ ...value.failure }, { code: "defect", detail: told, transient: false })
+        assert.strictEqual(value.detail, told)
+      }))
+  }
+
+  it.effect("says which function returned a promise", () =>
+    Effect.gen(function*() {
+      const model = Model.layer({ respond: (async () => ({ text: "Hello.", calls: [] })) as Untyped })
+      const { value } = yield* logging(
+        Effect.flip(Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(Effect.provide(model)))
+      )
+      assert.strictEqual(value.detail, "The model's respond returned a promise: wrap it in Effect.tryPromise.")
+    }))
+})
+
+describe("a script whose function returns a promise", () => {
+  it.effect("ends the run, typed, and the log says what to return", () =>
+    Effect.gen(function*() {
+      const script: Untyped = async () => ScriptedModel.text("Hello.")
+      const run = Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
+      const { logged, value } = yield* logging(Effect.flip(run))
+      assert.strictEqual(value._tag, "ModelFailed")
+      assert.include(logged[0], "The script returned a promise: return a reply, or an Effect of one.")
+    }))
+})
+
+describe("a call that no model made", () => {
+  const calls: ReadonlyArray<readonly [what: string, call: unknown, code: string]> = [
+    ["without a name", { id: "1" }, "unknown_tool"],
+    ["of nothing", undefined, "unknown_tool"],
+    ["whose arguments are a function", { id: "1", name: "sibling", arguments: () => paris }, "invalid_json"]
+  ]
+  for (const [what, call, code] of calls) {
+    it.effect(`has an outcome: ${what}`, () =>
+      Effect.gen(function*() {
+        const [outcome] = yield* Dispatch.batch(Toolkit.make(sibling), [call as Untyped])
+        assert.isTrue(outcome?._tag === "Failed" && outcome.failure.code === code, JSON.stringify(outcome))
+      }))
+  }
+
+  it.effect("may have its arguments as an object: they are put as their text", () =>
+    Effect.gen(function*() {
+      const call: Untyped = { id: "1", name: "sibling", arguments: paris }
+      const outcome = yield* Dispatch.call(Toolkit.make(sibling), call)
+      assert.isTrue(outcome._tag === "Completed" && outcome.value === "Paris is well.")
+    }))
+})
+
+describe("a run that is given what was parsed and not decoded", () => {
+  let runs = 0
+  const pay = Tool.make("pay", { description: "", success: Schema.String }, () =>
+    Effect.suspend(() => {
+      runs++
+      return Effect.map(ToolCall.ask("Really?"), (reply) => `paid: ${reply}`)
+    }))
+  const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+  const suspended = Effect.flatMap(Effect.flip(agent.run("Pay!")), (failure) =>
+    failure._tag === "RunSuspended"
+      ? Effect.succeed(failure.suspension)
+      : Effect.die(failure))
+  const script = ScriptedModel.layer([ScriptedModel.call("pay"), ScriptedModel.text("Paid.")])
+
+  it.effect("is refused before anything runs, and goes on with what was decoded", () =>
+    Effect.gen(function*() {
+      const stored = JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(yield* suspended))
+      runs = 0
+      const refusal = yield* Effect.flip(agent.resume(JSON.parse(stored), "yes"))
+      assert.isTrue(refusal instanceof AgentFailure.RunRefused, refusal.detail)
+      assert.strictEqual(
+        refusal.detail,
+        "The run was not resumed: suspension.transcript: expected a Transcript, got an object. Decode what was stored before you pass it on."
+      )
+      assert.strictEqual(runs, 0)
+      const decoded = yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
+      assert.strictEqual((yield* agent.resume(decoded, "yes")).text, "Paid.")
+    }).pipe(Effect.provide(script)))
+
+  it.effect("is refused with a reply that is not a text, and with a question that is none", () =>
+    Effect.gen(function*() {
+      const suspension = yield* suspended
+      runs = 0
+      const ends = yield* Effect.all([
+        Effect.flip(agent.resume(suspension, true as Untyped)),
+        Effect.flip(agent.run(undefined as Untyped)),
+        Effect.flip(agent.run("?", { transcript: { version: 1, messages: [] } as Untyped }))
+      ])
+      assert.deepStrictEqual(ends.map(({ _tag, detail }) => [_tag, detail.split(". ")[0]]), [
+        ["RunRefused", "The run was not resumed: reply: expected string, got a boolean"],
+        ["RunRefused", "The run was not begun: question: expected a text, or a text with images, got nothing"],
+        ["RunRefused", "The run was not begun: transcript: expected a Transcript, got an object"]
+      ])
+      assert.strictEqual(runs, 0)
+    }).pipe(Effect.provide(script)))
+})
+
+describe("a value that is nested too deeply", () => {
+  const nested = (depth: number) => {
+    let value: Schema.Json = 1
+    for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { value }
+    return value
+  }
+  const tool = (effect: Effect.Effect<Schema.Json, PartialData<Schema.Json>>) =>
+    Tool.make("p", { description: "", success: Schema.Json, sideEffect: "none" }, () => effect)
+
+  it.effect("is refused at the guard, from 513 levels on, also as a part of a whole", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* outcomeOf(tool(Effect.succeed(nested(512))), {}))._tag, "Completed")
+      for (const depth of [513, 20_000]) {
+        const partial = new PartialData({ code: "more_pages", detail: "More.", data: nested(depth) })
+        for (const effect of [Effect.succeed(nested(depth)), Effect.fail(partial)]) {
+          const outcome = yield* outcomeOf(tool(effect), {})
+          if (outcome._tag !== "Failed") return assert.fail(outcome._tag)
+          assert.deepInclude({ ...outcome.failure }, {
+            code: "invalid_result",
+            issues: [{ path: [], expected: "at most 512 levels", actual: "more" }]
+          })
+          assert.strictEqual(outcome.stage, "guard")
+        }
+      }
+    }))
+
+  it.effect("is left out of the arguments that continue", () =>
+    Effect.gen(function*() {
+      const next = { cursor: nested(20_000) }
+      const outcome = yield* outcomeOf(
+        tool(Effect.fail(new PartialData({ code: "more_pages", detail: "More.", data: 1, next }))),
+        {}
+      )
+      assert.isTrue(outcome._tag === "Failed" && outcome.failure._tag === "PartialData" && !("next" in outcome.failure))
+    }))
+})

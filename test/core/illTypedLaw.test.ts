@@ -1,0 +1,424 @@
+/**
+ * Types are stripped at run time, and `any` is everywhere. So every place where a user's function or value comes in is given
+ * nonsense here: returned, thrown, rejected, succeeded with, failed with, died of, and hidden inside of an Effect.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentFailure,
+  Defect,
+  Fixer,
+  Guard,
+  Journal,
+  Model,
+  PartialData,
+  type Policy,
+  SchemaMismatch,
+  Tool,
+  ToolCall,
+  type ToolFailure,
+  Toolkit,
+  ToolUnavailable,
+  Transcript
+} from "@fallible/core"
+import * as LastKnown from "@fallible/core/LastKnown"
+import { ScriptedModel } from "@fallible/testing"
+import { Cause, Effect, Exit, Layer, Logger, Schedule, Schema, SchemaGetter, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { afterAll, beforeAll } from "vitest"
+import { nonsense, type Untyped } from "../support/nonsense.ts"
+import { passingBy } from "../support/virtualTime.ts"
+
+/** What a function does with it. */
+const deeds: Readonly<Record<string, (value: () => unknown) => unknown>> = {
+  returns: (value) => value(),
+  throws: (value) => {
+    throw value()
+  },
+  "rejects with": (value) => Promise.reject(value()),
+  "succeeds with": (value) => Effect.succeed(value()),
+  "succeeds later with": (value) => Effect.andThen(Effect.yieldNow, Effect.sync(value)),
+  "fails with": (value) => Effect.fail(value()),
+  "dies of": (value) => Effect.die(value()),
+  "hides in an Effect": (value) => Effect.flatMap(Effect.yieldNow, value as Untyped),
+  "yields in a generator": (value) =>
+    Effect.gen(function*() {
+      return (yield value() as Untyped) as Untyped
+    })
+}
+
+// -----------------------------------------------------------------------------
+// Places
+// -----------------------------------------------------------------------------
+
+type Bad = (...args: ReadonlyArray<Untyped>) => never
+
+/** A run with one place in it that is bad. */
+interface Scene {
+  readonly tool?: Untyped
+  readonly layer?: Untyped
+  readonly agent?: Untyped
+  readonly run?: (agent: Untyped) => Untyped
+}
+
+const City = Schema.Struct({ city: Schema.String })
+const definition = { description: "", parameters: City, success: Schema.String, sideEffect: "none" } as const
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+const unclear = new SchemaMismatch({ side: "arguments", code: "unclear", detail: "Which city?" })
+
+let opened = 0
+let closed = 0
+
+/** Opens something around an Effect, and closes it. */
+const scoped = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    opened++
+    return Effect.ensuring(effect, Effect.sync(() => closed++))
+  })
+
+const failing = (failure: ToolFailure.ToolFailure<string>, sideEffect: "none" | "non_idempotent" = "none") =>
+  Tool.make("victim", { ...definition, sideEffect }, () => scoped(Effect.fail(failure)))
+
+const succeeding = Tool.make("victim", definition, () => scoped(Effect.succeed("fine")))
+
+const suspension: AgentFailure.Suspension = {
+  version: 1,
+  runId: "run",
+  turn: 1,
+  transcript: Transcript.make([{ role: "user", text: "?" }]),
+  ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
+  reply: { text: "", calls: [{ id: "1", name: "victim" }] },
+  outcomes: []
+}
+
+const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
+  "a handler": (bad) => ({ tool: Tool.make("victim", definition, bad) }),
+  "a handler of a tool that acts": (bad) => ({
+    tool: Tool.make("victim", { ...definition, sideEffect: "non_idempotent" }, bad)
+  }),
+  "a handler of any result": (bad) => ({ tool: Tool.make("victim", { ...definition, success: Schema.Unknown }, bad) }),
+  "a handler inside of another": (bad) => {
+    const inner = Tool.make("inner", definition, bad)
+    return { tool: Tool.make("victim", definition, (params) => scoped(inner.run(params))) }
+  },
+  "a handler under policies": (bad) => ({
+    tool: Tool.make("victim", definition, bad).pipe(
+      Tool.timeout("1 minute"),
+      Tool.retry(Schedule.recurs(1)),
+      Tool.fallback(() => Effect.succeed("elsewhere"))
+    )
+  }),
+  "a fallback": (bad) => ({ tool: Tool.fallback(failing(refused), bad) }),
+  "a catch": (bad) => ({ tool: Tool.catchTag(failing(refused), "ToolUnavailable", bad) }),
+  "a mapping": (bad) => ({ tool: Tool.mapFailure(failing(refused), bad) }),
+  "a check of an outcome": (bad) => ({ tool: Tool.reconcile(failing(lost, "non_idempotent"), bad) }),
+  "a fixer": (bad) => ({ tool: Tool.fix(failing(unclear), bad) }),
+  "a fixer's escalation": (bad) => ({
+    tool: failing(unclear).pipe(Tool.fix(() => Effect.suspend(() => Fixer.escalate(bad()))))
+  }),
+  "a merge of pages": (bad) => {
+    let page = 0
+    return {
+      tool: Tool.make("victim", definition, () =>
+        scoped(
+          page++ === 0
+            ? Effect.fail(
+              new PartialData({ code: "more_pages", detail: "More.", data: "a", next: { city: "London" } })
+            )
+            : Effect.succeed("b")
+        )).pipe(Tool.complete({ merge: bad }))
+    }
+  },
+  "a coverage of pages": (bad) => ({
+    tool: Tool.make("victim", definition, () =>
+      Effect.fail(
+        new PartialData({ code: "more_pages", detail: "More.", data: "a", next: { city: "Paris" } })
+      )).pipe(Tool.complete({ merge: (a: string, b: string) => a + b, coverage: bad }))
+  }),
+  "a schedule": (bad) => ({
+    tool: failing(refused).pipe(Tool.retry(Schedule.recurs(1).pipe(Schedule.tap(bad)) as Untyped))
+  }),
+  "a guard's check": (bad) => ({
+    tool: Tool.make("victim", definition, () => scoped(Effect.succeed("fine").pipe(Guard.check(bad))))
+  }),
+  "a guard's partial": (bad) => ({
+    tool: Tool.make("victim", definition, () => scoped(Effect.succeed("fine").pipe(Guard.partial(bad))))
+  }),
+  "a policy": (bad) => ({
+    tool: succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => bad }]))
+  }),
+  "a policy around a run": (bad) => ({
+    tool: succeeding.pipe(Tool.withDefaults([{
+      kind: "retry",
+      description: "",
+      wrap: (run: Policy.Run<Untyped>) => (params: unknown) => Effect.flatMap(run(params), bad)
+    }]))
+  }),
+  "parameters": (bad) => ({
+    tool: Tool.make("victim", {
+      ...definition,
+      parameters: Schema.Struct({
+        city: Schema.String.pipe(Schema.decode({
+          decode: SchemaGetter.transformEffect<string, string>(bad),
+          encode: SchemaGetter.passthrough()
+        }))
+      })
+    }, () => Effect.succeed("fine"))
+  }),
+  "a result": (bad) => ({
+    tool: Tool.make("victim", {
+      ...definition,
+      success: Schema.String.pipe(Schema.decode({
+        decode: SchemaGetter.passthrough(),
+        encode: SchemaGetter.transformEffect<string, string>(bad)
+      }))
+    }, () => Effect.succeed("fine"))
+  }),
+  "a caveat": (bad) => ({
+    tool: Tool.make("victim", definition, () => Effect.as(Effect.suspend(() => ToolCall.caveat(bad())), "fine"))
+  }),
+  "a source": (bad) => ({
+    tool: Tool.make(
+      "victim",
+      definition,
+      () => Effect.as(Effect.suspend(() => ToolCall.source({ name: bad(), age: bad() })), "fine")
+    )
+  }),
+  "a question of a tool": (bad) => ({
+    tool: Tool.make("victim", definition, () => Effect.suspend(() => ToolCall.ask(bad())))
+  }),
+  "a stop": (bad) => ({
+    tool: Tool.make("victim", definition, () => Effect.suspend(() => ToolCall.stop(bad())))
+  }),
+  "a store of last values": (bad) => ({
+    tool: failing(refused).pipe(LastKnown.fallback()),
+    layer: Layer.succeed(LastKnown.LastKnown, { get: bad, set: bad })
+  }),
+  "a store that is written": (bad) => ({
+    tool: succeeding.pipe(LastKnown.fallback()),
+    layer: Layer.succeed(LastKnown.LastKnown, { get: bad, set: bad })
+  }),
+  "a reporter of defects": (bad) => ({
+    tool: Tool.make("victim", definition, () => Effect.die("dead")),
+    layer: Layer.succeed(Defect.reporter, bad)
+  }),
+  "a rendering": (bad) => ({ agent: { rendering: bad } }),
+  "a model": (bad) => ({ layer: Model.layer({ respond: bad }) }),
+  "a model's stream": (bad) => ({
+    layer: Layer.succeed(Model.Model, { respond: bad, stream: bad }),
+    run: (agent) => Stream.runCollect(agent.stream("?"))
+  }),
+  "the parts of a model's stream": (bad) => ({
+    layer: Layer.succeed(Model.Model, { respond: bad, stream: () => Stream.fromEffect(Effect.suspend(bad)) }),
+    run: (agent) => Stream.runCollect(agent.stream("?"))
+  }),
+  "a journal": (bad) => ({ layer: Layer.succeed(Journal.current, { step: bad }) }),
+  "a journal of calls": (bad) => ({
+    layer: Layer.succeed(Journal.current, {
+      step: (step, effect) => step.name === "turn/1/call/2" ? bad() : effect
+    })
+  }),
+  "a journal after each step": (bad) => ({
+    layer: Layer.succeed(
+      Journal.current,
+      { step: (_: unknown, effect: Untyped) => Effect.flatMap(effect, bad) } as Untyped
+    )
+  })
+}
+
+/** Values, and no functions. */
+const values: Readonly<Record<string, (value: Untyped) => Scene>> = {
+  "a model's reply": (value) => ({ layer: Model.layer({ respond: () => Effect.succeed(value) }) }),
+  "a model's text": (text) => ({ layer: Model.layer({ respond: () => Effect.succeed({ text, calls: [] }) }) }),
+  "a model's calls": (calls) => ({ layer: Model.layer({ respond: () => Effect.succeed({ text: "", calls }) }) }),
+  "a model's call": (call) => ({ layer: Model.layer({ respond: () => Effect.succeed({ text: "", calls: [call] }) }) }),
+  "a call's name": (name) => ({
+    layer: Model.layer({ respond: () => Effect.succeed({ text: "", calls: [{ id: "1", name }] }) })
+  }),
+  "a call's arguments": (args) => ({
+    layer: Model.layer({
+      respond: () => Effect.succeed({ text: "", calls: [{ id: "1", name: "sibling", arguments: args }] })
+    })
+  }),
+  "a model's usage": (usage) => ({
+    layer: Model.layer({ respond: () => Effect.succeed({ text: "Hello.", calls: [], usage }) })
+  }),
+  "a question": (question) => ({ run: (agent) => agent.run(question) }),
+  "a question's images": (images) => ({ run: (agent) => agent.run({ text: "?", images }) }),
+  "a transcript": (transcript) => ({ run: (agent) => agent.run("?", { transcript }) }),
+  "a suspension": (value) => ({ run: (agent) => agent.resume(value, "yes") }),
+  "a suspension's transcript": (transcript) => ({
+    run: (agent) => agent.resume({ ...suspension, transcript }, "yes")
+  }),
+  "a suspension's outcomes": (outcomes) => ({ run: (agent) => agent.resume({ ...suspension, outcomes }, "yes") }),
+  "a suspension that is streamed": (value) => ({ run: (agent) => Stream.runCollect(agent.resumeStream(value, "yes")) }),
+  "a reply of the user": (reply) => ({ run: (agent) => agent.resume(suspension, reply) })
+}
+
+// -----------------------------------------------------------------------------
+// The law
+// -----------------------------------------------------------------------------
+
+const sibling = Tool.make(
+  "sibling",
+  { description: "", parameters: City, success: Schema.String, sideEffect: "none" },
+  ({ city }) => scoped(Effect.as(Effect.yieldNow, `${city} is well.`))
+)
+
+const paris = { city: "Paris" }
+// The victim is called twice, with other arguments: what it held has to be free again.
+const script = [
+  ScriptedModel.calls(["sibling", paris], ["victim", paris], ["sibling", { city: "London" }]),
+  ScriptedModel.calls(["victim", { city: "London" }], ["sibling", { city: "Rome" }]),
+  ScriptedModel.text("Done.")
+]
+
+// effect asks a hidden value for its text, and what has none ends the process: no library on it can mend that.
+const isBeyond = (deed: string, what: string) =>
+  /hides|yields/.test(deed) && (what === "an object without a prototype" || what === "something deep")
+
+/** Functions that effect calls: what they return, this library never sees. */
+const hidden = [
+  "a fixer's escalation",
+  "a journal after each step",
+  "a policy around a run",
+  "a question of a tool",
+  "a result",
+  "a schedule",
+  "a source",
+  "a stop",
+  "parameters",
+  "the parts of a model's stream"
+]
+
+/** Functions of which only what they return counts: the end of an Effect is not looked at. */
+const immediate = [
+  "a caveat",
+  "a coverage of pages",
+  "a guard's partial",
+  "a mapping",
+  "a merge of pages",
+  "a model's stream",
+  "a rendering",
+  "a reporter of defects",
+  "a store of last values",
+  "a store that is written"
+]
+
+/** Does this library get to see what a promise comes to? */
+const isSeen = (place: string, deed: string) =>
+  !hidden.includes(place) && !/hides|yields/.test(deed) &&
+  !(immediate.includes(place) && /succeeds|fails|dies|throws/.test(deed))
+
+/** A promise whose rejection is somebody else's matter. */
+const handled = (value: unknown) => {
+  if (value instanceof Promise) value.catch(() => {})
+  return value
+}
+
+/** The end of a run, with what the model has read. */
+const play = ({ agent: options = {}, layer, run = (agent: Untyped) => agent.run("?"), tool = succeeding }: Scene) =>
+  Effect.gen(function*() {
+    const limited = (tool as typeof succeeding).pipe(Tool.limit(1, { maxWait: "1 minute" }))
+    const agent: Untyped = Agent.make({
+      toolkit: Toolkit.make(limited, sibling),
+      modelRetry: Schedule.recurs(1),
+      ...options
+    })
+    const exit = yield* Effect.exit(run(agent) as Effect.Effect<unknown, unknown>)
+    return { exit, requests: yield* (yield* ScriptedModel.ScriptedModel).requests }
+  }).pipe(
+    Effect.provide(
+      Layer.mergeAll(ScriptedModel.layer(script), Logger.layer([])).pipe((base) =>
+        layer === undefined ? base : Layer.merge(base, layer)
+      )
+    ),
+    Effect.forkChild,
+    Effect.flatMap((fiber) => passingBy("1 second", fiber)),
+    Effect.provide(TestClock.layer()),
+    (program) => Effect.runPromise(program as Effect.Effect<Effect.Success<typeof program>>)
+  )
+
+/** Nothing escapes, nobody else is harmed, and everything is closed. */
+const isHarmless = async (scene: Scene, what: string) => {
+  opened = closed = 0
+  underway = what
+  const { exit, requests } = await play(scene)
+  if (Exit.isFailure(exit)) {
+    const [reason, ...others] = exit.cause.reasons
+    const isTyped = others.length === 0 && reason !== undefined && Cause.isFailReason(reason)
+    if (!isTyped || !isAgentFailure(reason.error)) assert.fail(`${what}: ${excerpt(exit.cause)}`)
+  }
+  assert.strictEqual(closed, opened, what)
+  const read = requests.at(-1)?.messages ?? []
+  const told = (name: string) =>
+    read.filter((message) => message.role === "tool" && message.name === name).map(({ text }) => text)
+  assert.notInclude(told("victim").join(), "bulkhead_full", what)
+  const siblings = told("sibling")
+  if (!isRendered(siblings)) {
+    assert.deepStrictEqual(
+      siblings,
+      [`"Paris is well."`, `"London is well."`, `"Rome is well."`].slice(0, siblings.length),
+      what
+    )
+  }
+}
+
+// A rendering that answers with a text is one.
+const isRendered = (texts: ReadonlyArray<string>) => texts.every((text) => text === "" || text === "text")
+
+const excerpt = (cause: Cause.Cause<unknown>) => {
+  try {
+    return Cause.pretty(cause)
+  } catch {
+    return "a cause that cannot be shown"
+  }
+}
+
+const isAgentFailure = (error: unknown) =>
+  error instanceof AgentFailure.ModelFailed || error instanceof AgentFailure.LimitReached ||
+  error instanceof AgentFailure.RunSuspended || error instanceof AgentFailure.RunStopped ||
+  error instanceof AgentFailure.RunRefused
+
+const rejections: Array<unknown> = []
+let underway = ""
+const onRejection = () => void rejections.push(underway)
+beforeAll(() => void process.on("unhandledRejection", onRejection))
+afterAll(() => void process.off("unhandledRejection", onRejection))
+
+describe("law 7: ill-typed values do no harm", () => {
+  for (const [place, sceneOf] of Object.entries(places)) {
+    it(`of ${place}, whatever it does`, async () => {
+      for (const [deed, does] of Object.entries(deeds)) {
+        for (const [what, value] of Object.entries(nonsense)) {
+          if (isBeyond(deed, what)) continue
+          const isTold = isSeen(place, deed)
+          const given = isTold && deed !== "rejects with" ? value : () => handled(value())
+          const bad = () => (isTold ? does(given) : handled(does(given))) as never
+          await isHarmless(sceneOf(bad), `${place} ${deed} ${what}`)
+        }
+      }
+    })
+  }
+
+  for (const [place, sceneOf] of Object.entries(values)) {
+    it(`as ${place}`, async () => {
+      for (const [what, value] of Object.entries(nonsense)) {
+        await isHarmless(sceneOf(handled(value())), `${place} is ${what}`)
+      }
+      await fc.assert(
+        fc.asyncProperty(
+          fc.anything({ withNullPrototype: true, withBigInt: true }),
+          (value) => isHarmless(sceneOf(value), "anything")
+        ),
+        { numRuns: 100 }
+      )
+    })
+  }
+
+  it("rejects nothing that nobody handles", () => {
+    assert.deepStrictEqual(Array.from(new Set(rejections)), [])
+  })
+})
