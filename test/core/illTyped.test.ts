@@ -18,7 +18,8 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Logger, Schedule, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Logger, Schedule, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { thenable, type Untyped } from "../support/nonsense.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
@@ -129,6 +130,52 @@ describe("a handler that returns a promise", () => {
       yield* macrotask
       assert.isFalse(started)
       assert.include(logged[0], "returned a promise")
+    }))
+})
+
+describe("a handler's own fiber", () => {
+  it.effect("may be interrupted by the handler, which costs the run nothing", () =>
+    Effect.gen(function*() {
+      const tool = handling(() =>
+        Effect.andThen(
+          Effect.withFiber((fiber) => Effect.sync(() => fiber.interruptUnsafe())),
+          Effect.never
+        )
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(tool as typeof sibling, sibling) })
+      const { value } = yield* logging(agent.run("?"))
+      assert.strictEqual(value.text, "Done.")
+      assert.deepStrictEqual(value.ledger.failures.map(({ code }) => code), ["defect"])
+    }).pipe(
+      Effect.provide(
+        ScriptedModel.layer([ScriptedModel.calls(["p", paris], ["sibling", paris]), ScriptedModel.text("Done.")])
+      )
+    ))
+
+  it("takes as many steps as it likes in a program that runs in one go", () => {
+    const steps = Effect.forEach(Array.from({ length: 10_000 }), () => Effect.sync(() => 1))
+    const tool = Tool.make("p", definition, () => Effect.map(steps, ({ length }) => String(length)))
+    assert.strictEqual(Effect.runSync(tool.run(paris)), "10000")
+  })
+
+  it.effect("has ended before an interrupted caller goes on, and what it dies of then is not lost", () =>
+    Effect.gen(function*() {
+      const ended: Array<string> = []
+      const tool = Tool.make("p", definition, () =>
+        Effect.never.pipe(
+          Effect.ensuring(Effect.andThen(Effect.sleep("1 second"), Effect.sync(() => ended.push("handler")))),
+          Effect.onInterrupt(() => Effect.die("dropped"))
+        ))
+      const fiber = yield* Effect.forkChild(tool.run(paris))
+      yield* Effect.yieldNow
+      const interruption = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* TestClock.adjust("999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(interruption)
+      const exit = yield* Fiber.await(fiber)
+      assert.deepStrictEqual(ended, ["handler"])
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) && Cause.hasDies(exit.cause))
     }))
 })
 
