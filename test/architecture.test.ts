@@ -20,9 +20,9 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/depth",
     "internal/failure",
     "internal/failureField",
-    "internal/promise",
     "internal/signal",
     "internal/stragglers",
+    "internal/stranger",
     "internal/text",
     "internal/tried",
     "internal/userCode"

@@ -275,9 +275,9 @@ const script = [
   ScriptedModel.text("Done.")
 ]
 
-// effect asks a hidden value for its text, and what has none ends the process: no library on it can mend that.
-const isBeyond = (deed: string, what: string) =>
-  /hides|yields/.test(deed) && (what === "an object without a prototype" || what === "something deep")
+// effect looks at a hidden value and asks it for its text. One that throws then ends the process, which no library on effect can mend.
+const unspeakable = ["an object without a prototype", "something deep", "a proxy that cannot be looked at"]
+const isBeyond = (deed: string, what: string) => /hides|yields/.test(deed) && unspeakable.includes(what)
 
 /** Functions that effect calls: what they return, this library never sees. */
 const hidden = [
@@ -314,7 +314,11 @@ const isSeen = (place: string, deed: string) =>
 
 /** A promise whose rejection is somebody else's matter. */
 const handled = (value: unknown) => {
-  if (value instanceof Promise) value.catch(() => {})
+  try {
+    if (value instanceof Promise) value.catch(() => {})
+  } catch {
+    // It cannot be looked at, and so is none.
+  }
   return value
 }
 

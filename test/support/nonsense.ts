@@ -54,6 +54,11 @@ export const nonsense: Readonly<Record<string, () => unknown>> = {
     } as Untyped),
   "a stream": () => Stream.succeed(1),
   "a map": () => new Map([[1, 2]]),
+  "a proxy that cannot be looked at": () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  },
   "something cyclic": () => {
     const cyclic: Record<string, unknown> = {}
     return Object.assign(cyclic, { cyclic })

@@ -171,7 +171,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
   })
 
   const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions = {}) => (watch: Watch) =>
-    unless(refusedOpening({ question, transcript }), () => {
+    unless(() => refusedOpening({ question, transcript }), () => {
       const asked = typeof question === "string" ? { text: question } : question
       const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }))
       return Effect.flatMap(
@@ -186,7 +186,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     })
 
   const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions = {}) => (watch: Watch) =>
-    unless(refusedContinuation({ suspension, reply }), () =>
+    unless(() => refusedContinuation({ suspension, reply }), () =>
       Effect.flatMap(
         Model,
         (model) =>
@@ -206,9 +206,13 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
 }
 
 const unless = <A, R>(
-  refusal: AgentFailure | undefined,
+  refuse: () => AgentFailure | undefined,
   run: () => Effect.Effect<A, AgentFailure, R>
-): Effect.Effect<A, AgentFailure, R> => refusal === undefined ? run() : Effect.fail(refusal)
+): Effect.Effect<A, AgentFailure, R> =>
+  Effect.suspend(() => {
+    const refusal = refuse()
+    return refusal === undefined ? run() : Effect.fail(refusal)
+  })
 
 // The policies' services are required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
 const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): Toolkit.Toolkit<T> =>

@@ -37,6 +37,7 @@ import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { randomId } from "./internal/randomId.ts"
 import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
+import { isA } from "./internal/stranger.ts"
 import { kind } from "./internal/text.ts"
 import { contained, heed, outright } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
@@ -360,12 +361,12 @@ const fold = (
 ): Effect.Effect<ToolOutcome> => {
   // A stop goes before all else, and a question before what its finalizers may have done.
   const signals = defectsOf(cause)
-  const stop = signals.find((defect) => defect instanceof StopSignal)
+  const stop = signals.find(isA(StopSignal))
   if (stop !== undefined) return Effect.succeed(record.stopped(stop.reason))
-  const question = signals.find((defect) => defect instanceof SuspendSignal)
+  const question = signals.find(isA(SuspendSignal))
   if (question !== undefined) return Effect.succeed(record.suspended(question))
 
-  const refusal = signals.find((defect) => defect instanceof RefusalSignal)
+  const refusal = signals.find(isA(RefusalSignal))
   if (refusal !== undefined) return settle(refusal.failure, "admit", tool, record)
 
   const [reason] = cause.reasons

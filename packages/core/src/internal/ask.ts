@@ -11,6 +11,7 @@ import * as Model from "../Model.ts"
 import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
 import { faultOf, isReply, withDistinctIds } from "./reply.ts"
+import { isA } from "./stranger.ts"
 import { kind } from "./text.ts"
 import { answered, contained, heed, IllTyped } from "./userCode.ts"
 
@@ -106,7 +107,7 @@ const judged = (exit: Exit.Exit<Model.Reply, Model.ModelFailure>): Effect.Effect
     return isReply(exit.value) ? exit : Effect.die(new IllTyped(faultOf(exit.value)))
   }
   const [reason] = exit.cause.reasons
-  if (reason !== undefined && Cause.isFailReason(reason) && reason.error instanceof Model.ModelFailure) return exit
+  if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) return exit
   // It died, interrupted itself, or failed with something else.
   return Effect.die(Cause.squash(exit.cause))
 }
@@ -114,7 +115,7 @@ const judged = (exit: Exit.Exit<Model.Reply, Model.ModelFailure>): Effect.Effect
 const faulty = (cause: unknown) =>
   new Model.ModelFailure({
     code: "defect",
-    detail: cause instanceof IllTyped
+    detail: isA(IllTyped)(cause)
       ? cause.message
       : "The model failed because of a fault in the program that asks it.",
     transient: false,

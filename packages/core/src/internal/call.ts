@@ -3,15 +3,19 @@
  */
 import * as Predicate from "effect/Predicate"
 import type { ToolCall } from "../ToolCall.ts"
+import { attempted } from "./stranger.ts"
 import { kind } from "./text.ts"
 
 /** Is it a call? */
 export const isCall = (call: ToolCall): boolean =>
-  Predicate.isObject(call) && typeof call.id === "string" && typeof call.name === "string" &&
-  (call.arguments === undefined || typeof call.arguments === "string")
+  attempted(() =>
+    Predicate.isObject(call) && typeof call.id === "string" && typeof call.name === "string" &&
+    (call.arguments === undefined || typeof call.arguments === "string")
+  ) === true
 
 /** A call, with what there is of it. Arguments that are an object already are put as their text. */
-export const asCall = (call: ToolCall): ToolCall => isCall(call) ? call : { id: "", name: "", ...partsOf(call) }
+export const asCall = (call: ToolCall): ToolCall =>
+  isCall(call) ? call : { id: "", name: "", ...attempted(() => partsOf(call)) }
 
 const partsOf = (call: unknown): Partial<ToolCall> => {
   if (!Predicate.isObject(call)) return {}
@@ -24,10 +28,4 @@ const partsOf = (call: unknown): Partial<ToolCall> => {
 }
 
 // What has no text is named, and cannot be read.
-const textOf = (args: unknown): string => {
-  try {
-    return JSON.stringify(args) ?? kind(args)
-  } catch {
-    return kind(args)
-  }
-}
+const textOf = (args: unknown): string => attempted((): string | undefined => JSON.stringify(args)) ?? kind(args)

@@ -8,7 +8,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { fieldOf } from "./failureField.ts"
-import { silence } from "./promise.ts"
+import { silence } from "./stranger.ts"
 import { kind } from "./text.ts"
 
 /**

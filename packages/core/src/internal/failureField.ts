@@ -5,7 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { isPromise, silence } from "./promise.ts"
+import { isPromise, silence } from "./stranger.ts"
 import { excerpt } from "./text.ts"
 
 interface Field {

@@ -8,6 +8,7 @@ import * as Arguments from "../Arguments.ts"
 import type { Escalation } from "../Rejection.ts"
 import { SchemaMismatch, Severity } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
+import { attempted } from "./stranger.ts"
 import { cut, excerpt, oneLine } from "./text.ts"
 
 // `{}` says that a call has no arguments. Nothing at all says nothing, though of a model it is taken for the same.
@@ -71,18 +72,6 @@ export const escalated = (
 
 // JSON leaves some of them as they are, and a line that is shown must not.
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
-
-// What others throw and fail with may throw itself when it is looked at.
-const attempted = <A>(look: () => A): A | undefined => {
-  try {
-    return look()
-  } catch {
-    return undefined
-  }
-}
-
-export const isA = <A>(type: abstract new(...args: Array<never>) => A) => (value: unknown): value is A =>
-  attempted(() => value instanceof type) === true
 
 export const reason = (error: unknown): string =>
   attempted(() => {

@@ -3,12 +3,14 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import { RunRefused, Suspension } from "../AgentFailure.ts"
 import * as Coercion from "../Coercion.ts"
+import type { FieldIssue } from "../ToolFailure.ts"
 import * as Transcript from "../Transcript.ts"
 import { Account } from "./account.ts"
-import { silence } from "./promise.ts"
+import { attempted, isA, silence } from "./stranger.ts"
 import { firstIssue, kind } from "./text.ts"
 
 /** What a run begins with. */
@@ -20,10 +22,10 @@ export interface Opening {
 /** Why a run does not begin, if so. */
 export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   const { question, transcript } = opening
-  const isTranscript = transcript instanceof Transcript.Transcript
+  const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most are, and need no schema.
   if (typeof question === "string" && isTranscript) return undefined
-  return refused("The run was not begun", decodeOpening(opening), opening, isTranscript ? transcript : undefined)
+  return refused("The run was not begun", decodeOpening, opening, isTranscript ? transcript : Transcript.make([]))
 }
 
 /** What a run goes on with. */
@@ -34,12 +36,14 @@ export interface Continuation {
 
 /** Why a run does not go on, if so. */
 export const refusedContinuation = (continuation: Continuation): RunRefused | undefined =>
-  refused("The run was not resumed", decodeContinuation(continuation), continuation, undefined)
+  refused("The run was not resumed", decodeContinuation, continuation, Transcript.make([]))
 
-const parserOf = (schema: Schema.ConstraintDecoder<unknown>) =>
+type Decode = (given: unknown) => Result.Result<unknown, SchemaIssue.Issue>
+
+const decoderOf = (schema: Schema.ConstraintDecoder<unknown>): Decode =>
   SchemaParser.decodeUnknownResult(schema, { errors: "all" })
 
-const decodeOpening = parserOf(
+const decodeOpening = decoderOf(
   Schema.toType(Schema.Struct({
     question: Schema.Union([
       Schema.String,
@@ -49,24 +53,29 @@ const decodeOpening = parserOf(
   }))
 )
 
-const decodeContinuation = parserOf(Schema.toType(Schema.Struct({ suspension: Suspension, reply: Schema.String })))
+const decodeContinuation = decoderOf(Schema.toType(Schema.Struct({ suspension: Suspension, reply: Schema.String })))
 
 const refused = (
   what: string,
-  decoded: ReturnType<ReturnType<typeof parserOf>>,
+  decode: Decode,
   given: object,
-  transcript: Transcript.Transcript | undefined
-): RunRefused | undefined =>
-  Result.match(decoded, {
-    onSuccess: () => undefined,
-    onFailure: (issue) => {
-      for (const value of Object.values(given)) silence(value)
-      const issues = Coercion.fieldIssues(issue, given, { show: kind })
-      return new RunRefused({
-        detail: `${what}: ${firstIssue(issues)}. Decode what was stored before you pass it on.`,
-        issues,
-        transcript: transcript ?? Transcript.make([]),
-        ledger: Account.empty().ledger
-      })
-    }
+  transcript: Transcript.Transcript
+): RunRefused | undefined => {
+  const issues = issuesOf(decode, given)
+  if (issues === undefined) return undefined
+  for (const value of Object.values(given)) silence(value)
+  return new RunRefused({
+    detail: `${what}: ${firstIssue(issues)}. Decode what was stored before you pass it on.`,
+    issues,
+    transcript,
+    ledger: Account.empty().ledger
   })
+}
+
+const issuesOf = (decode: Decode, given: object): ReadonlyArray<FieldIssue> | undefined => {
+  const decoded = attempted(() => decode(given))
+  if (decoded !== undefined && Result.isSuccess(decoded)) return undefined
+  // Some values cannot even be looked at.
+  return attempted(() => decoded === undefined ? [] : Coercion.fieldIssues(decoded.failure, given, { show: kind })) ??
+    []
+}

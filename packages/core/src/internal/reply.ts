@@ -5,25 +5,27 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "../Coercion.ts"
 import { Reply, type Usage } from "../Model.ts"
 import { isCall } from "./call.ts"
-import { silence } from "./promise.ts"
+import { attempted, silence } from "./stranger.ts"
 import { firstIssue, kind } from "./text.ts"
 
 /** Is it a reply? Asked of each, so it looks at what a run relies on, and at no more. */
 export const isReply = (reply: Reply): boolean =>
-  Predicate.isObject(reply) && typeof reply.text === "string" && Array.isArray(reply.calls) &&
-  reply.calls.every(isCall) && (reply.usage === undefined || isUsage(reply.usage))
+  attempted(() =>
+    Predicate.isObject(reply) && typeof reply.text === "string" && Array.isArray(reply.calls) &&
+    reply.calls.every(isCall) && (reply.usage === undefined || isUsage(reply.usage))
+  ) === true
 
 const isUsage = (usage: Usage): boolean =>
   Predicate.isObject(usage) && Number.isSafeInteger(usage.inputTokens) && Number.isSafeInteger(usage.outputTokens)
 
 /** What is wrong with a value that is not a reply, in one sentence. */
 export const faultOf = (reply: unknown): string => {
-  for (const value of Predicate.isObject(reply) ? [reply, ...Object.values(reply)] : []) silence(value)
-  return Result.match(decodeReply(reply), {
-    onSuccess: () => "The model's reply is ill-typed.",
-    onFailure: (issue) =>
-      `The model's reply is ill-typed: ${firstIssue(Coercion.fieldIssues(issue, reply, { show: kind }))}.`
+  const issues = attempted(() => {
+    for (const value of Predicate.isObject(reply) ? [reply, ...Object.values(reply)] : []) silence(value)
+    const decoded = decodeReply(reply)
+    return Result.isSuccess(decoded) ? [] : Coercion.fieldIssues(decoded.failure, reply, { show: kind })
   })
+  return `The model's reply is ill-typed: ${firstIssue(issues ?? [])}.`
 }
 
 const decodeReply = SchemaParser.decodeUnknownResult(Schema.toType(Reply), { errors: "all" })

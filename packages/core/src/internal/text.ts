@@ -2,6 +2,8 @@
  * Text for a model's eyes is bounded and on one line: what is cut says how much was cut.
  */
 
+import { attempted } from "./stranger.ts"
+
 /** Cuts a text after `limit` characters, with the count of those left out. Never inside a surrogate pair. */
 export const cut = (text: string, limit: number): string => {
   if (text.length <= limit) return text
@@ -31,8 +33,9 @@ export const excerpt = (value: unknown, limit = 80): string => {
 export const kind = (value: unknown): string => {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
-  if (Array.isArray(value)) return `an array of ${value.length}`
-  return typeof value === "object" ? "an object" : `a ${typeof value}`
+  if (typeof value !== "object") return `a ${typeof value}`
+  const length = attempted(() => Array.isArray(value) ? value.length : undefined)
+  return length === undefined ? "an object" : `an array of ${length}`
 }
 
 /** What is wrong with the first field of several: `text: expected string, got null`. */

@@ -14,7 +14,7 @@ import * as Scheduler from "effect/Scheduler"
 import * as Defect from "../Defect.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
-import { isPromise } from "./promise.ts"
+import { attempted, isPromise, isStarted } from "./stranger.ts"
 import { kind } from "./text.ts"
 
 /**
@@ -35,7 +35,7 @@ export const ended = <A, E extends ToolFailure, R>(
 
 /** What a user's function has answered, if it is an Effect; else a defect. */
 export const answered = <A, E, R>(who: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.isEffect(answer) ? answer : Effect.die(fault(who, "returned", answer))
+  attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(who, "returned", answer))
 
 /**
  * Runs an Effect in a fiber of its own and waits for it: an Effect that breaks its fiber breaks no other.
@@ -91,7 +91,8 @@ const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): E
 
 /** Is it one of the four, as its class makes it? */
 const isWhole = (failure: unknown): boolean =>
-  isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string"
+  attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
+    true
 
 // -----------------------------------------------------------------------------
 // What is wrong with an answer
@@ -114,14 +115,15 @@ const advice = (value: unknown): string => {
 const noun = (value: unknown): string => isPromise(value) ? "a promise" : kind(value)
 
 const isGenerator = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && Symbol.iterator in value && "next" in value
+  typeof value === "object" && value !== null &&
+  attempted(() => Symbol.iterator in value && "next" in value) === true
 
 /**
  * Takes care of a promise that nobody awaits: its rejection is reported, and does not end the process. Until it settles, it counts as
- * an attempt that is still running. A thenable that is not a promise may be a query that starts when it is awaited, so nobody does.
+ * an attempt that is still running.
  */
 export const heed = (who: string, promise: unknown): void => {
-  if (!(promise instanceof Promise)) return
+  if (!isStarted(promise)) return
   const parent = Fiber.getCurrent()
   const fiber = Effect.runForkWith(parent === undefined ? Context.empty() : contextOf(parent))(settled(who, promise))
   const call = parent?.getRef(ToolCall.current) ?? ToolCall.detached
