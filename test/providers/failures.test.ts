@@ -4,15 +4,16 @@ import { Agent, Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream, Tracer } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream, Tracer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import type { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Http from "node:http"
 import * as Net from "node:net"
+import { inspect } from "node:util"
 import { listening } from "../support/http.ts"
 import { atOnce, ollama, openAi, serving } from "../support/models.ts"
-import { recordingTracer } from "../support/spans.ts"
+import { recordingTracer, toldBy } from "../support/spans.ts"
 import { macrotask, passingBy } from "../support/virtualTime.ts"
 
 const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
@@ -309,6 +310,11 @@ describe("the original error", () => {
       )
       assert.match(telling.detail, /the connection failed \(Bearer <redacted> is no header\)/)
       assert.strictEqual(telling.attempts, 3)
+      assert.isTrue(telling.cause instanceof Error && telling.cause.message === "bad header")
+      assert.notInclude(inspect(telling, { depth: Infinity, showHidden: true }), "0123456789")
+      const fields = { code: "ERR_INVALID_URL", input: "http://10.0.0.7?api-key=sk-0123456789" }
+      const quoting = yield* transport(new AggregateError([Object.assign(new TypeError("Invalid URL"), fields)]))
+      assert.notInclude(inspect(quoting, { depth: Infinity, showHidden: true }), "0123456789")
       const untrusted = yield* transport({ code: "SELF_SIGNED_CERT_IN_CHAIN" })
       assert.deepInclude({ ...untrusted }, { code: "connection", transient: false })
     }))
@@ -322,11 +328,14 @@ describe("the original error", () => {
         )
       const failure = (code: string) =>
         asked(HttpClient.make((request) =>
-          Effect.succeed(response(request, new TypeError("terminated", { cause: { code } })))
+          Effect.succeed(
+            response(request, new TypeError("terminated", { cause: { code, sent: "Bearer sk-0123456789" } }))
+          )
         ))
       assert.deepInclude({ ...yield* failure("UND_ERR_BODY_TIMEOUT") }, { code: "timeout", transient: false })
       const lost = yield* failure("UND_ERR_SOCKET")
       assert.deepInclude({ ...lost }, { code: "cut_off", attempts: 3 })
+      assert.match(inspect(lost, { depth: Infinity, showHidden: true }), /terminated[^]*sent: 'Bearer <redacted>'/)
     }))
 
   it.effect("that is a lost connection comes with no advice to start a server that was there", () =>
@@ -727,6 +736,84 @@ describe("a key", () => {
         const shown = JSON.stringify(Array.from(attributes))
         assert.deepStrictEqual(forms.filter((form) => shown.includes(form)), [])
       }
+    }).pipe(Effect.scoped))
+
+  const addressed = [
+    [
+      "Chat Completions",
+      (address: string, query: string) =>
+        OpenAi.layer({ model: "any", baseUrl: `${address}/v1${query}`, retry: Schedule.recurs(0) })
+    ],
+    [
+      "Ollama",
+      (address: string, query: string) =>
+        Ollama.layer({ model: "any", host: address + query, retry: Schedule.recurs(0) })
+    ]
+  ] as const
+  for (const [name, layer] of addressed) {
+    it.effect(`that stands in an address is in no client span and no failure, whatever comes of it, over ${name}`, () =>
+      Effect.gen(function*() {
+        const secrets = ["s%cret w~rd", "key in a query!", btoa("ann:s%cret w~rd")]
+        const forms = secrets.flatMap((text) => [
+          text,
+          encodeURIComponent(text),
+          new URLSearchParams({ text }).toString().slice("text=".length)
+        ])
+        const server = yield* FakeModelServer.make([
+          hello,
+          hello,
+          FakeModelServer.raw(forms.join(" "), { status: 401 }),
+          FakeModelServer.raw(forms.join(" "), { status: 401 }),
+          new ModelFailure({ code: "connection", detail: "", transient: true }),
+          brokenOff
+        ])
+        const { spans, tracer } = recordingTracer()
+        const address = server.url.replace("//", `//ann:${encodeURIComponent("s%cret w~rd")}@`)
+        const query = `?api-key=${encodeURIComponent("key in a query!")}&api-version=1`
+        const told: Array<string> = []
+        const ask = <A>(effect: Effect.Effect<A, ModelFailure, Model.Model>) =>
+          Effect.match(effect, {
+            onSuccess: () => {},
+            onFailure: (failure) => {
+              told.push(inspect(failure, { depth: Infinity, showHidden: true }), Cause.pretty(Cause.fail(failure)))
+            }
+          }).pipe(
+            Effect.provide(layer(address, query)),
+            Effect.provide(FetchHttpClient.layer),
+            Effect.provideService(Tracer.Tracer, tracer)
+          )
+        for (const effect of [respond, parts, respond, parts, respond, parts]) yield* ask<unknown>(effect)
+        yield* server.whileDown(ask(respond))
+
+        const { requests } = yield* server.state
+        for (const { headers, url } of requests) {
+          assert.strictEqual(headers["authorization"], `Basic ${secrets[2]}`)
+          const sent = new URL(url, server.url).searchParams
+          assert.deepStrictEqual(Array.from(sent), [["api-key", "key in a query!"], ["api-version", "1"]])
+        }
+        assert.deepStrictEqual([requests.length, spans.length, told.length], [6, 7, 10])
+        for (const span of spans) {
+          assert.strictEqual(span.attributes.get("url.query"), "api-key=REDACTED&api-version=REDACTED")
+          told.push(toldBy(span))
+        }
+        assert.deepStrictEqual(forms.filter((form) => told.some((text) => text.includes(form))), [])
+      }).pipe(Effect.scoped))
+  }
+
+  it.effect("may be a word in a query, without a name: then there is no span to show it", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([
+        FakeModelServer.raw("Unknown user sk-live-0123456789", { status: 403 })
+      ])
+      const { spans, tracer } = recordingTracer()
+      const failure = yield* Effect.flip(respond).pipe(
+        Effect.provide(OpenAi.layer({ model: "any", baseUrl: `${server.url}/v1?sk-live-0123456789` })),
+        Effect.provide(FetchHttpClient.layer),
+        Effect.provideService(Tracer.Tracer, tracer)
+      )
+      assert.match((yield* server.state).requests[0]!.url, /\?sk-live-0123456789=?$/)
+      assert.include(failure.detail, "Unknown user <redacted>")
+      assert.deepStrictEqual(spans, [])
     }).pipe(Effect.scoped))
 
   it.effect("may stand in an address alone, as a name", () =>

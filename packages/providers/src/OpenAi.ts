@@ -45,7 +45,10 @@ import type { Settings } from "./Settings.ts"
 export interface Options extends Settings {
   /** As the server names it: `"gpt-5-mini"`. */
   readonly model: string
-  /** Where the server is, with `/v1` where it has that. Default: `"https://api.openai.com/v1"`. */
+  /**
+   * Where the server is, with `/v1` where it has that. A query goes with each request; no failure and no span shows its
+   * values. Default: `"https://api.openai.com/v1"`.
+   */
   readonly baseUrl?: string
   /** Sent as a bearer token. Default: none, as local servers want it. */
   readonly apiKey?: Redacted.Redacted
@@ -148,7 +151,7 @@ const encodeMostTokens = (
 ): Schema.JsonObject =>
   maxTokens === undefined || "max_tokens" in provider || "max_completion_tokens" in provider
     ? {}
-    : /^https:\/\/([\w-]+\.)*(openai\.com|(openai|cognitiveservices|services\.ai)\.azure\.com)\//.test(endpoint.shown)
+    : /^https:\/\/([\w-]+\.)*(openai\.com|(openai|cognitiveservices|services\.ai)\.azure\.com)\//.test(endpoint.url)
     ? { max_completion_tokens: maxTokens }
     : { max_tokens: maxTokens }
 

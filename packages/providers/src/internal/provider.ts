@@ -11,6 +11,7 @@ import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -95,8 +96,11 @@ export const make = (
 
 const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: string) =>
   client.execute(requestOf(server, body)).pipe(
-    // What is secret in an address is so in spans, too.
-    Effect.updateService(UrlParams.CurrentRedactedNames, (names) => [...names, ...server.endpoint.parameters]),
+    // Spans redact the values of a query, but not its names.
+    Effect.updateService(
+      HttpClient.TracerDisabledWhen,
+      (isDisabled) => server.endpoint.hasBareWord ? constTrue : isDisabled
+    ),
     Effect.catch((error) =>
       // Some clients take a status for an error.
       error.reason._tag === "StatusCodeError"
@@ -111,7 +115,12 @@ const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<Htt
   )
 
 const requestOf = ({ endpoint }: Failures.Server, body: string): HttpClientRequest.HttpClientRequest => {
-  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), body, "application/json")
+  const urlParams = UrlParams.make(endpoint.query)
+  const request = HttpClientRequest.bodyText(
+    HttpClientRequest.post(endpoint.url, { urlParams }),
+    body,
+    "application/json"
+  )
   return endpoint.authorization === undefined
     ? request
     : HttpClientRequest.setHeader(request, "authorization", Redacted.value(endpoint.authorization))
@@ -174,7 +183,7 @@ const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<
   if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declined(server, refusal))
   if (chunk.finish === "failed") return Effect.fail(Failures.cutOff(server))
   if (chunk.finish === "refused") return Effect.fail(Failures.filtered)
-  const reply = Assembly.toReply(server.endpoint.shown, chunk)
+  const reply = Assembly.toReply(server.endpoint.url, chunk)
   return reply.truncated === true && reply.text === "" && reply.calls.length === 0
     ? Effect.fail(Failures.usedUp)
     : Effect.succeed(reply)
