@@ -4,7 +4,7 @@ import { Agent, Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Cause, Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream, Tracer } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Fiber, Queue, Redacted, Schedule, Stream, Tracer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import type { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
@@ -26,21 +26,34 @@ const hello = ScriptedModel.text("Hello.")
 const brokenOff = new ModelFailure({ code: "cut_off", detail: "", transient: true })
 const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true, status: 503 })
 
-/** A server that sends comments for as long as somebody listens. */
-const commenting = Effect.gen(function*() {
-  const said = yield* Deferred.make<void>()
-  const server = Http.createServer((_, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" })
-    const comment = () => {
-      if (response.destroyed) return
-      response.write(": still at it\n\n")
-      setImmediate(comment)
-    }
-    comment()
-    Deferred.doneUnsafe(said, Effect.void)
+/** A server that sends the same for as long as somebody listens. */
+const repeating = (text: string) =>
+  Effect.gen(function*() {
+    const said = yield* Deferred.make<void>()
+    const left = yield* Deferred.make<void>()
+    const server = Http.createServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      const say = () => {
+        if (response.destroyed) return
+        response.write(text)
+        setImmediate(say)
+      }
+      say()
+      response.once("close", () => Deferred.doneUnsafe(left, Effect.void))
+      Deferred.doneUnsafe(said, Effect.void)
+    })
+    const url = yield* listening(server)
+    return { said, left, url }
   })
-  const url = yield* listening(server)
-  return { said, url }
+
+/** A server that sends what it is told to. */
+const dictated = Effect.gen(function*() {
+  const asked = yield* Deferred.make<(text: string) => void>()
+  const server = Http.createServer((_, response) => {
+    response.writeHead(200).flushHeaders()
+    Deferred.doneUnsafe(asked, Effect.succeed((text) => response.write(text)))
+  })
+  return { say: Deferred.await(asked), url: yield* listening(server) }
 })
 
 /** A server that begins to say what is wrong, and stops. */
@@ -584,7 +597,7 @@ describe("asked for a stream", () => {
 
   it.effect("a server that keeps its connection alive, and says nothing, is given up", () =>
     Effect.gen(function*() {
-      const { said, url } = yield* commenting
+      const { said, url } = yield* repeating(": still at it\n\n")
       const layer = openAi(url, { timeout: "2 seconds" })
       const fiber = yield* Effect.flip(parts).pipe(
         Effect.provide(layer),
@@ -594,6 +607,62 @@ describe("asked for a stream", () => {
       yield* Deferred.await(said)
       assert.deepInclude({ ...yield* passingBy("1 second", fiber) }, { code: "timeout" })
     }).pipe(Effect.scoped))
+
+  for (
+    const [name, provider, piece] of [
+      ["Chat Completions", openAi, (text: string) => `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\n`],
+      ["Ollama", ollama, (text: string) => `{"message":{"content":"${text}"},"done":false}\n`]
+    ] as const
+  ) {
+    it.effect(`a server that sends one empty piece after the other is given up, over ${name}`, () =>
+      Effect.gen(function*() {
+        const { left, said, url } = yield* repeating(piece(""))
+        const fiber = yield* Effect.flip(parts).pipe(
+          Effect.provide(provider(url, { streamTimeout: "3 seconds" })),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.forkChild
+        )
+        yield* Deferred.await(said)
+        const failure = yield* passingBy("1 second", fiber)
+        assert.deepInclude({ ...failure }, { code: "timeout", transient: false })
+        assert.match(failure.detail, /did not finish its reply at \S+ within 3s\.$/)
+        yield* Deferred.await(left)
+      }).pipe(Effect.scoped))
+
+    it.effect(`a reply may take its time for each piece, but not for all of them, over ${name}`, () =>
+      Effect.gen(function*() {
+        const { say, url } = yield* dictated
+        const heard = yield* Queue.unbounded<Model.Part>()
+        const fiber = yield* Effect.flatMap(
+          Model.Model,
+          ({ stream }) => Stream.runForEach(stream(request), (part) => Queue.offer(heard, part))
+        ).pipe(
+          Effect.flip,
+          Effect.provide(provider(url, { timeout: "2 minutes", streamTimeout: "5 minutes" })),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.forkChild
+        )
+        const tell = yield* say
+        for (const minute of [0, 1, 2, 3, 4]) {
+          tell(piece(String(minute)))
+          assert.deepStrictEqual(yield* Queue.take(heard), { _tag: "TextDelta", text: String(minute) })
+          yield* macrotask
+          yield* TestClock.adjust(minute < 4 ? "1 minute" : "59999 millis")
+        }
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout", transient: false })
+      }).pipe(Effect.scoped))
+  }
+
+  it("a limit of no time at all is refused", () => {
+    for (const none of [{ timeout: 0 }, { streamTimeout: "0 seconds" }] as const) {
+      const exit = Effect.runSyncExit(
+        OpenAi.make({ model: "any", ...none }).pipe(Effect.provide(FetchHttpClient.layer))
+      )
+      assert.match(String(exit), /TypeError: Expected a timeout that is longer than no time at all/)
+    }
+  })
 
   for (
     const [what, endless, within] of [

@@ -71,6 +71,15 @@ export const timedOut = (server: Server, timeout: Duration.Duration): ModelFailu
     transient: false
   })
 
+/** A streamed reply went on for too long. */
+export const unfinished = (server: Server, timeout: Duration.Duration): ModelFailure =>
+  new ModelFailure({
+    code: "timeout",
+    detail: `${server.name} did not finish its reply at ${server.endpoint.url} within ${Duration.format(timeout)}.`,
+    hint: "Ask for a shorter reply with `maxTokens`, or allow more time with `streamTimeout`.",
+    transient: false
+  })
+
 const gaveUp = (server: Server): ModelFailure =>
   new ModelFailure({
     code: "timeout",

@@ -49,12 +49,10 @@ export const make = (
   format: Format,
   server: Failures.Server,
   client: HttpClient.HttpClient,
-  { retry = RetryPolicy.transient, timeout = "5 minutes" }: Settings
+  { retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
 ): Model.Model["Service"] => {
-  const within = Duration.fromInputUnsafe(timeout)
-  if (!Duration.isPositive(within)) throw new TypeError("Expected a timeout that is longer than no time at all.")
-  const timedOut = Failures.timedOut(server, within)
-  const inTime = Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) })
+  const silence = limit(timeout, (time) => Failures.timedOut(server, time))
+  const whole = limit(streamTimeout, (time) => Failures.unfinished(server, time))
   // What is open when the scope ends is closed with it: an interrupted run leaves no connection.
   const scoped = HttpClient.withScope(client)
 
@@ -67,7 +65,7 @@ export const make = (
         Effect.flatMap((response) => textOf(server, response)),
         Effect.flatMap((body) => wholeReply(format, server, body)),
         Effect.scoped,
-        inTime,
+        within(silence),
         Model.retry(retry)
       ),
     stream: (request) =>
@@ -75,12 +73,12 @@ export const make = (
         let attempts = 0
         const opened = Effect.suspend(() => {
           attempts++
-          return inTime(open(request, true))
+          return within(silence)(open(request, true))
         })
         return Model.retry(opened, retry).pipe(
           Effect.map((response) =>
             Stream.mapError(
-              partsOf(format, server, format.frames(bytesOf(server, response), server), timedOut, within),
+              partsOf(format, server, format.frames(bytesOf(server, response), server), silence, whole),
               (failure) => attempts === 1 ? failure : new ModelFailure({ ...failure, cause: failure.cause, attempts })
             )
           ),
@@ -89,6 +87,21 @@ export const make = (
       })
   }
 }
+
+/** How long to wait, and what comes then. */
+interface Limit {
+  readonly time: Duration.Duration
+  readonly failure: ModelFailure
+}
+
+const limit = (input: Duration.Input, failure: (time: Duration.Duration) => ModelFailure): Limit => {
+  const time = Duration.fromInputUnsafe(input)
+  if (!Duration.isPositive(time)) throw new TypeError("Expected a timeout that is longer than no time at all.")
+  return { time, failure: failure(time) }
+}
+
+const within = ({ failure, time }: Limit) =>
+  Effect.timeoutOrElse({ duration: time, orElse: () => Effect.fail(failure) })
 
 // -----------------------------------------------------------------------------
 // Sending
@@ -194,8 +207,8 @@ const partsOf = (
   format: Format,
   server: Failures.Server,
   frames: Stream.Stream<string, ModelFailure>,
-  timedOut: ModelFailure,
-  within: Duration.Duration
+  silence: Limit,
+  whole: Limit
 ): Stream.Stream<Model.Part, ModelFailure> =>
   Stream.suspend(() => {
     const sofar = new Assembly.Assembly()
@@ -203,7 +216,14 @@ const partsOf = (
     // When it was first asked for: what keeps coming does not put it off.
     const untilEnd = deadline(afterEnd)
     const untilOver = deadline(afterMark)
-    const wait = (now: number) => over ? untilOver(now) : sofar.isFinished ? untilEnd(now) : within
+    const untilTooLate = deadline(whole.time)
+    const next = (now: number): Limit => {
+      // Pieces may come for ever, and say nothing.
+      const left = untilTooLate(now)
+      if (over) return { ...silence, time: untilOver(now) }
+      if (sofar.isFinished) return { ...silence, time: untilEnd(now) }
+      return Duration.isLessThan(left, silence.time) ? { ...whole, time: left } : silence
+    }
 
     const replied = Effect.suspend(() =>
       Effect.map(replyOf(server, sofar.chunk), (reply): ReadonlyArray<Model.Part> => {
@@ -226,7 +246,7 @@ const partsOf = (
         onSuccess: heard
       })
 
-    return paced(frames, wait, timedOut).pipe(
+    return paced(frames, next).pipe(
       Stream.mapEffect(read),
       Stream.concat(Stream.fromEffect(Effect.suspend(() => ended(Failures.cutOff(server))))),
       Stream.catch((failure) => Stream.fromEffect(ended(failure))),
@@ -252,13 +272,9 @@ const deadline = (after: Duration.Duration) => {
 /** Waits for each piece; what keeps a connection alive is none. */
 const paced = (
   frames: Stream.Stream<string, ModelFailure>,
-  wait: (now: number) => Duration.Duration,
-  timedOut: ModelFailure
+  next: (now: number) => Limit
 ): Stream.Stream<string, ModelFailure> =>
-  Stream.transformPull(frames, (pull) =>
-    Effect.succeed(
-      Effect.flatMap(
-        Clock.currentTimeMillis,
-        (now) => Effect.timeoutOrElse(pull, { duration: wait(now), orElse: () => Effect.fail(timedOut) })
-      )
-    ))
+  Stream.transformPull(
+    frames,
+    (pull) => Effect.succeed(Effect.flatMap(Clock.currentTimeMillis, (now) => within(next(now))(pull)))
+  )
