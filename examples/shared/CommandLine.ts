@@ -91,6 +91,24 @@ export const run = <Name extends string, Input, Context, E>(
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
     ]),
     Effect.tapDefect((defect) => Console.error(String(defect))),
+    Effect.raceFirst(readerLeft),
     // A run without an answer has already been reported; what remains is the exit code.
     NodeRuntime.runMain({ disableErrorReporting: true })
   )
+
+/**
+ * Ends when the reader of the output has left, as `| head` does once it has its lines. It listens until the process ends,
+ * since the last line may fail after the run.
+ *
+ * The exit code is then 0: the reader has what it wanted, and pnpm would report any other code as an error.
+ */
+const readerLeft = Effect.callback<void>((resume) => {
+  process.stdout.on("error", (error) => {
+    if (!Display.isBrokenPipe(error)) throw error
+    resume(Effect.void)
+  })
+  // A run whose messages nobody reads goes on: somebody may read its answer.
+  process.stderr.on("error", (error) => {
+    if (!Display.isBrokenPipe(error)) throw error
+  })
+})
