@@ -12,6 +12,7 @@ import type * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Display from "./Display.ts"
 import * as LanguageModel from "./LanguageModel.ts"
@@ -92,6 +93,8 @@ export const run = <Name extends string, Input, Context, E>(
     ]),
     Effect.tapDefect((defect) => Console.error(String(defect))),
     Effect.raceFirst(readerLeft),
+    // Programs parse standard output: it has the answer or the events, and no logs.
+    Effect.provideService(Logger.LogToStderr, true),
     // A run without an answer has already been reported; what remains is the exit code.
     NodeRuntime.runMain({ disableErrorReporting: true })
   )

@@ -70,6 +70,7 @@ export const printedUpTo = (
 /** Runs a program into a pipe whose reader has left before it begins, as `| true` does sooner or later. */
 export const runNodeUnread = (
   of: "stdout" | "stderr",
+  env: Readonly<Record<string, string>>,
   file: string,
   ...args: ReadonlyArray<string>
 ): Effect.Effect<Finished> =>
@@ -78,7 +79,7 @@ export const runNodeUnread = (
     const line = `{ { read -r left; "$@" ${piped}; echo $? >&3; } | { exec <&-; echo left >&4; }; } 4>&1`
     const child = spawn("sh", ["-c", line, "sh", process.execPath, file, ...args], {
       cwd: root,
-      env: environment({}),
+      env: environment(env),
       signal,
       stdio: ["pipe", "pipe", "pipe", "pipe"]
     })
