@@ -834,7 +834,8 @@ describe("a key", () => {
           FakeModelServer.raw(forms.join(" "), { status: 401 }),
           FakeModelServer.raw(forms.join(" "), { status: 401 }),
           new ModelFailure({ code: "connection", detail: "", transient: true }),
-          brokenOff
+          brokenOff,
+          FakeModelServer.raw("<html>Hello.</html>")
         ])
         const { spans, tracer } = recordingTracer()
         const address = server.url.replace("//", `//ann:${encodeURIComponent("s%cret w~rd")}@`)
@@ -851,7 +852,7 @@ describe("a key", () => {
             Effect.provide(FetchHttpClient.layer),
             Effect.provideService(Tracer.Tracer, tracer)
           )
-        for (const effect of [respond, parts, respond, parts, respond, parts]) yield* ask<unknown>(effect)
+        for (const effect of [respond, parts, respond, parts, respond, parts, respond]) yield* ask<unknown>(effect)
         yield* server.whileDown(ask(respond))
 
         const { requests } = yield* server.state
@@ -860,7 +861,8 @@ describe("a key", () => {
           const sent = new URL(url, server.url).searchParams
           assert.deepStrictEqual(Array.from(sent), [["api-key", "key in a query!"], ["api-version", "1"]])
         }
-        assert.deepStrictEqual([requests.length, spans.length, told.length], [6, 7, 10])
+        assert.deepStrictEqual([requests.length, spans.length, told.length], [7, 8, 12])
+        assert.isTrue(told.some((text) => text.includes(`Check the base URL: requests went to ${server.url}/`)))
         for (const span of spans) {
           assert.strictEqual(span.attributes.get("url.query"), "api-key=REDACTED&api-version=REDACTED")
           told.push(toldBy(span))

@@ -188,13 +188,14 @@ export const usedUp: ModelFailure = new ModelFailure({
   transient: false
 })
 
-/** What came is no reply at all. */
-export const malformed = (server: Server, body: string): ModelFailure =>
+/** What came is not a reply; when it is foreign, something else than a model's server sent it. */
+export const malformed = (server: Server, body: string, isForeign: boolean): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
     detail: body.trim() === ""
       ? `${server.name} sent an empty reply.`
-      : `${server.name} sent what is no reply: ${JSON.stringify(bounded(server.endpoint.hide(body)))}`,
+      : `${server.name} sent something that is not a reply: ${JSON.stringify(bounded(server.endpoint.hide(body)))}`,
+    ...(isForeign ? { hint: `Check the base URL: requests went to ${server.endpoint.url}.` } : {}),
     transient: true
   })
 
@@ -221,7 +222,7 @@ export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
 /** The connection broke in the middle of a reply, or there was none in the first place. */
 export const brokenOff = (server: Server, { cause, reason }: HttpClientError): ModelFailure =>
   reason._tag === "EmptyBodyError"
-    ? malformed(server, "")
+    ? malformed(server, "", true)
     : isTimeout(systemCode(cause))
     ? gaveUp(server)
     : cutOff(server, withoutSecrets(server, cause))

@@ -183,13 +183,10 @@ const beginningOf = (server: Failures.Server, response: HttpClientResponse): Eff
 // -----------------------------------------------------------------------------
 
 const wholeReply = (format: Format, server: Failures.Server, body: string): Effect.Effect<Model.Reply, ModelFailure> =>
-  Effect.flatMap(format.read(body, "whole", server), (chunk) =>
-    // A piece may do without a message, a whole may not.
-    Object.keys(chunk.message).length === 0
-      ? Effect.fail(Failures.malformed(server, body))
-      : chunk.done
-      ? replyOf(server, chunk)
-      : Effect.fail(Failures.cutOff(server)))
+  Effect.flatMap(
+    format.read(body, "whole", server),
+    (chunk) => chunk.done ? replyOf(server, chunk) : Effect.fail(Failures.cutOff(server))
+  )
 
 const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<Model.Reply, ModelFailure> => {
   const refusal = chunk.message["refusal"]
@@ -212,6 +209,7 @@ const partsOf = (
 ): Stream.Stream<Model.Part, ModelFailure> =>
   Stream.suspend(() => {
     const sofar = new Assembly.Assembly()
+    let form: Form = "first"
     let over = false
     // When it was first asked for: what keeps coming does not put it off.
     const untilEnd = deadline(afterEnd)
@@ -236,12 +234,13 @@ const partsOf = (
       over ? Effect.succeed([]) : sofar.isFinished ? replied : Effect.fail(failure)
     const heard = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
       sofar.add(piece)
+      form = "later"
       const text = Assembly.textOf(piece)
       const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
       return piece.done ? Effect.map(replied, (last) => [...parts, ...last]) : Effect.succeed(parts)
     }
     const read = (text: string) =>
-      over ? Effect.succeed([]) : Effect.matchEffect(format.read(text, "piece", server), {
+      over ? Effect.succeed([]) : Effect.matchEffect(format.read(text, form, server), {
         onFailure: ended,
         onSuccess: heard
       })
