@@ -296,6 +296,40 @@ describe("the original error", () => {
       )
     )))
 
+  for (const [name, provider] of providers) {
+    it.effect(`is the cause of the model's failure and of the run's, whole or streamed, over ${name}`, () =>
+      Effect.gen(function*() {
+        const lost = new ModelFailure({ code: "connection", detail: "", transient: true })
+        const server = yield* FakeModelServer.make(() => lost)
+        const originals: Array<unknown> = []
+        const client = HttpClient.tapError(
+          yield* HttpClient.HttpClient,
+          ({ cause }) => Effect.sync(() => originals.push(cause))
+        )
+        for (const run of [agent.run("Hello?"), Stream.runDrain(agent.stream("Hello?"))]) {
+          originals.length = 0
+          const failure = yield* Effect.flip(atOnce(run)).pipe(
+            Effect.provide(provider(server.url, {})),
+            Effect.provideService(HttpClient.HttpClient, client)
+          )
+          assert.strictEqual(originals.length, 3)
+          const original = originals[2]
+          assert.isTrue(original instanceof Error && /fetch failed/.test(original.message))
+          assert.isTrue(failure._tag === "ModelFailed" && failure.cause === original)
+          assert.isTrue(failure._tag === "ModelFailed" && failure.failure.cause === original)
+        }
+      }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
+
+    it.effect(`is the cause of a stream that took two attempts to begin, and then broke off, over ${name}`, () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(atOnce(parts))
+        assert.deepStrictEqual([failure.code, failure.attempts], ["cut_off", 2])
+        assert.match(String(failure.cause), /terminated/)
+      }).pipe(Effect.provide(
+        serving(provider)([busy, FakeModelServer.drop(ScriptedModel.text("A long text, cut."), 100)])
+      )))
+  }
+
   /** A client that fails as clients do. */
   const failing = (reason: (request: HttpClientRequest.HttpClientRequest) => HttpClientError.HttpClientErrorReason) =>
     HttpClient.make((request) => Effect.fail(new HttpClientError.HttpClientError({ reason: reason(request) })))
