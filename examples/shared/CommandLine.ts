@@ -12,6 +12,7 @@ import type * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Display from "./Display.ts"
 import * as LanguageModel from "./LanguageModel.ts"
@@ -91,6 +92,26 @@ export const run = <Name extends string, Input, Context, E>(
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
     ]),
     Effect.tapDefect((defect) => Console.error(String(defect))),
+    Effect.raceFirst(readerLeft),
+    // Programs parse standard output: it has the answer or the events, and no logs.
+    Effect.provideService(Logger.LogToStderr, true),
     // A run without an answer has already been reported; what remains is the exit code.
     NodeRuntime.runMain({ disableErrorReporting: true })
   )
+
+/**
+ * Ends when the reader of the output has left, as `| head` does once it has its lines. It listens until the process ends,
+ * since the last line may fail after the run.
+ *
+ * The exit code is then 0: the reader has what it wanted, and pnpm would report any other code as an error.
+ */
+const readerLeft = Effect.callback<void>((resume) => {
+  process.stdout.on("error", (error) => {
+    if (!Display.isBrokenPipe(error)) throw error
+    resume(Effect.void)
+  })
+  // A run whose messages nobody reads goes on: somebody may read its answer.
+  process.stderr.on("error", (error) => {
+    if (!Display.isBrokenPipe(error)) throw error
+  })
+})

@@ -4,6 +4,7 @@
 import type { AgentEvent, AgentFailure, Answer } from "@fallible/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import * as Terminal from "effect/Terminal"
 import * as Trace from "./Trace.ts"
@@ -17,7 +18,9 @@ export interface Run<R> {
 export const readable = <R>({ events, notice, question }: Run<R>) =>
   Effect.gen(function*() {
     const terminal = yield* Terminal.Terminal
-    const display = (text: string) => Effect.orDie(terminal.display(text))
+    // When its reader has left, `CommandLine` ends the run.
+    const display = (text: string) =>
+      Effect.catch(terminal.display(text), (error) => isBrokenPipe(error.cause) ? Effect.void : Effect.die(error))
     yield* Console.log(`${notice}\n\nQuestion: ${Trace.printable(question)}\n`)
     // The model's text as it comes, set off from the lines around it.
     let speaking = false
@@ -47,6 +50,9 @@ export const quiet = <R>({ events, notice }: Run<R>) =>
     const { text } = yield* follow(events, () => Effect.void)
     yield* Console.log(Trace.printableText(text))
   }).pipe(Effect.tapError((failure) => Console.error(Trace.why(failure))))
+
+/** Is an error the system's word for a pipe without a reader? */
+export const isBrokenPipe = (error: unknown): boolean => Predicate.isObject(error) && error["code"] === "EPIPE"
 
 const printLines = (lines: ReadonlyArray<string>) =>
   Effect.forEach(lines, (line) => Console.log(Trace.printable(line)), { discard: true })

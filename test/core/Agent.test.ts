@@ -130,6 +130,20 @@ describe("Agent.run", () => {
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("ping"), down, down, down]))))
 
+  it.effect("keeps the original error as the cause of its failure and of the model's, after retries, too", () =>
+    Effect.gen(function*() {
+      const original = new Error("No route to the model.")
+      const caused = new ModelFailure({ ...down, cause: original })
+      const layer = ScriptedModel.layer([caused, caused, caused])
+      const failure = yield* Effect.flip(passing(pinging.run("Ping!"))).pipe(Effect.provide(layer))
+      assert.isTrue(failure instanceof AgentFailure.ModelFailed)
+      if (!(failure instanceof AgentFailure.ModelFailed)) return
+      assert.strictEqual(failure.failure.attempts, 3)
+      assert.strictEqual(failure.failure.cause, original)
+      assert.strictEqual(failure.cause, original)
+      assert.notInclude(JSON.stringify(failure), original.message)
+    }))
+
   it.effect("does not ask the model again when its failure is permanent", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(pinging.run("Ping!"))

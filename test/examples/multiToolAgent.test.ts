@@ -4,9 +4,10 @@ import type { Transcript } from "@fallible/core"
 import * as Geocoder from "@fallible/examples/01-multi-tool-agent/Geocoder"
 import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
 import { toolkit } from "@fallible/examples/01-multi-tool-agent/tools"
+import * as Trace from "@fallible/examples/shared/Trace"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { printedUpTo, runNode, runNodeIn, withoutTimings } from "../support/program.ts"
 import { passing } from "../support/virtualTime.ts"
@@ -19,6 +20,8 @@ const dark = Layer.merge(Planner.layer, Geocoder.layerOutage("51"))
 
 const ask = (question: string, world = sunny) => passing(agent.run(question)).pipe(Effect.provide(world))
 const textOf = (question: string, world = sunny) => Effect.map(ask(question, world), ({ text }) => text)
+
+const timed: ReadonlySet<unknown> = new Set(["CallEnded", "ModelReplied"])
 
 describe("the demo", () => {
   it.live("answers the question of the README: two cities, one unknown, one conversion", () =>
@@ -62,6 +65,18 @@ describe("the demo", () => {
       assert.deepInclude(events[0], { _tag: "RunStarted" })
       assert.isTrue(events.some(({ _tag }) => _tag === "FailureHandled"))
       assert.deepInclude(events.at(-1), { _tag: "RunEnded" })
+    }))
+
+  it.effect("prints with --json how many milliseconds each call and each reply took", () =>
+    Effect.gen(function*() {
+      const question = "What is the weather in London, and in Atlantis?"
+      const events = yield* passing(Stream.runCollect(agent.stream(question))).pipe(Effect.provide(dark))
+      const took = events.flatMap((event) => "elapsed" in event ? [Duration.toMillis(event.elapsed)] : [])
+      const printed = events.flatMap(Trace.json).map((line): object => JSON.parse(line))
+      assert.deepStrictEqual(printed.flatMap((event) => "elapsed" in event ? [event.elapsed] : []), took)
+      // The geocoder refuses at first, and the wait for it counts.
+      assert.isTrue(took.some((millis) => millis > 0))
+      assert.isTrue(printed.every((event) => "_tag" in event && ("elapsed" in event) === timed.has(event._tag)))
     }))
 
   it.live("prints the answer alone with --quiet, and says elsewhere that it is a stand-in's", () =>

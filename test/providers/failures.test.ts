@@ -4,15 +4,16 @@ import { Agent, Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Clock, Deferred, Duration, Effect, Fiber, Redacted, Schedule, Stream, Tracer } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Fiber, Queue, Redacted, Schedule, Stream, Tracer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import type { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Http from "node:http"
 import * as Net from "node:net"
+import { inspect } from "node:util"
 import { listening } from "../support/http.ts"
 import { atOnce, ollama, openAi, serving } from "../support/models.ts"
-import { recordingTracer } from "../support/spans.ts"
+import { recordingTracer, toldBy } from "../support/spans.ts"
 import { macrotask, passingBy } from "../support/virtualTime.ts"
 
 const request: Model.Request = { transcript: Transcript.make([{ role: "user", text: "Hello?" }]), tools: [] }
@@ -25,21 +26,34 @@ const hello = ScriptedModel.text("Hello.")
 const brokenOff = new ModelFailure({ code: "cut_off", detail: "", transient: true })
 const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true, status: 503 })
 
-/** A server that sends comments for as long as somebody listens. */
-const commenting = Effect.gen(function*() {
-  const said = yield* Deferred.make<void>()
-  const server = Http.createServer((_, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" })
-    const comment = () => {
-      if (response.destroyed) return
-      response.write(": still at it\n\n")
-      setImmediate(comment)
-    }
-    comment()
-    Deferred.doneUnsafe(said, Effect.void)
+/** A server that sends the same for as long as somebody listens. */
+const repeating = (text: string) =>
+  Effect.gen(function*() {
+    const said = yield* Deferred.make<void>()
+    const left = yield* Deferred.make<void>()
+    const server = Http.createServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      const say = () => {
+        if (response.destroyed) return
+        response.write(text)
+        setImmediate(say)
+      }
+      say()
+      response.once("close", () => Deferred.doneUnsafe(left, Effect.void))
+      Deferred.doneUnsafe(said, Effect.void)
+    })
+    const url = yield* listening(server)
+    return { said, left, url }
   })
-  const url = yield* listening(server)
-  return { said, url }
+
+/** A server that sends what it is told to. */
+const dictated = Effect.gen(function*() {
+  const asked = yield* Deferred.make<(text: string) => void>()
+  const server = Http.createServer((_, response) => {
+    response.writeHead(200).flushHeaders()
+    Deferred.doneUnsafe(asked, Effect.succeed((text) => response.write(text)))
+  })
+  return { say: Deferred.await(asked), url: yield* listening(server) }
 })
 
 /** A server that begins to say what is wrong, and stops. */
@@ -282,6 +296,40 @@ describe("the original error", () => {
       )
     )))
 
+  for (const [name, provider] of providers) {
+    it.effect(`is the cause of the model's failure and of the run's, whole or streamed, over ${name}`, () =>
+      Effect.gen(function*() {
+        const lost = new ModelFailure({ code: "connection", detail: "", transient: true })
+        const server = yield* FakeModelServer.make(() => lost)
+        const originals: Array<unknown> = []
+        const client = HttpClient.tapError(
+          yield* HttpClient.HttpClient,
+          ({ cause }) => Effect.sync(() => originals.push(cause))
+        )
+        for (const run of [agent.run("Hello?"), Stream.runDrain(agent.stream("Hello?"))]) {
+          originals.length = 0
+          const failure = yield* Effect.flip(atOnce(run)).pipe(
+            Effect.provide(provider(server.url, {})),
+            Effect.provideService(HttpClient.HttpClient, client)
+          )
+          assert.strictEqual(originals.length, 3)
+          const original = originals[2]
+          assert.isTrue(original instanceof Error && /fetch failed/.test(original.message))
+          assert.isTrue(failure._tag === "ModelFailed" && failure.cause === original)
+          assert.isTrue(failure._tag === "ModelFailed" && failure.failure.cause === original)
+        }
+      }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
+
+    it.effect(`is the cause of a stream that took two attempts to begin, and then broke off, over ${name}`, () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(atOnce(parts))
+        assert.deepStrictEqual([failure.code, failure.attempts], ["cut_off", 2])
+        assert.match(String(failure.cause), /terminated/)
+      }).pipe(Effect.provide(
+        serving(provider)([busy, FakeModelServer.drop(ScriptedModel.text("A long text, cut."), 100)])
+      )))
+  }
+
   /** A client that fails as clients do. */
   const failing = (reason: (request: HttpClientRequest.HttpClientRequest) => HttpClientError.HttpClientErrorReason) =>
     HttpClient.make((request) => Effect.fail(new HttpClientError.HttpClientError({ reason: reason(request) })))
@@ -309,6 +357,11 @@ describe("the original error", () => {
       )
       assert.match(telling.detail, /the connection failed \(Bearer <redacted> is no header\)/)
       assert.strictEqual(telling.attempts, 3)
+      assert.isTrue(telling.cause instanceof Error && telling.cause.message === "bad header")
+      assert.notInclude(inspect(telling, { depth: Infinity, showHidden: true }), "0123456789")
+      const fields = { code: "ERR_INVALID_URL", input: "http://10.0.0.7?api-key=sk-0123456789" }
+      const quoting = yield* transport(new AggregateError([Object.assign(new TypeError("Invalid URL"), fields)]))
+      assert.notInclude(inspect(quoting, { depth: Infinity, showHidden: true }), "0123456789")
       const untrusted = yield* transport({ code: "SELF_SIGNED_CERT_IN_CHAIN" })
       assert.deepInclude({ ...untrusted }, { code: "connection", transient: false })
     }))
@@ -322,11 +375,14 @@ describe("the original error", () => {
         )
       const failure = (code: string) =>
         asked(HttpClient.make((request) =>
-          Effect.succeed(response(request, new TypeError("terminated", { cause: { code } })))
+          Effect.succeed(
+            response(request, new TypeError("terminated", { cause: { code, sent: "Bearer sk-0123456789" } }))
+          )
         ))
       assert.deepInclude({ ...yield* failure("UND_ERR_BODY_TIMEOUT") }, { code: "timeout", transient: false })
       const lost = yield* failure("UND_ERR_SOCKET")
       assert.deepInclude({ ...lost }, { code: "cut_off", attempts: 3 })
+      assert.match(inspect(lost, { depth: Infinity, showHidden: true }), /terminated[^]*sent: 'Bearer <redacted>'/)
     }))
 
   it.effect("that is a lost connection comes with no advice to start a server that was there", () =>
@@ -575,7 +631,7 @@ describe("asked for a stream", () => {
 
   it.effect("a server that keeps its connection alive, and says nothing, is given up", () =>
     Effect.gen(function*() {
-      const { said, url } = yield* commenting
+      const { said, url } = yield* repeating(": still at it\n\n")
       const layer = openAi(url, { timeout: "2 seconds" })
       const fiber = yield* Effect.flip(parts).pipe(
         Effect.provide(layer),
@@ -585,6 +641,62 @@ describe("asked for a stream", () => {
       yield* Deferred.await(said)
       assert.deepInclude({ ...yield* passingBy("1 second", fiber) }, { code: "timeout" })
     }).pipe(Effect.scoped))
+
+  for (
+    const [name, provider, piece] of [
+      ["Chat Completions", openAi, (text: string) => `data: {"choices":[{"delta":{"content":"${text}"}}]}\n\n`],
+      ["Ollama", ollama, (text: string) => `{"message":{"content":"${text}"},"done":false}\n`]
+    ] as const
+  ) {
+    it.effect(`a server that sends one empty piece after the other is given up, over ${name}`, () =>
+      Effect.gen(function*() {
+        const { left, said, url } = yield* repeating(piece(""))
+        const fiber = yield* Effect.flip(parts).pipe(
+          Effect.provide(provider(url, { streamTimeout: "3 seconds" })),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.forkChild
+        )
+        yield* Deferred.await(said)
+        const failure = yield* passingBy("1 second", fiber)
+        assert.deepInclude({ ...failure }, { code: "timeout", transient: false })
+        assert.match(failure.detail, /did not finish its reply at \S+ within 3s\.$/)
+        yield* Deferred.await(left)
+      }).pipe(Effect.scoped))
+
+    it.effect(`a reply may take its time for each piece, but not for all of them, over ${name}`, () =>
+      Effect.gen(function*() {
+        const { say, url } = yield* dictated
+        const heard = yield* Queue.unbounded<Model.Part>()
+        const fiber = yield* Effect.flatMap(
+          Model.Model,
+          ({ stream }) => Stream.runForEach(stream(request), (part) => Queue.offer(heard, part))
+        ).pipe(
+          Effect.flip,
+          Effect.provide(provider(url, { timeout: "2 minutes", streamTimeout: "5 minutes" })),
+          Effect.provide(FetchHttpClient.layer),
+          Effect.forkChild
+        )
+        const tell = yield* say
+        for (const minute of [0, 1, 2, 3, 4]) {
+          tell(piece(String(minute)))
+          assert.deepStrictEqual(yield* Queue.take(heard), { _tag: "TextDelta", text: String(minute) })
+          yield* macrotask
+          yield* TestClock.adjust(minute < 4 ? "1 minute" : "59999 millis")
+        }
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.deepInclude({ ...yield* Fiber.join(fiber) }, { code: "timeout", transient: false })
+      }).pipe(Effect.scoped))
+  }
+
+  it("a limit of no time at all is refused", () => {
+    for (const none of [{ timeout: 0 }, { streamTimeout: "0 seconds" }] as const) {
+      const exit = Effect.runSyncExit(
+        OpenAi.make({ model: "any", ...none }).pipe(Effect.provide(FetchHttpClient.layer))
+      )
+      assert.match(String(exit), /TypeError: Expected a timeout that is longer than no time at all/)
+    }
+  })
 
   for (
     const [what, endless, within] of [
@@ -727,6 +839,86 @@ describe("a key", () => {
         const shown = JSON.stringify(Array.from(attributes))
         assert.deepStrictEqual(forms.filter((form) => shown.includes(form)), [])
       }
+    }).pipe(Effect.scoped))
+
+  const addressed = [
+    [
+      "Chat Completions",
+      (address: string, query: string) =>
+        OpenAi.layer({ model: "any", baseUrl: `${address}/v1${query}`, retry: Schedule.recurs(0) })
+    ],
+    [
+      "Ollama",
+      (address: string, query: string) =>
+        Ollama.layer({ model: "any", host: address + query, retry: Schedule.recurs(0) })
+    ]
+  ] as const
+  for (const [name, layer] of addressed) {
+    it.effect(`that stands in an address is in no client span and no failure, whatever comes of it, over ${name}`, () =>
+      Effect.gen(function*() {
+        const secrets = ["s%cret w~rd", "key in a query!", btoa("ann:s%cret w~rd")]
+        const forms = secrets.flatMap((text) => [
+          text,
+          encodeURIComponent(text),
+          new URLSearchParams({ text }).toString().slice("text=".length)
+        ])
+        const server = yield* FakeModelServer.make([
+          hello,
+          hello,
+          FakeModelServer.raw(forms.join(" "), { status: 401 }),
+          FakeModelServer.raw(forms.join(" "), { status: 401 }),
+          new ModelFailure({ code: "connection", detail: "", transient: true }),
+          brokenOff,
+          FakeModelServer.raw("<html>Hello.</html>")
+        ])
+        const { spans, tracer } = recordingTracer()
+        const address = server.url.replace("//", `//ann:${encodeURIComponent("s%cret w~rd")}@`)
+        const query = `?api-key=${encodeURIComponent("key in a query!")}&api-version=1`
+        const told: Array<string> = []
+        const ask = <A>(effect: Effect.Effect<A, ModelFailure, Model.Model>) =>
+          Effect.match(effect, {
+            onSuccess: () => {},
+            onFailure: (failure) => {
+              told.push(inspect(failure, { depth: Infinity, showHidden: true }), Cause.pretty(Cause.fail(failure)))
+            }
+          }).pipe(
+            Effect.provide(layer(address, query)),
+            Effect.provide(FetchHttpClient.layer),
+            Effect.provideService(Tracer.Tracer, tracer)
+          )
+        for (const effect of [respond, parts, respond, parts, respond, parts, respond]) yield* ask<unknown>(effect)
+        yield* server.whileDown(ask(respond))
+
+        const { requests } = yield* server.state
+        for (const { headers, url } of requests) {
+          assert.strictEqual(headers["authorization"], `Basic ${secrets[2]}`)
+          const sent = new URL(url, server.url).searchParams
+          assert.deepStrictEqual(Array.from(sent), [["api-key", "key in a query!"], ["api-version", "1"]])
+        }
+        assert.deepStrictEqual([requests.length, spans.length, told.length], [7, 8, 12])
+        assert.isTrue(told.some((text) => text.includes(`Check the base URL: requests went to ${server.url}/`)))
+        for (const span of spans) {
+          assert.strictEqual(span.attributes.get("url.query"), "api-key=REDACTED&api-version=REDACTED")
+          told.push(toldBy(span))
+        }
+        assert.deepStrictEqual(forms.filter((form) => told.some((text) => text.includes(form))), [])
+      }).pipe(Effect.scoped))
+  }
+
+  it.effect("may be a word in a query, without a name: then there is no span to show it", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([
+        FakeModelServer.raw("Unknown user sk-live-0123456789", { status: 403 })
+      ])
+      const { spans, tracer } = recordingTracer()
+      const failure = yield* Effect.flip(respond).pipe(
+        Effect.provide(OpenAi.layer({ model: "any", baseUrl: `${server.url}/v1?sk-live-0123456789` })),
+        Effect.provide(FetchHttpClient.layer),
+        Effect.provideService(Tracer.Tracer, tracer)
+      )
+      assert.match((yield* server.state).requests[0]!.url, /\?sk-live-0123456789=?$/)
+      assert.include(failure.detail, "Unknown user <redacted>")
+      assert.deepStrictEqual(spans, [])
     }).pipe(Effect.scoped))
 
   it.effect("may stand in an address alone, as a name", () =>

@@ -133,24 +133,35 @@ describe("a whole reply", () => {
     }))
 
   for (
-    const [what, body] of [
-      ["empty", ""],
-      ["white space", " \n"],
-      ["no JSON", "<html>Bad gateway</html>"],
-      ["cut off", "{\"choices\":[{\"message\":{\"content\":\"Hel"],
-      ["an array", "[]"],
-      ["null", "null"],
-      ["a message of the wrong shape", "{\"choices\":[{\"message\":{\"content\":5}}],\"message\":7,\"done\":true}"],
-      ["without choices", "{\"id\":\"1\"}"],
-      ["full of control characters", "\u0000\u001b[31m\u2028"]
+    const [what, body, isForeign] of [
+      ["empty", "", true],
+      ["white space", " \n", true],
+      ["no JSON", "<html>Bad gateway</html>", true],
+      ["cut off", "{\"choices\":[{\"message\":{\"content\":\"Hel", false],
+      ["the mark of a stream's end", "[DONE]", false],
+      ["an array", "[]", true],
+      ["null", "null", true],
+      [
+        "a message of the wrong shape",
+        "{\"choices\":[{\"message\":{\"content\":5}}],\"message\":7,\"done\":true}",
+        false
+      ],
+      ["a reply without a message", "{\"choices\":[],\"done\":true}", false],
+      ["the JSON of another service", "{\"status\":\"ok\"}", true],
+      ["full of control characters", "\u0000\u001b[31m\u2028", true]
     ] as const
   ) {
-    it.effect(`that is ${what} is a transient failure`, () =>
+    it.effect(`that is ${what} is a transient failure${isForeign ? ", which asks to check the base URL" : ""}`, () =>
       Effect.gen(function*() {
-        for (const ask of [chat.whole, own.whole]) {
+        for (const [ask, path] of [[chat.whole, "/v1/chat/completions"], [own.whole, "/api/chat"]] as const) {
           const failure = yield* Effect.flip(ask(body))
           assert.deepInclude({ ...failure }, { code: "malformed_reply", transient: true })
           assert.notMatch(failure.detail, /[\p{Cc}\u2028]/u)
+          const hint = failure.hint?.replace(/:\d+/, ":port")
+          assert.strictEqual(
+            hint,
+            isForeign ? `Check the base URL: requests went to http://127.0.0.1:port${path}.` : undefined
+          )
         }
       }))
   }
@@ -368,6 +379,27 @@ describe("a streamed reply", () => {
       assert.strictEqual(yield* code("[{\"error\":{\"code\":429,\"message\":\"Slowly.\"}}]"), "rate_limited")
       assert.strictEqual(yield* code(`${events(delta({ content: "Hi" }))}data: {"choices":[{"del`), "cut_off")
       assert.strictEqual((yield* chat.streamed(`${events(delta({ content: "Hi." }))}data: [DONE]`)).text, "Hi.")
+    }))
+
+  it.effect("asks to check the base URL when nothing of a reply has come, and not once it has begun", () =>
+    Effect.gen(function*() {
+      const page = "<html>Bad gateway</html>"
+      const piece = JSON.stringify(delta({ content: "Hi" }))
+      const ownPiece = "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n"
+      const told = (ask: Ask) => (body: string) =>
+        Effect.map(Effect.flip(ask(body)), ({ code, hint = "" }) => [code, hint.startsWith("Check the base URL: ")])
+      const foreign = ["malformed_reply", true]
+      assert.deepStrictEqual(yield* told(chat.streamed)(page), foreign)
+      assert.deepStrictEqual(yield* told(chat.streamed)("{\"status\":\"ok\"}"), foreign)
+      assert.deepStrictEqual(yield* told(chat.streamed)(events(page)), foreign)
+      assert.deepStrictEqual(yield* told(own.streamed)(page), foreign)
+      assert.deepStrictEqual(yield* told(own.streamed)("{\"status\":\"ok\"}\n"), foreign)
+      const garbled = ["malformed_reply", false]
+      assert.deepStrictEqual(yield* told(chat.streamed)(events(piece, page)), garbled)
+      assert.deepStrictEqual(yield* told(own.streamed)(ownPiece + page), garbled)
+      assert.deepStrictEqual(yield* told(chat.streamed)("{\"choices\":[{\"del"), garbled)
+      assert.deepStrictEqual(yield* told(own.streamed)("{\"message\":{\"con"), garbled)
+      assert.deepStrictEqual(yield* told(chat.streamed)(events(piece)), ["cut_off", false])
     }))
 
   it.effect("may leave out the empty line behind its last event", () =>

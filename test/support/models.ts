@@ -11,6 +11,7 @@ import type { HttpClient } from "effect/http"
 export interface Settings {
   readonly retry?: Schedule.Schedule<unknown>
   readonly timeout?: Duration.Input
+  readonly streamTimeout?: Duration.Input
   readonly apiKey?: string
 }
 

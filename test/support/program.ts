@@ -67,5 +67,31 @@ export const printedUpTo = (
     child.on("close", () => resume(Effect.succeed(output)))
   })
 
+/** Runs a program into a pipe whose reader has left before it begins, as `| true` does sooner or later. */
+export const runNodeUnread = (
+  of: "stdout" | "stderr",
+  env: Readonly<Record<string, string>>,
+  file: string,
+  ...args: ReadonlyArray<string>
+): Effect.Effect<Finished> =>
+  Effect.callback<Finished>((resume, signal) => {
+    const piped = of === "stdout" ? "" : "2>&1 1>&4"
+    const line = `{ { read -r left; "$@" ${piped}; echo $? >&3; } | { exec <&-; echo left >&4; }; } 4>&1`
+    const child = spawn("sh", ["-c", line, "sh", process.execPath, file, ...args], {
+      cwd: root,
+      env: environment(env),
+      signal,
+      stdio: ["pipe", "pipe", "pipe", "pipe"]
+    })
+    child.on("error", () => {})
+    const texts = ["", "", "", ""]
+    child.stdio.forEach((stream, fd) => stream?.on("data", (chunk: Buffer) => texts[fd] += chunk.toString("utf8")))
+    child.stdout.once("data", () => child.stdin.end("left\n"))
+    child.on("close", () => {
+      const [, stdout = "", stderr = "", code = ""] = texts
+      resume(Effect.succeed({ code: Number(code), stdout: stdout.slice("left\n".length), stderr }))
+    })
+  })
+
 /** Output without what differs from run to run: how long things took. */
 export const withoutTimings = (output: string): string => output.replace(/\d+ ms/g, "… ms")

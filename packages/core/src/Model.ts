@@ -149,7 +149,7 @@ const ModelFailureFields = Schema.Struct({
  * | code                | it means                                                             | transient    |
  * | ------------------- | -------------------------------------------------------------------- | ------------ |
  * | `connection`        | nobody answered: refused, reset, no such host, no trust              | yes, mostly  |
- * | `timeout`           | no answer in time; a 408 of the server's own                         | the 408      |
+ * | `timeout`           | no answer in time, or not the whole; a 408 of the server's own       | the 408      |
  * | `rate_limited`      | asked too often                                                      | yes          |
  * | `server_error`      | the server is at fault                                               | yes, mostly  |
  * | `cut_off`           | the reply broke off                                                  | yes          |

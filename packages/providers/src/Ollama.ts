@@ -225,7 +225,10 @@ const Completion = Schema.Struct({
   eval_count: Schema.optionalKey(Schema.Unknown)
 })
 
-const read: Provider.Format["read"] = Body.reader(Completion, (body, text) => ({
+/** The field that every reply and every piece of one has. */
+const ofReplies = "done"
+
+const read: Provider.Format["read"] = Body.reader(Completion, ofReplies, (body, text) => ({
   message: Assembly.withSources(body.message ?? {}, text, ["message", "tool_calls", each, "function", "arguments"]),
   usage: Body.usageOf(body, "prompt_eval_count", "eval_count"),
   finish: body.done ? body.done_reason === "length" ? "length" : "stop" : undefined,

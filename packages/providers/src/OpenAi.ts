@@ -45,7 +45,10 @@ import type { Settings } from "./Settings.ts"
 export interface Options extends Settings {
   /** As the server names it: `"gpt-5-mini"`. */
   readonly model: string
-  /** Where the server is, with `/v1` where it has that. Default: `"https://api.openai.com/v1"`. */
+  /**
+   * Where the server is, with `/v1` where it has that. A query goes with each request; no failure and no span shows its
+   * values. Default: `"https://api.openai.com/v1"`.
+   */
   readonly baseUrl?: string
   /** Sent as a bearer token. Default: none, as local servers want it. */
   readonly apiKey?: Redacted.Redacted
@@ -148,7 +151,7 @@ const encodeMostTokens = (
 ): Schema.JsonObject =>
   maxTokens === undefined || "max_tokens" in provider || "max_completion_tokens" in provider
     ? {}
-    : /^https:\/\/([\w-]+\.)*(openai\.com|(openai|cognitiveservices|services\.ai)\.azure\.com)\//.test(endpoint.shown)
+    : /^https:\/\/([\w-]+\.)*(openai\.com|(openai|cognitiveservices|services\.ai)\.azure\.com)\//.test(endpoint.url)
     ? { max_completion_tokens: maxTokens }
     : { max_tokens: maxTokens }
 
@@ -205,14 +208,17 @@ const Completion = Schema.Struct({
   usage: Schema.optionalKey(Schema.Unknown)
 })
 
+/** The field that every reply and every piece of one has. */
+const ofReplies = "choices"
+
 const read: Provider.Format["read"] = (text, form, server) =>
-  isEnd(text) ? Effect.succeed(end) : readCompletion(text, form, server)
+  form !== "whole" && isEnd(text) ? Effect.succeed(end) : readCompletion(text, form, server)
 
 const isEnd = (text: string): boolean => text.trim() === "[DONE]"
 
 const end: Assembly.Chunk = { message: {}, done: true }
 
-const readCompletion = Body.reader(Completion, ({ choices, usage }, text, form) => {
+const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, text, form) => {
   // Of several choices, the first is the reply.
   const at = choices?.findIndex(({ index }) => (index ?? 0) === 0) ?? -1
   const choice = choices?.[at]
@@ -255,11 +261,14 @@ const frames: Provider.Format["frames"] = (body, server) =>
       return Effect.succeed(events.splice(0))
     }
     // The empty line behind the last event may be missing; of an event that was cut off, nothing is to be read.
-    const rest = Effect.suspend(() =>
-      whole !== undefined
-        ? Effect.succeed([whole])
-        : Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))
-    )
+    const rest = Effect.suspend(() => {
+      if (whole === undefined) {
+        return Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))
+      }
+      return Body.isForeign(whole, ofReplies)
+        ? Effect.fail(Failures.malformed(server, whole, true))
+        : Effect.succeed([whole])
+    })
     return Stream.decodeText(body).pipe(
       Stream.mapEffect(read),
       Stream.concat(Stream.fromEffect(rest)),

@@ -20,6 +20,12 @@ export interface Settings {
    */
   readonly timeout?: Duration.Input
   /**
+   * How long a streamed reply may take from its beginning to its end, however often a piece comes; what takes longer
+   * fails with `timeout`, and is not asked for again. Default: 1 hour, in which a model that writes 40 tokens a second
+   * writes 144,000.
+   */
+  readonly streamTimeout?: Duration.Input
+  /**
    * When to ask again after a failure that is transient and came before a reply began: a lost connection, a status of
    * 408, 429, 500, 502, 503 or 504, a whole reply that is none. Default: `RetryPolicy.transient`, three attempts in all.
    */

@@ -9,22 +9,39 @@ import * as Failures from "./failures.ts"
 import { parse } from "./json.ts"
 import { problemOf } from "./problem.ts"
 
-/** Is it all of a reply, or a piece of a streamed one? */
-export type Form = "whole" | "piece"
+/** Is it all of a reply, the first piece of a streamed one, or a later piece? */
+export type Form = "whole" | "first" | "later"
 
 /**
  * Reads pieces of a shape. An `error` in place of it is the server's own account of what went wrong, which many give
  * under a status of success.
+ *
+ * @param field one that every reply has, and by which it is told from anything else
  */
-export const reader = <A>(schema: Schema.Schema<A>, toChunk: (body: A, text: string, form: Form) => Chunk) => {
+export const reader = <A>(
+  schema: Schema.Schema<A>,
+  field: string,
+  toChunk: (body: A, text: string, form: Form) => Chunk
+) => {
   const isBody = Schema.is(schema)
   return (text: string, form: Form, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
     const body = Option.getOrUndefined(parse(text))
     const error = errorIn(body)
     if (error !== undefined) return Effect.fail(Failures.reported(server, problemOf(error)))
-    return isBody(body) ? Effect.succeed(toChunk(body, text, form)) : Effect.fail(Failures.malformed(server, text))
+    const chunk = isBody(body) ? toChunk(body, text, form) : undefined
+    // A piece may do without a message, a whole may not.
+    return chunk === undefined || (form === "whole" && Object.keys(chunk.message).length === 0)
+      ? Effect.fail(Failures.malformed(server, text, form !== "later" && isForeign(text, field)))
+      : Effect.succeed(chunk)
   }
 }
+
+/** Is a text a page, say, or the JSON of another service? A reply that is cut off is not. */
+export const isForeign = (text: string, field: string): boolean =>
+  Option.match(parse(text), {
+    onNone: () => !/^\s*[{[]/.test(text),
+    onSome: (body) => !(Predicate.isObject(body) && field in body) && errorIn(body) === undefined
+  })
 
 const errorIn = (body: unknown): unknown => {
   const found: unknown = Array.isArray(body) ? body[0] : body

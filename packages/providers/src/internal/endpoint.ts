@@ -5,12 +5,12 @@ import { escape } from "effect/RegExp"
 
 /** Where a provider is, and how it knows its caller. */
 export interface Endpoint {
-  /** Where requests go. */
+  /** Where requests go, without name, password and query: nothing in it is secret. */
   readonly url: string
-  /** The same for people: nothing in it is secret. */
-  readonly shown: string
-  /** The names of the query's parameters, whose values may be secret. */
-  readonly parameters: ReadonlyArray<string>
+  /** Its values may be secret: `HttpClient` keeps those that are redacted out of its spans and errors. */
+  readonly query: ReadonlyArray<readonly [name: string, value: Redacted.Redacted]>
+  /** Is there a word without a value in the query? It may be a key, and spans show it as a name. */
+  readonly hasBareWord: boolean
   /** The `authorization` header. */
   readonly authorization: Redacted.Redacted | undefined
   /** A text from elsewhere without what is secret here. */
@@ -30,17 +30,15 @@ export const make = (options: {
   // `fetch` refuses an address with a name and a password in it; other clients make this header of them.
   const [name, password] = [plain(url.username), plain(url.password)]
   const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
-  const queried = url.search.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1))
+  const pairs = url.search.slice(1).split("&").filter((pair) => pair !== "")
+  const queried = pairs.map((pair) => pair.slice(pair.indexOf("=") + 1))
   // Alone, a name is a token.
   const secrets = [key, basic, password === "" ? name : password, ...url.searchParams.values(), ...queried]
-  url.username = ""
-  url.password = ""
   const base = url.pathname.replace(/\/+$/, "")
-  url.pathname = base.endsWith(options.path) ? base : `${base}${options.path}`
   return {
-    url: url.href,
-    shown: url.origin + url.pathname,
-    parameters: Array.from(url.searchParams.keys()),
+    url: `${url.origin}${base}${base.endsWith(options.path) ? "" : options.path}`,
+    query: Array.from(url.searchParams, ([name, value]) => [name, Redacted.make(value)]),
+    hasBareWord: pairs.some((pair) => !pair.includes("=")),
     authorization: key !== ""
       ? Redacted.make(`Bearer ${key}`)
       : basic !== ""
@@ -91,8 +89,9 @@ const hider = (candidates: ReadonlyArray<string>) => {
   return (text: string): string => longestFirst.length === 0 ? text : text.replace(secrets, "<redacted>")
 }
 
-/** As it is, as a part of an address, and as some write it in JSON. */
+/** As it is, as a part of an address, as a query has it, and as some write it in JSON. */
 const formsOf = (secret: string): ReadonlyArray<string> => {
   const quoted = JSON.stringify(secret).slice(1, -1)
-  return [secret, encodeURIComponent(secret), quoted, quoted.replaceAll("/", "\\/")]
+  const queried = new URLSearchParams([["", secret]]).toString().slice(1)
+  return [secret, encodeURIComponent(secret), queried, quoted, quoted.replaceAll("/", "\\/")]
 }

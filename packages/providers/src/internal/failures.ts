@@ -44,19 +44,19 @@ export const unreachable = (server: Server, error: HttpClientError): ModelFailur
     : server.ifUnreachable
   return new ModelFailure({
     code: "connection",
-    detail: `${server.name} could not be reached at ${server.endpoint.shown}: ${inWords(server, code, cause)}.`,
+    detail: `${server.name} could not be reached at ${server.endpoint.url}: ${inWords(server, code, cause)}.`,
     ...(hint === undefined ? {} : { hint }),
     transient: !untrusted,
-    cause
+    cause: withoutSecrets(server, cause)
   })
 }
 
 const unsendable = (server: Server, cause: unknown) =>
   new ModelFailure({
     code: "bad_request",
-    detail: `The request to ${server.name} could not be sent to ${server.endpoint.shown}.`,
+    detail: `The request to ${server.name} could not be sent to ${server.endpoint.url}.`,
     transient: false,
-    cause
+    cause: withoutSecrets(server, cause)
   })
 
 // What a client gives up on by itself.
@@ -66,15 +66,24 @@ const isTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.
 export const timedOut = (server: Server, timeout: Duration.Duration): ModelFailure =>
   new ModelFailure({
     code: "timeout",
-    detail: `${server.name} did not answer at ${server.endpoint.shown} within ${Duration.format(timeout)}.`,
+    detail: `${server.name} did not answer at ${server.endpoint.url} within ${Duration.format(timeout)}.`,
     hint: "A large model may take long to load: ask again, or allow more time with `timeout`.",
+    transient: false
+  })
+
+/** A streamed reply went on for too long. */
+export const unfinished = (server: Server, timeout: Duration.Duration): ModelFailure =>
+  new ModelFailure({
+    code: "timeout",
+    detail: `${server.name} did not finish its reply at ${server.endpoint.url} within ${Duration.format(timeout)}.`,
+    hint: "Ask for a shorter reply with `maxTokens`, or allow more time with `streamTimeout`.",
     transient: false
   })
 
 const gaveUp = (server: Server): ModelFailure =>
   new ModelFailure({
     code: "timeout",
-    detail: `The HTTP client gave up on ${server.name}, at ${server.endpoint.shown}.`,
+    detail: `The HTTP client gave up on ${server.name}, at ${server.endpoint.url}.`,
     hint: "A large model may take long to load: ask again, or allow more time in the client's own settings.",
     transient: false
   })
@@ -157,7 +166,7 @@ const hints = (server: Server): ReadonlyMap<string, string> =>
     ["refused", otherwise],
     ["permission_denied", server.ifDenied],
     ["unknown_model", server.ifUnknownModel],
-    ["bad_address", `Is the address right? Requests went to ${server.endpoint.shown}.`]
+    ["bad_address", `Is the address right? Requests went to ${server.endpoint.url}.`]
   ])
 
 const otherwise = "Ask for something else, or in another way."
@@ -179,13 +188,14 @@ export const usedUp: ModelFailure = new ModelFailure({
   transient: false
 })
 
-/** What came is no reply at all. */
-export const malformed = (server: Server, body: string): ModelFailure =>
+/** What came is not a reply; when it is foreign, something else than a model's server sent it. */
+export const malformed = (server: Server, body: string, isForeign: boolean): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
     detail: body.trim() === ""
       ? `${server.name} sent an empty reply.`
-      : `${server.name} sent what is no reply: ${JSON.stringify(bounded(server.endpoint.hide(body)))}`,
+      : `${server.name} sent something that is not a reply: ${JSON.stringify(bounded(server.endpoint.hide(body)))}`,
+    ...(isForeign ? { hint: `Check the base URL: requests went to ${server.endpoint.url}.` } : {}),
     transient: true
   })
 
@@ -212,10 +222,10 @@ export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
 /** The connection broke in the middle of a reply, or there was none in the first place. */
 export const brokenOff = (server: Server, { cause, reason }: HttpClientError): ModelFailure =>
   reason._tag === "EmptyBodyError"
-    ? malformed(server, "")
+    ? malformed(server, "", true)
     : isTimeout(systemCode(cause))
     ? gaveUp(server)
-    : cutOff(server, cause)
+    : cutOff(server, withoutSecrets(server, cause))
 
 /** The request asks for what the provider does not have. */
 export const unsupported = (detail: string, hint: string): ModelFailure =>
@@ -230,6 +240,28 @@ export const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Du
   const header = headers["retry-after"]
   const parsed = header === undefined ? undefined : Result.getOrUndefined(Headers.parseRetryAfter(header))
   return parsed === undefined ? undefined : Headers.retryAfterDelay(parsed, now)
+}
+
+/**
+ * The original error; or a copy without secrets, where it or an error behind it quotes one. Some runtimes put the whole
+ * address into a message or a field.
+ */
+const withoutSecrets = (server: Server, error: unknown, depth = 0): unknown => {
+  if (typeof error === "string") return server.endpoint.hide(error)
+  if (typeof error !== "object" || error === null || depth > 10) return error
+  const inside = (value: unknown) => withoutSecrets(server, value, depth + 1)
+  if (Array.isArray(error)) {
+    const errors = error.map(inside)
+    return errors.some((value, index) => value !== error[index]) ? errors : error
+  }
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(error))
+  const hidden = fields.flatMap(([name, field]) => {
+    const value = typeof field.value === "string" || /^(cause|errors)$/.test(name) ? inside(field.value) : field.value
+    return value === field.value ? [] : [[name, { ...field, value }] as const]
+  })
+  return hidden.length === 0
+    ? error
+    : Object.create(Object.getPrototypeOf(error), Object.fromEntries([...fields, ...hidden]))
 }
 
 const bounded = (text: string): string => {

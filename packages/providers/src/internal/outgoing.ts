@@ -43,7 +43,7 @@ const nativeOf = (
   { native }: Transcript.MessageOf<"assistant">,
   { endpoint }: Server
 ): Schema.JsonObject | undefined => {
-  const own = Predicate.isObject(native) ? native[endpoint.shown] : undefined
+  const own = Predicate.isObject(native) ? native[endpoint.url] : undefined
   return isObject(own) ? own : undefined
 }
 

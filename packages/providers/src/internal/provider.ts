@@ -11,6 +11,7 @@ import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -48,12 +49,10 @@ export const make = (
   format: Format,
   server: Failures.Server,
   client: HttpClient.HttpClient,
-  { retry = RetryPolicy.transient, timeout = "5 minutes" }: Settings
+  { retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
 ): Model.Model["Service"] => {
-  const within = Duration.fromInputUnsafe(timeout)
-  if (!Duration.isPositive(within)) throw new TypeError("Expected a timeout that is longer than no time at all.")
-  const timedOut = Failures.timedOut(server, within)
-  const inTime = Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) })
+  const silence = limit(timeout, (time) => Failures.timedOut(server, time))
+  const whole = limit(streamTimeout, (time) => Failures.unfinished(server, time))
   // What is open when the scope ends is closed with it: an interrupted run leaves no connection.
   const scoped = HttpClient.withScope(client)
 
@@ -66,7 +65,7 @@ export const make = (
         Effect.flatMap((response) => textOf(server, response)),
         Effect.flatMap((body) => wholeReply(format, server, body)),
         Effect.scoped,
-        inTime,
+        within(silence),
         Model.retry(retry)
       ),
     stream: (request) =>
@@ -74,12 +73,12 @@ export const make = (
         let attempts = 0
         const opened = Effect.suspend(() => {
           attempts++
-          return inTime(open(request, true))
+          return within(silence)(open(request, true))
         })
         return Model.retry(opened, retry).pipe(
           Effect.map((response) =>
             Stream.mapError(
-              partsOf(format, server, format.frames(bytesOf(server, response), server), timedOut, within),
+              partsOf(format, server, format.frames(bytesOf(server, response), server), silence, whole),
               (failure) => attempts === 1 ? failure : new ModelFailure({ ...failure, cause: failure.cause, attempts })
             )
           ),
@@ -89,14 +88,32 @@ export const make = (
   }
 }
 
+/** How long to wait, and what comes then. */
+interface Limit {
+  readonly time: Duration.Duration
+  readonly failure: ModelFailure
+}
+
+const limit = (input: Duration.Input, failure: (time: Duration.Duration) => ModelFailure): Limit => {
+  const time = Duration.fromInputUnsafe(input)
+  if (!Duration.isPositive(time)) throw new TypeError("Expected a timeout that is longer than no time at all.")
+  return { time, failure: failure(time) }
+}
+
+const within = ({ failure, time }: Limit) =>
+  Effect.timeoutOrElse({ duration: time, orElse: () => Effect.fail(failure) })
+
 // -----------------------------------------------------------------------------
 // Sending
 // -----------------------------------------------------------------------------
 
 const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<HttpClientError, R>, body: string) =>
   client.execute(requestOf(server, body)).pipe(
-    // What is secret in an address is so in spans, too.
-    Effect.updateService(UrlParams.CurrentRedactedNames, (names) => [...names, ...server.endpoint.parameters]),
+    // Spans redact the values of a query, but not its names.
+    Effect.updateService(
+      HttpClient.TracerDisabledWhen,
+      (isDisabled) => server.endpoint.hasBareWord ? constTrue : isDisabled
+    ),
     Effect.catch((error) =>
       // Some clients take a status for an error.
       error.reason._tag === "StatusCodeError"
@@ -111,7 +128,12 @@ const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<Htt
   )
 
 const requestOf = ({ endpoint }: Failures.Server, body: string): HttpClientRequest.HttpClientRequest => {
-  const request = HttpClientRequest.bodyText(HttpClientRequest.post(endpoint.url), body, "application/json")
+  const urlParams = UrlParams.make(endpoint.query)
+  const request = HttpClientRequest.bodyText(
+    HttpClientRequest.post(endpoint.url, { urlParams }),
+    body,
+    "application/json"
+  )
   return endpoint.authorization === undefined
     ? request
     : HttpClientRequest.setHeader(request, "authorization", Redacted.value(endpoint.authorization))
@@ -161,20 +183,17 @@ const beginningOf = (server: Failures.Server, response: HttpClientResponse): Eff
 // -----------------------------------------------------------------------------
 
 const wholeReply = (format: Format, server: Failures.Server, body: string): Effect.Effect<Model.Reply, ModelFailure> =>
-  Effect.flatMap(format.read(body, "whole", server), (chunk) =>
-    // A piece may do without a message, a whole may not.
-    Object.keys(chunk.message).length === 0
-      ? Effect.fail(Failures.malformed(server, body))
-      : chunk.done
-      ? replyOf(server, chunk)
-      : Effect.fail(Failures.cutOff(server)))
+  Effect.flatMap(
+    format.read(body, "whole", server),
+    (chunk) => chunk.done ? replyOf(server, chunk) : Effect.fail(Failures.cutOff(server))
+  )
 
 const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<Model.Reply, ModelFailure> => {
   const refusal = chunk.message["refusal"]
   if (typeof refusal === "string" && refusal !== "") return Effect.fail(Failures.declined(server, refusal))
   if (chunk.finish === "failed") return Effect.fail(Failures.cutOff(server))
   if (chunk.finish === "refused") return Effect.fail(Failures.filtered)
-  const reply = Assembly.toReply(server.endpoint.shown, chunk)
+  const reply = Assembly.toReply(server.endpoint.url, chunk)
   return reply.truncated === true && reply.text === "" && reply.calls.length === 0
     ? Effect.fail(Failures.usedUp)
     : Effect.succeed(reply)
@@ -185,16 +204,24 @@ const partsOf = (
   format: Format,
   server: Failures.Server,
   frames: Stream.Stream<string, ModelFailure>,
-  timedOut: ModelFailure,
-  within: Duration.Duration
+  silence: Limit,
+  whole: Limit
 ): Stream.Stream<Model.Part, ModelFailure> =>
   Stream.suspend(() => {
     const sofar = new Assembly.Assembly()
+    let form: Form = "first"
     let over = false
     // When it was first asked for: what keeps coming does not put it off.
     const untilEnd = deadline(afterEnd)
     const untilOver = deadline(afterMark)
-    const wait = (now: number) => over ? untilOver(now) : sofar.isFinished ? untilEnd(now) : within
+    const untilTooLate = deadline(whole.time)
+    const next = (now: number): Limit => {
+      // Pieces may come for ever, and say nothing.
+      const left = untilTooLate(now)
+      if (over) return { ...silence, time: untilOver(now) }
+      if (sofar.isFinished) return { ...silence, time: untilEnd(now) }
+      return Duration.isLessThan(left, silence.time) ? { ...whole, time: left } : silence
+    }
 
     const replied = Effect.suspend(() =>
       Effect.map(replyOf(server, sofar.chunk), (reply): ReadonlyArray<Model.Part> => {
@@ -207,17 +234,18 @@ const partsOf = (
       over ? Effect.succeed([]) : sofar.isFinished ? replied : Effect.fail(failure)
     const heard = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
       sofar.add(piece)
+      form = "later"
       const text = Assembly.textOf(piece)
       const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
       return piece.done ? Effect.map(replied, (last) => [...parts, ...last]) : Effect.succeed(parts)
     }
     const read = (text: string) =>
-      over ? Effect.succeed([]) : Effect.matchEffect(format.read(text, "piece", server), {
+      over ? Effect.succeed([]) : Effect.matchEffect(format.read(text, form, server), {
         onFailure: ended,
         onSuccess: heard
       })
 
-    return paced(frames, wait, timedOut).pipe(
+    return paced(frames, next).pipe(
       Stream.mapEffect(read),
       Stream.concat(Stream.fromEffect(Effect.suspend(() => ended(Failures.cutOff(server))))),
       Stream.catch((failure) => Stream.fromEffect(ended(failure))),
@@ -243,13 +271,9 @@ const deadline = (after: Duration.Duration) => {
 /** Waits for each piece; what keeps a connection alive is none. */
 const paced = (
   frames: Stream.Stream<string, ModelFailure>,
-  wait: (now: number) => Duration.Duration,
-  timedOut: ModelFailure
+  next: (now: number) => Limit
 ): Stream.Stream<string, ModelFailure> =>
-  Stream.transformPull(frames, (pull) =>
-    Effect.succeed(
-      Effect.flatMap(
-        Clock.currentTimeMillis,
-        (now) => Effect.timeoutOrElse(pull, { duration: wait(now), orElse: () => Effect.fail(timedOut) })
-      )
-    ))
+  Stream.transformPull(
+    frames,
+    (pull) => Effect.succeed(Effect.flatMap(Clock.currentTimeMillis, (now) => within(next(now))(pull)))
+  )

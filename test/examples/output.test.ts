@@ -1,0 +1,56 @@
+/** What examples print, and where: for readers that leave, and for those that parse it. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect } from "effect"
+import { runNode, runNodeUnread } from "../support/program.ts"
+
+const multiTool = "examples/01-multi-tool-agent/main.ts"
+const clinical = "examples/02-clinical-assistant/main.ts"
+const counter = "examples/03-json-key-counter/main.ts"
+
+describe("an example whose reader has left", () => {
+  for (const [file, ...flags] of [[multiTool], [clinical], [clinical, "--json"], [counter]] as const) {
+    it.live(`ends with code 0, and says nothing of it: ${file} ${flags.join(" ")}`, () =>
+      Effect.gen(function*() {
+        const finished = yield* runNodeUnread("stdout", {}, file, ...flags)
+        assert.deepStrictEqual(finished, { code: 0, stdout: "", stderr: "" })
+      }))
+  }
+})
+
+describe("an example whose tool dies", () => {
+  // Its handler counts the keys of what is inside by calling itself, for as long as the stack lasts.
+  const json = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
+  const answer = "I could not count the keys. The tool count_json_keys failed because of a fault of its own.\n"
+  const dying = ["--fixer", "none", `How many keys has ${json}?`] as const
+
+  it.live("logs the defect on standard error, once and whole, and prints the answer alone with --quiet", () =>
+    Effect.gen(function*() {
+      const { code, stderr, stdout } = yield* runNode(counter, "--quiet", ...dying)
+      assert.deepStrictEqual([code, stdout], [0, answer])
+      assert.strictEqual(stderr.split("RangeError: Maximum call stack size exceeded").length, 2)
+      assert.match(stderr, /ERROR.*The tool count_json_keys failed because of a fault of its own/)
+      assert.match(stderr, /at keysIn \(/)
+      assert.match(stderr, /tool: 'count_json_keys'/)
+    }))
+
+  it.live("prints nothing but its events with --json", () =>
+    Effect.gen(function*() {
+      const { stderr, stdout } = yield* runNode(counter, "--json", ...dying)
+      const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
+      assert.strictEqual(events.filter(({ _tag }) => _tag === "CallEnded").length, 1)
+      assert.deepInclude(events.at(-1), { _tag: "RunEnded" })
+      assert.include(stderr, "RangeError")
+    }))
+
+  it.live("prints the answer also when nobody reads what it logs", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([
+        ScriptedModel.call("count_json_keys", { json }),
+        ScriptedModel.text("It is too deep.")
+      ])
+      const finished = yield* runNodeUnread("stderr", { OLLAMA_HOST: server.url }, counter, "--quiet", ...dying)
+      assert.deepStrictEqual(finished, { code: 0, stdout: "It is too deep.\n", stderr: "" })
+    }).pipe(Effect.scoped))
+})
