@@ -157,6 +157,28 @@ describe("Coercion", () => {
       refused("12345678901234567890.5", { type: "number" })
     })
 
+    it("refuses a group of three after a dot, which may be thousands, and says both readings", () => {
+      for (const text of ["1.500", "150.000", "-1.500", "12.345", "0.500", "1.000"]) {
+        refused(text, { type: "number" })
+        refused(text, integer)
+      }
+      refused("150.000", { enum: [150, 7] })
+      assert.deepStrictEqual(expected("-1.500", { type: "number" }), [["", "number, without quotes (-1.5, or -1500)"]])
+      assert.deepStrictEqual(expected("150.000", integer), [["", "integer, without quotes (150, or 150000)"]])
+      for (
+        const [text, value] of [
+          ["1.50", 1.5],
+          ["1.5000", 1.5],
+          ["1500.125", 1500.125],
+          ["1.500e3", 1500],
+          ["1.500e0", 1.5]
+        ] as const
+      ) {
+        assert.deepStrictEqual(coerced(text, { type: "number" }), [value, "text_for_number"])
+      }
+      assert.deepStrictEqual(coerced("[1.500]", { type: "array" }), [[1.5], "text_for_array"])
+    })
+
     it("keeps the bounds", () => {
       assert.deepStrictEqual(coerced("5", { type: "integer", maximum: 5 }), [5, "text_for_number"])
       refused("6", { type: "integer", maximum: 5 })
@@ -1229,7 +1251,7 @@ describe("what a second reader found", () => {
     ) {
       assert.deepStrictEqual(coerced(text, { type: "integer" }).repairs, [], text)
     }
-    for (const [text, value] of [["100.000", 100], ["12.50e1", 125], ["1200e-2", 12], ["-0.0e3", 0]] as const) {
+    for (const [text, value] of [["1000.000", 1000], ["12.50e1", 125], ["1200e-2", 12], ["-0.0e3", 0]] as const) {
       assert.strictEqual(Math.abs(Number(coerced(text, { type: "integer" }).value)), value, text)
     }
     assert.deepStrictEqual(coerced("9007199254740993", { enum: [9007199254740992] }).repairs, [])

@@ -11,7 +11,7 @@
  * fails, say why.
  *
  * Why so few coercions? A value that passes the schema and is wrong runs; one that is refused is sent again.
- * So `"100"` is an integer where one is due, and `"1,000"`, which is one thousand or one, is not.
+ * So `"100"` is an integer where one is due, and `"1,000"` and `"1.000"`, which are one thousand or one, are not.
  *
  * Each coercion is a {@link ToolOutcome.ValueRepair}, and the model is told of those that are worth a word:
  *
@@ -38,6 +38,13 @@
  * | `wrapper`            | `arguments`, `args`, `parameters`, `params`, `input` or `properties` around all  | yes                |
  * | `date_form`          | `2024-1-2`, or a date-time at midnight, for a date                               | yes                |
  * | `fixed`              | none of these: a fixer has corrected the arguments (`Tool.fix`)                  | yes                |
+ *
+ * What has two readings stays as it is, and is refused:
+ *
+ * | where                | refused                                                                          |
+ * | -------------------- | -------------------------------------------------------------------------------- |
+ * | a number             | `"1.500"`, `"-150.000"`: three digits behind a dot, one to three before it       |
+ * | a number             | `"1,000"`, `"$5"`, `"50%"`, `"0x10"`, `"1_000"`; `1.5` for an integer; `true`     |
  *
  * What the schema calls `writeOnly`, or of the format `password`, is a secret (a `Schema.Redacted` is shown so): no note and no issue quotes it, or what it is
  * a part of.

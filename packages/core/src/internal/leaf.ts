@@ -9,7 +9,7 @@ import type { ValueRepair } from "../ToolOutcome.ts"
 import { dateOf, dateTimeOf } from "./calendar.ts"
 import { choicesOf, longestChoice } from "./form.ts"
 import { pythonList } from "./pythonList.ts"
-import { folded, isList, isNumberToken, nameOf, type Path, Unsafe, type Value } from "./written.ts"
+import { folded, isList, isNumberToken, mayBeGrouped, nameOf, type Path, Unsafe, type Value } from "./written.ts"
 
 export interface Reading {
   readonly kind: ValueRepair["kind"]
@@ -114,9 +114,10 @@ const number: Drift = ({ value }) => {
   return meant === undefined ? undefined : { kind: "text_for_number", value: meant }
 }
 
-// A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits.
+// A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits. Three of them behind a dot may be
+// thousands.
 const numberOf = (text: string): number | undefined => {
-  if (text.length > 400 || !isNumberToken(text)) return undefined
+  if (text.length > 400 || !isNumberToken(text) || mayBeGrouped(text)) return undefined
   const value = Number(text)
   const hasExponent = /e/i.test(text)
   if (!Number.isFinite(value) || !hasExponent && Math.abs(value) > Number.MAX_SAFE_INTEGER) return undefined
