@@ -145,8 +145,9 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
     ["{\"a\":1 \"b\":2}", { a: 1, b: 2 }],
     ["{\"a\":true\n\"b\":null \"c\":[] \"d\":{}\n'e':0}", { a: true, b: null, c: [], d: {}, e: 0 }],
     ["{a:1 b:2}", { a: 1, b: 2 }],
-    ["{\"a\":[{}{}\n[]\n[1]\n2\n3 true \"x\"]}", { a: [{}, {}, [], [1], 2, 3, true, "x"] }],
-    ["{\"a\":1\"b\":2}", { a: 1, b: 2 }]
+    ["{\"a\":[{}\n{}\n[]\n[1]\n2\n3\ntrue\n\"x\"]}", { a: [{}, {}, [], [1], 2, 3, true, "x"] }],
+    ["{\"a\":[1 // one\n2]}", { a: [1, 2] }],
+    ["{\"a\":1 \"\":2 'b':[3]\"c\":4}", { a: 1, "": 2, b: [3], c: 4 }]
   ]],
   ["smart_quotes", [["{“a”:“b”}", { a: "b" }], ["{‘a’: “it's”}", { a: "it's" }], ["{\"a\":“\\n\\u201c”}", {
     a: "\n“"
@@ -175,7 +176,7 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":1},",
     "{]",
     "{\"a\":{\"b\":1},\"c\":2}}",
-    "{\"a\":0\"b\":1}}"
+    "{\"a\":0 \"b\":1}}"
   ]],
   ["concatenation", ["{\"a\":\"x\" + \"y\"}", "{'a':'x'\n + 'y'}"]],
   ["cut_off", [
@@ -261,6 +262,12 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":\"b\" \"c\":\"d\"}",
     "{\"a\":[\"b\" \"c\"]}",
     "{\"a\":[1 2]}",
+    "{\"a\":[{}{}]}",
+    "{\"a\":[{} {}]}",
+    "{\"a\":[true \"x\"]}",
+    "{\"a\":[3 true]}",
+    "{\"a\":[1 /* \n */ 2]}",
+    "{\"a\":[true\n[1]]}",
     "{\"a\":[1 000]}",
     "{\"a\":[1[0]]}"
   ]],
@@ -329,6 +336,17 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":'it's'}",
     "{a\":1}",
     "{\"a:\"b\"}",
+    "{\"sizes\":[5\", 6\"]}",
+    "{\"sizes\":[10\"x12\"]}",
+    "{\"sizes\":[5'10', 6'2']}",
+    "{\"sizes\":[5\"\n,6\"]}",
+    "{\"sizes\":[5\n6\"]}",
+    "{\"sizes\":[5“, 6“]}",
+    "{\"sizes\":[5”, 6”]}",
+    "{\"a\":1\"b\":2}",
+    "{\"a\":[1,2]\",b\":3}",
+    "{\"a\":true ' ,b':3}",
+    "{\"a\":[1\n\" , b\"]}",
     "{“a”: “say “hi””}"
   ]],
   ["unexpected_character", [

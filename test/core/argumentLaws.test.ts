@@ -219,7 +219,7 @@ class Writer {
       if (isContainer(value) && !(isLast && text === part)) this.closedBeforeMore.add(Array.isArray(value) ? "]" : "}")
       if (isLast) return text
       const next = parts[index + 1]!
-      const mayLackComma = typeof value !== "string" && !next.startsWith("-") &&
+      const mayLackComma = typeof value !== "string" && !/^-|^["'“]\s*,/.test(next) &&
         (!next.startsWith("[") || isContainer(value))
       return mayLackComma && this.takes("missing_comma", 6)
         ? `${part}\n${this.blank()}`

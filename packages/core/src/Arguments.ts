@@ -15,13 +15,14 @@
  * | ------------------------------------------------------------------------------- | ------------------------------------ |
  * | `no_arguments`: missing, blank, `null` or `[]`                                  | `prose`: words around strict JSON    |
  * | `byte_order_mark`, `code_fence`, `template_token` around the whole              | `surplus_closers` after it           |
- * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`, not after a string  |
+ * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`: see below           |
  * | `trailing_comma`, `comment`, `single_quotes`, `unquoted_key`                    | `smart_quotes`                       |
  * | `remark`: a comment before or after the object                                  |                                      |
  * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
  * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
  *
- * At most two kinds of the right column in one text. Words around the object, comments among them, are never passed over for a tool that acts and is not idempotent.
+ * At most two kinds of the right column in one text. A comma is missing between a value and the next key, and in an array over a line break alone;
+ * never after a string, never where a quote touches a number (`[5", 6"]` are inches), and never before a string that begins with a comma. Words around the object, comments among them, are never passed over for a tool that acts and is not idempotent.
  *
  * What is refused has a {@link ToolFailure.TextFault} of one of these kinds:
  *
@@ -36,7 +37,7 @@
  * | `ellipsis`, `missing_value`                          | something was left out                                              |
  * | `invalid_number`                                     | NaN, Infinity, 1e999, 01, .5, 1_000, 0x10                           |
  * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
- * | `unescaped_quote`, `unquoted_key`                    | a quote too many, or one that is missing                            |
+ * | `unescaped_quote`, `unquoted_key`                    | a quote too many, one that is missing, or one for inches            |
  * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
  * | `unclear_comment`                                    | it has a quote in it, or a strange line break                       |
  * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
