@@ -90,7 +90,9 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
   ["comment", [
     ["{\"a\":1 // one\n}", a1],
     ["{/* a */\"a\"/* b */:/* c */1/* d */}/**/", a1],
-    ["{# of a\n\"a\": 1}", a1],
+    ["{ # of a\n\"a\": 1}", a1],
+    ["{\"a\": 1 # one\n}", a1],
+    ["{\"a\": 1, #one\n# two\n}", a1],
     ["{\"a\": 30, // 30 seconds\n \"b\": 2}", { a: 30, b: 2 }],
     ["{\"a\": 30 // 30 seconds\n}", { a: 30 }],
     ["{\"a\":\"// no comment\" // a comment\n}", { a: "// no comment" }],
@@ -321,7 +323,19 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"constructor\":{\"prototype\":{}}}",
     "{\"a\":[{'constructor':{'prototype':1}}]}"
   ]],
-  ["unclear_comment", ["{\"a\":1 // \"b\":2\n}", "{\"a\":1 /* it's */}", "# don't\n{}"]],
+  ["unclear_comment", [
+    "{\"a\":1 // \"b\":2\n}",
+    "{\"a\":1 /* it's */}",
+    "# don't\n{}",
+    "{amount: 1500#00\n}",
+    "{\"a\":[1,2#3\n]}",
+    "{\"a\":true# b\n}",
+    "{\"a\":\"b\"# c\n}",
+    "{\"a\":#fff\n1}",
+    "{\"a\":1,# b\n}",
+    "{# of a\n\"a\":1}",
+    "{\"a\":1}# b"
+  ]],
   ["several_objects", [
     "{\"a\":1}{\"a\":2}",
     "{\"a\":1},{\"a\":2}",

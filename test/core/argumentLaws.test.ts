@@ -159,7 +159,7 @@ const reserved = new Set([
   "nan",
   "inf"
 ])
-const comments = ["/* note */", "/**/", "// so it is\n", "# so it is\n", "/* a, b: [c] */"]
+const comments = ["/* note */", "/**/", "// so it is\n", " # so it is\n", "/* a, b: [c] */"]
 const words = ["Here you are: ", "I will call it with\n", "Arguments:\n\n"]
 const lastWords = [" Done.", "\nThat is all", "\n\nIs it right?"]
 const tokens = ["<tool_call>", "<|python_tag|>", "<s>\n", "<function_call> "]

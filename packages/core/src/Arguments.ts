@@ -16,7 +16,8 @@
  * | `no_arguments`: missing, blank, `null` or `[]`                                  | `prose`: words around strict JSON    |
  * | `byte_order_mark`, `code_fence`, `template_token` around the whole              | `surplus_closers` after it           |
  * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`: see below           |
- * | `trailing_comma`, `comment`, `single_quotes`, `unquoted_key`                    | `smart_quotes`                       |
+ * | `trailing_comma`, `single_quotes`, `unquoted_key`                               | `smart_quotes`                       |
+ * | `comment`: `//`, a block, or `#` with white space before it                     |                                      |
  * | `remark`: a comment before or after the object                                  |                                      |
  * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
  * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
@@ -39,7 +40,7 @@
  * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
  * | `unescaped_quote`, `unquoted_key`                    | a quote too many, one that is missing, or one for inches            |
  * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
- * | `unclear_comment`                                    | it has a quote in it, or a strange line break                       |
+ * | `unclear_comment`                                    | a quote or strange line break is in it; a `#` touches a value       |
  * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
  * | `too_deep`, `too_long`                               | more than {@link maxDepth} levels, or {@link maxBytes}              |
  * | `unexpected_character`                               | anything else                                                       |
@@ -422,7 +423,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   no_object: ["They are no JSON object"],
   prose: ["There are words around them", "Send the object alone."],
   prototype_key: ["A key is not allowed"],
-  unclear_comment: ["A comment may be a part of a text", "Leave comments out."],
+  unclear_comment: ["A comment may be a part of a value", "Leave comments out."],
   several_objects: ["They are more than one object", "For several objects, make several calls."],
   too_deep: [`They are nested more than ${maxDepth} levels deep`],
   too_long: [`They have more than ${maxBytes} bytes`, "Send less."],
