@@ -398,6 +398,21 @@ describe("Coercion", () => {
       refused("a", { ...strings, minItems: 2 })
     })
 
+    it("refuses a list for a list of lists, which may be one of them or all", () => {
+      const integers = { type: "array", items: integer }
+      const lists = { type: "array", items: integers }
+      for (const value of [[1, 2, 3], [1], [[1], 2]]) refused(value, lists)
+      refused({ a: [1, 2] }, closed({ a: { type: "array", items: { anyOf: [integers, { type: "null" }] } } }))
+      refused([["a"], "b"], { type: "array", prefixItems: [strings, strings] })
+      assert.deepStrictEqual(
+        coerced({ a: [{ b: 1 }] }, closed({ a: { type: "array", items: closed({ b: integers }) } })),
+        [
+          { a: [{ b: [1] }] },
+          "SINGLE_FOR_ARRAY"
+        ]
+      )
+    })
+
     it("takes a single element out", () => {
       assert.deepStrictEqual(coerced(["Rome"], string), ["Rome", "ARRAY_FOR_SINGLE"])
       assert.deepStrictEqual(coerced([5], integer), [5, "ARRAY_FOR_SINGLE"])

@@ -45,6 +45,7 @@
  * | -------------------- | -------------------------------------------------------------------------------- |
  * | a number             | `"1.500"`, `"-150.000"`: three digits behind a dot, one to three before it       |
  * | a number             | `"1,000"`, `"$5"`, `"50%"`, `"0x10"`, `"1_000"`; `1.5` for an integer; `true`     |
+ * | an array of arrays   | an array of anything else: `[1,2]` may be `[[1,2]]` or `[[1],[2]]`               |
  *
  * What the schema calls `writeOnly`, or of the format `password`, is a secret (a `Schema.Redacted` is shown so): no note and no issue quotes it, or what it is
  * a part of.

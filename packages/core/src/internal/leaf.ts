@@ -172,8 +172,10 @@ const python: Drift = ({ path, value }) => {
 }
 
 const oneForMany = (written: Written): Reading | undefined => {
-  const { value } = written
-  if (typeof value === "object" || typeof value === "string" && !isOneItem(value)) return undefined
+  const { path, value } = written
+  // An item of a list is not: [1,2] may stand for [[1,2]] or [[1],[2]].
+  if (typeof path.at(-1) === "number" || typeof value === "object") return undefined
+  if (typeof value === "string" && !isOneItem(value)) return undefined
   return read("single_for_array", written, "an array", [value])
 }
 
