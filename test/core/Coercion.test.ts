@@ -391,6 +391,13 @@ describe("Coercion", () => {
       for (const text of ["a,b", "a; b", "a|b", "a\nb", "", " ", "null", "None", "[a", "{a}", "\"a\""]) {
         refused(text, strings)
       }
+      for (const text of ["a，b", "a、b", "a،b", "a؛b", "a；b", "a & b", "a\tb", "a\u2028b", "• a • b", "a · b"]) {
+        refused(text, strings)
+      }
+      for (const text of ["- a", "* a", " – a", "1. a", "2) b"]) refused(text, strings)
+      for (const text of ["a-b", "New York", "v1.2", "-1", "3D", "a/b", "*.ts"]) {
+        assert.deepStrictEqual(coerced(text, strings), [[text], "SINGLE_FOR_ARRAY"])
+      }
       refused("5", { type: "array", items: integer })
       refused(5, strings)
       refused(null, { type: "array" })

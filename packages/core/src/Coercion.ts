@@ -41,11 +41,18 @@
  *
  * What has two readings stays as it is, and is refused:
  *
- * | where                | refused                                                                          |
- * | -------------------- | -------------------------------------------------------------------------------- |
- * | a number             | `"1.500"`, `"-150.000"`: three digits behind a dot, one to three before it       |
- * | a number             | `"1,000"`, `"$5"`, `"50%"`, `"0x10"`, `"1_000"`; `1.5` for an integer; `true`     |
- * | an array of arrays   | an array of anything else: `[1,2]` may be `[[1,2]]` or `[[1],[2]]`               |
+ * | for                | refused                                                                       |
+ * | ------------------ | ----------------------------------------------------------------------------- |
+ * | a number           | `"1.500"`, `"-150.000"`: three digits behind a dot, one to three before it    |
+ * | a number           | `"1,000"`, `"$5"`, `"50%"`, `"0x10"`, `"1_000"`; `1.5` for an integer; `true` |
+ * | a boolean          | `"yes"`, `"on"`, `1`                                                          |
+ * | an array           | `"a,b"`, `"a，b"`, `"a、b"`, `"a،b"`, `"a; b"`, `"a & b"`; lines, tabs, bullets |
+ * | an array           | `"5"` for `[5]`: two drifts at once                                           |
+ * | an array of arrays | an array of anything else: `[1,2]` may be `[[1,2]]` or `[[1],[2]]`            |
+ * | a choice           | one that is only near                                                         |
+ * | a date             | `01/02/2024`, a number; a time without a zone, where a zone is needed         |
+ * | a required key     | `""`, `null`                                                                  |
+ * | a closed object    | keys that it does not have                                                    |
  *
  * What the schema calls `writeOnly`, or of the format `password`, is a secret (a `Schema.Redacted` is shown so): no note and no issue quotes it, or what it is
  * a part of.

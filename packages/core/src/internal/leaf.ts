@@ -179,8 +179,13 @@ const oneForMany = (written: Written): Reading | undefined => {
   return read("single_for_array", written, "an array", [value])
 }
 
-// A text with separators or brackets may be a list of its own; a blank one, none.
-const isOneItem = (text: string): boolean => text.trim() !== "" && !isBlank(text) && !/[,;|\n\r]|^\s*[[{("']/.test(text)
+// A text with separators, bullets or brackets may be a list of its own; a blank one, none.
+const isOneItem = (text: string): boolean =>
+  text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
+
+// Commas and semicolons of all scripts, and what else stands between the items of a list.
+const separator = /[,;|&\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
+const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
 
 const manyForOne = ({ path, show, value }: Written): Reading | undefined => {
   const [only] = isList(value) && value.length === 1 ? value : []
