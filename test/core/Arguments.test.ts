@@ -134,7 +134,13 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
     ["Arguments: {\"a\":1}", a1],
     ["arguments:{\"a\":1}", a1],
     ["get_weather\n{\"a\":1}", a1],
-    ["```json\n{\"a\":1}", a1]
+    ["```json\n{\"a\":1}", a1],
+    ["**Arguments:**{\"a\":1}", a1],
+    ["With _{\"a\":1}_ it is", a1],
+    ["{\"a\":1}</tool_call> Done.", a1],
+    ["{\"a\":1}\n</tool_call>\n<|im_end|>I have called it.", a1],
+    ["<tool_call>{\"a\":1}</tool_call>\nThat is all.", a1],
+    ["Sure: {\"a\":1}</tool_call> Done.", a1]
   ]],
   ["surplus_closers", [
     ["{\"a\":1}}", a1],
@@ -298,6 +304,9 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "args={\"a\":1}",
     "args = {\"a\":1}",
     "get_weather{\"a\":1}",
+    "call_{\"a\":1}",
+    "**rm**{\"a\":1}",
+    "`rm`{\"a\":1}",
     "b: {\"a\":1}",
     "- b:\n  {\"a\":1}",
     "a: 1\nb: {\"c\":2}",
@@ -341,7 +350,8 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":1},{\"a\":2}",
     "Do {\"a\":1} and {\"a\":2}.",
     "{\"a\":1}\n{\"a\":1}",
-    "{\"a\":1}#{}"
+    "{\"a\":1}#{}",
+    "{\"a\":1}</tool_call><tool_call>{\"b\":2}</tool_call>"
   ]],
   ["too_deep", [`{"a":${"[".repeat(128)}${"]".repeat(128)}}`, `{"a":${"[".repeat(500_000)}`, "[".repeat(500_000)]],
   ["unescaped_quote", [
@@ -369,7 +379,10 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":1} = x",
     "{:1}",
     "{\"a\":@}",
-    "{\"a\":1} \"x\""
+    "{\"a\":1} \"x\"",
+    "{'a':1}</s> Done.",
+    "{\"a\":1}</s> if it rains",
+    "{\"a\":1}<b> Done."
   ]],
   ["unquoted_key", ["{1:2}", "{a-b:1}", "{None:1}", "{true:1}", "{`a`:1}"]]
 ]
@@ -808,18 +821,34 @@ describe("Arguments", () => {
       }
     })
 
-    it("reads words around the arguments of a tool that reads or is idempotent, and of no tool that acts", () => {
-      const text = "Here you are: {\"city\":\"Paris\"}"
-      const parameters = Schema.Struct({ city: Schema.String })
-      for (const sideEffect of ["none", "idempotent"] as const) {
-        assert.deepStrictEqual(Result.getOrThrow(decode(text, parameters, sideEffect)).params, { city: "Paris" })
+    it("reads words around the arguments of a tool that reads, and of no tool that acts, idempotent or not", () => {
+      const text = "I will NOT call it with these arguments: {\"id\":5}"
+      const parameters = Schema.Struct({ id: Schema.Int })
+      for (const sideEffect of ["none", undefined] as const) {
+        assert.deepStrictEqual(Result.getOrThrow(decode(text, parameters, sideEffect)).params, { id: 5 })
       }
-      const refused = Result.getOrThrow(Result.flip(decode(text, parameters, "non_idempotent")))
-      assert.deepInclude({ ...refused }, {
-        code: "invalid_json",
-        detail: "The arguments cannot be read. There are words around them.",
-        fault: { kind: "prose", offset: 0, line: 1, column: 1 }
-      })
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        const refused = Result.getOrThrow(Result.flip(decode(text, parameters, sideEffect)))
+        assert.deepInclude({ ...refused }, {
+          code: "invalid_json",
+          detail: "The arguments cannot be read. There are words around them.",
+          fault: { kind: "prose", offset: 0, line: 1, column: 1 }
+        })
+        for (
+          const [around, offset] of [
+            ["{\"id\":5}</tool_call>\nDone.", 21],
+            ["// not yet\n{\"id\":5}", 0],
+            ["{\"id\":5} /* not yet */", 9]
+          ] as const
+        ) {
+          const { fault } = Result.getOrThrow(Result.flip(decode(around, parameters, sideEffect)))
+          assert.deepInclude({ ...fault }, { kind: "prose", offset })
+        }
+        assert.deepStrictEqual(
+          Result.getOrThrow(decode("<tool_call>{\"id\":5}</tool_call>", parameters, sideEffect)).params,
+          { id: 5 }
+        )
+      }
     })
 
     it("refuses what the model was not shown, though the decoder would take it", () => {

@@ -22,8 +22,13 @@
  * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
  * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
  *
- * At most two kinds of the right column in one text. A comma is missing between a value and the next key, and in an array over a line break alone;
- * never after a string, never where a quote touches a number (`[5", 6"]` are inches), and never before a string that begins with a comma. Words around the object, comments among them, are never passed over for a tool that acts and is not idempotent.
+ * At most two kinds of the right column in one text.
+ *
+ * A comma may be missing between a value and the next key, and in an array only over a line break. It may not be missing after a string, beside a
+ * quote that touches a number (`[5", 6"]` are inches), or before a string that begins with a comma.
+ *
+ * Words around the object are passed over only for a tool that reads: "I will NOT call it with …" must not run even a deletion that is idempotent. The object has
+ * to be strict JSON and the only one, and no name, `(` or `=` may touch it. Template tokens may stand between it and the words behind it. A `remark` counts as words.
  *
  * What is refused has a {@link ToolFailure.TextFault} of one of these kinds:
  *
@@ -107,7 +112,7 @@ export interface Decoded<out Params> {
  */
 export interface Target<Params> {
   readonly parameters: Schema.ConstraintDecoder<Params>
-  /** Around the arguments of a tool that is `"non_idempotent"`, no words are passed over. Default: it does not act. */
+  /** Around the arguments of a tool that acts, idempotent or not, no words are passed over. Default: `"none"`, it does not act. */
   readonly sideEffect?: SideEffect
 }
 
@@ -194,7 +199,7 @@ export const decode = <Params>(
   if (Result.isFailure(found)) return Effect.fail(unreadable(text ?? "", found.failure, contract.holdsSecret))
   const parsed = found.success
   const { repairs, value } = parsed
-  if (target.sideEffect === "non_idempotent") {
+  if (target.sideEffect !== undefined && target.sideEffect !== "none") {
     const prose = repairs.find(({ kind }) => kind === "prose" || kind === "remark")
     if (prose !== undefined) {
       return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }, contract.holdsSecret))

@@ -39,7 +39,7 @@
  * | `date_form`          | `2024-1-2`, or a date-time at midnight, for a date                               | yes                |
  * | `fixed`              | none of these: a fixer has corrected the arguments (`Tool.fix`)                  | yes                |
  *
- * What has two readings stays as it is, and is refused:
+ * What has no single reading stays as it is, and is refused:
  *
  * | for                | refused                                                                       |
  * | ------------------ | ----------------------------------------------------------------------------- |
