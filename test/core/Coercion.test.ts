@@ -130,11 +130,22 @@ describe("Coercion", () => {
       assert.deepStrictEqual(coerced("9007199254740991", integer), [9007199254740991, "text_for_number"])
     })
 
+    it("reads them with white space around them", () => {
+      for (const text of [" 7", "7\n", "\t 7 \r\n"]) {
+        assert.deepStrictEqual(coerced(text, integer), [7, "text_for_number"])
+        assert.deepStrictEqual(coerced(text, { type: "number" }), [7, "text_for_number"])
+      }
+      assert.deepStrictEqual(coerced(" 7.0 ", integer), [7, "DECIMAL_FOR_INTEGER"])
+      refused(" 1.500 ", { type: "number" })
+    })
+
     it("refuses every other text", () => {
       for (
         const text of [
-          " 1",
-          "1 ",
+          "1 2",
+          "\u00a01",
+          "1\u2009",
+          "1\u200b",
           "+1",
           "007",
           "１",

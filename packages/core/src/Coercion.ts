@@ -17,7 +17,7 @@
  *
  * | kind                 | the drift                                                                        | told to the model? |
  * | -------------------- | -------------------------------------------------------------------------------- | ------------------ |
- * | `text_for_number`    | `"100"` for an integer or a number                                               | no                 |
+ * | `text_for_number`    | `"100"` for an integer or a number, also with white space around it              | no                 |
  * | `text_for_boolean`   | `"true"`, `"True"` for a boolean                                                 | no                 |
  * | `text_for_array`     | an array as a text of strict JSON                                                | no                 |
  * | `text_for_object`    | an object as a text of strict JSON                                               | no                 |

@@ -53,7 +53,9 @@ export const expectationFor = (value: Value | undefined, schema: unknown, forms:
     return `${words}${suggestion(meant)}`
   }
   if (limit !== undefined || !takesNumber(flat, forms)) return words
-  if (mayBeGrouped(value)) return `${words}, without quotes (${Number(value)}, or ${Number(value.replace(".", ""))})`
+  if (mayBeGrouped(value.trim())) {
+    return `${words}, without quotes (${Number(value)}, or ${Number(value.replace(".", ""))})`
+  }
   return isNumberInWords(value) ? `${words}, as bare digits` : words
 }
 

@@ -95,7 +95,7 @@ const integer: Drift = (written) => {
   const { value } = written
   const meant = typeof value === "string" ? numberOf(value) : undefined
   if (typeof value !== "string" || !Number.isSafeInteger(meant) || !isWhole(value)) return undefined
-  return String(meant) === value
+  return String(meant) === bare(value)
     ? { kind: "text_for_number", value: meant! }
     : read("decimal_for_integer", written, "an integer", meant!)
 }
@@ -116,14 +116,19 @@ const number: Drift = ({ value }) => {
 
 // A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits. Three of them behind a dot may be
 // thousands.
-const numberOf = (text: string): number | undefined => {
-  if (text.length > 400 || !isNumberToken(text) || mayBeGrouped(text)) return undefined
+const numberOf = (written: string): number | undefined => {
+  if (written.length > 400) return undefined
+  const text = bare(written)
+  if (!isNumberToken(text) || mayBeGrouped(text)) return undefined
   const value = Number(text)
   const hasExponent = /e/i.test(text)
   if (!Number.isFinite(value) || !hasExponent && Math.abs(value) > Number.MAX_SAFE_INTEGER) return undefined
   if (value === 0) return /[1-9]/.test(text.replace(/e.*/i, "")) ? undefined : 0
   return value
 }
+
+// Without what JSON has as white space: what cannot be seen is no part of a number.
+const bare = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
 
 const boolean: Drift = ({ value }) =>
   typeof value === "string" && /^(?:true|false)$/i.test(value)
