@@ -1333,6 +1333,20 @@ describe("C3: what a fixer answers", () => {
       }
     }))
 
+  it.effect("may have many caveats, the first twenty of which are told", () =>
+    Effect.gen(function*() {
+      const noting = Effect.forEach(Array.from({ length: 1_000 }), () => ToolCall.caveat("so it is"), { discard: true })
+      const tool = weather().tool.pipe(Tool.fix(() => Effect.as(noting, toParis())))
+      assert.deepStrictEqual(completed(yield* call(tool, { town: "Paris" })).caveats, [
+        [
+          "The arguments were corrected; used were {\"city\":\"Paris\"}",
+          ...Array<string>(20).fill("so it is"),
+          "… and 980 more"
+        ]
+          .join(". ")
+      ])
+    }))
+
   const none: ReadonlyArray<readonly [string, unknown]> = [
     ["a Map", new Map([["city", "Paris"]])],
     ["a Date", new Date(0)],

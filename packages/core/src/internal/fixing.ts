@@ -22,7 +22,7 @@ import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
 import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
-import { excerpt } from "./text.ts"
+import { excerpt, firstNotes } from "./text.ts"
 import { withinTime } from "./withinTime.ts"
 
 /*
@@ -241,7 +241,7 @@ class Fix<R> {
       })
       return Effect.isEffect(fixed) ? fixed : Effect.succeed(fixed)
     }).pipe(
-      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: context.noted })),
+      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: firstNotes(context.noted) })),
       Effect.provideService(ToolCall.current, context)
     )
     return Duration.isFinite(left)

@@ -14,7 +14,8 @@ import { folded, isList, isNumberToken, mayBeGrouped, nameOf, type Path, Unsafe,
 export interface Reading {
   readonly kind: ValueRepair["kind"]
   readonly value: Value
-  readonly note?: string
+  /** Said only of those that are told: a path may be long. */
+  readonly note?: () => string
 }
 
 /** A value as it was written: where, and as which token if it is a number; and how it may be quoted. */
@@ -58,7 +59,7 @@ const choice = ({ path, show, value }: Written, choices: ReadonlyArray<unknown>)
   return spelled.length !== 1 ? undefined : {
     kind: "choice_spelling",
     value: spelled[0]!,
-    note: `${nameOf(path)} is ${show(spelled[0]!)}: it was written as ${show(value)}`
+    note: () => `${nameOf(path)} is ${show(spelled[0]!)}: it was written as ${show(value)}`
   }
 }
 
@@ -172,7 +173,7 @@ const python: Drift = ({ path, value }) => {
   return items === undefined ? undefined : {
     kind: "python_list",
     value: items,
-    note: `${nameOf(path)} is an array: send it as JSON, not as a Python list in a string`
+    note: () => `${nameOf(path)} is an array: send it as JSON, not as a Python list in a string`
   }
 }
 
@@ -199,7 +200,7 @@ const manyForOne = ({ path, show, value }: Written): Reading | undefined => {
     : {
       kind: "array_for_single",
       value: only,
-      note: `${nameOf(path)} is one value: ${show(value)} was read as ${show(only)}`
+      note: () => `${nameOf(path)} is one value: ${show(value)} was read as ${show(only)}`
     }
 }
 
@@ -214,5 +215,5 @@ const drifts: ReadonlyMap<unknown, ReadonlyArray<Drift>> = new Map([
 const read = (kind: Reading["kind"], { path, show, value }: Written, type: string, meant: Value): Reading => ({
   kind,
   value: meant,
-  note: `${nameOf(path)} is ${type}: ${show(value)} was read as ${show(meant)}`
+  note: () => `${nameOf(path)} is ${type}: ${show(value)} was read as ${show(meant)}`
 })
