@@ -398,6 +398,10 @@ const drifting: { readonly [name: string]: (count: number) => () => unknown } = 
   "a text: escaped quotes": (count) => coercing(`['${"\\'".repeat(12 * count)}`, { type: "array", items: integer }),
   "a text: a Python list": (count) => coercing(`[${"'a',".repeat(6 * count)}`, { type: "array", items: integer }),
   "a text: words, for a choice": (count) => coercing("a ".repeat(12 * count), { enum: ["a", "b"] }),
+  "choices, at the first call": (count) => {
+    const choices = many(count, (index) => `choice number ${index}`)
+    return () => decoding({ choice: choices[7]! }, Schema.Struct({ choice: Schema.Literals(choices) }))()
+  },
   "notes of a handler": (count) => calling("noting", `{"notes":${count}}`),
   "notes of a tool inside": (count) => calling("outer", `{"notes":${count}}`),
   "blanks before a text that is fixed": (count) => calling("fixing", `${" ".repeat(10 * count)}{'a': b'}`)

@@ -915,6 +915,50 @@ describe("Arguments", () => {
       })
     })
 
+    it("shows a thousand choices as it shows two, whatever stands around them", () => {
+      const words = (count: number) => Array.from({ length: count }, (_, index) => `choice ${index}`)
+      const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+      const shown = (count: number): unknown =>
+        Arguments.jsonSchema(Schema.Struct({
+          word: Schema.Literals(words(count)),
+          number: Schema.Literals(numbers(count)).annotate({ description: "a number" }),
+          maybe: Schema.optionalKey(Schema.NullOr(Schema.Literals(words(count)))),
+          list: Schema.Array(Schema.Literals(words(count)).annotate({ identifier: "Word" })),
+          two: Schema.Union([Schema.Literals(words(count)), Schema.Boolean, Schema.Literals(numbers(count))]),
+          both: Schema.Union([Schema.Literals(words(count)), Schema.String]),
+          secret: Schema.Redacted(Schema.Literals(words(count)))
+        }))
+      const asMany: unknown = JSON.parse(
+        JSON.stringify(shown(2))
+          .replaceAll(JSON.stringify(words(2)), JSON.stringify(words(1_001)))
+          .replaceAll(JSON.stringify(numbers(2)), JSON.stringify(numbers(1_001)))
+      )
+      assert.deepStrictEqual(shown(1_001), asMany)
+    })
+
+    it("shows a thousand choices of several kinds, and with words of their own", () => {
+      const words = Array.from({ length: 1_001 }, (_, index) => `choice ${index}`)
+      const literals = words.map((word) => Schema.Literal(word))
+      const told = Schema.Literal("told").annotate({ description: "of its own" })
+      const shown = (choice: Schema.Constraint) => Arguments.jsonSchema(Schema.Struct({ choice }))["properties"]
+      const description = { type: "string", enum: ["told"], description: "of its own" }
+      const single = (word: string) => ({ type: "string", enum: [word] })
+      assert.deepStrictEqual(shown(Schema.Literals([...words, 1, 2])), {
+        choice: {
+          anyOf: [{ type: "string", enum: words }, { type: "number", enum: [1] }, { type: "number", enum: [2] }]
+        }
+      })
+      assert.deepStrictEqual(shown(Schema.Union([...literals, told, Schema.Literal("last")])), {
+        choice: { anyOf: [{ type: "string", enum: words }, description, single("last")] }
+      })
+      assert.deepStrictEqual(shown(Schema.Union([told, ...literals])), {
+        choice: { anyOf: [description, ...words.map(single)] }
+      })
+      assert.deepStrictEqual(shown(Schema.Union(literals, { mode: "oneOf" })), {
+        choice: { oneOf: words.map(single) }
+      })
+    })
+
     it("carries its definitions inside", () => {
       class Place extends Schema.Class<Place>("Place")({ city: Schema.String }) {}
       const schema = Arguments.jsonSchema(Schema.Struct({ from: Place, to: Place }))
