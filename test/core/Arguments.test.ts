@@ -416,6 +416,46 @@ describe("Arguments", () => {
       )
     })
 
+    it("says where in the text around it an object in a string is at fault, and where it ends too early", () => {
+      const faultOf = (text: string) => {
+        const { fault, issues } = refusal(text)
+        return [fault?.kind, fault?.offset, text.slice(fault?.offset), issues[0]?.expected]
+      }
+      const rest = "the rest of a number, or what comes after it"
+      assert.deepStrictEqual(faultOf("\"{\\\"a\\\":1\""), ["cut_off", 9, "\"", rest])
+      for (
+        const [before, inner, after] of [
+          [" ", "{\\\"a\\\":1", "\" \n"],
+          ["```json\n", "{\\u0022a\\u0022:\\n1", "\"\n```"],
+          ["<tool_call>", "{\"a\":1", "'</tool_call>"],
+          ["", "{\\\"a\\\":1", "\" // a remark\n"],
+          ["/* a remark */", "{\\\"é漢😀\\\":1", "\""]
+        ] as const
+      ) {
+        const text = `${before}${after[0]}${inner}${after}`
+        assert.deepStrictEqual(faultOf(text), ["cut_off", text.length - after.length, after, rest])
+      }
+      assert.deepStrictEqual(faultOf("{\\\"a\\\":1"), ["cut_off", 8, "", rest])
+      assert.deepStrictEqual(faultOf(JSON.stringify("{\"a\":1,\n\"a\":2}")), [
+        "duplicate_key",
+        12,
+        "\\\"a\\\":2}\"",
+        "\"a\" once"
+      ])
+      assert.deepStrictEqual(faultOf(JSON.stringify("{\"a\":1,b:2,}")), [
+        "unexpected_character",
+        10,
+        "b:2,}\"",
+        "strict JSON"
+      ])
+      assert.deepStrictEqual(faultOf("{\\\"a\\\":1,\\\"b\\\":oops}"), [
+        "bareword",
+        15,
+        "oops}",
+        "a value; a text in double quotes"
+      ])
+    })
+
     it("gives the place of a fault by offset, line and column", () => {
       const failure = refusal("{\n  \"a\": 1,\n  b-c: 2\n}")
       assert.include(

@@ -220,7 +220,7 @@ const unwrapped = (reader: Reader): Found | Fault => {
   }
   reader.blank()
   if (inner === undefined || reader.fault !== undefined) return reader.fault ?? noObject(start)
-  return reader.at === text.length ? inside(reader, inner, start, "double_encoded") : noObject(start)
+  return reader.at === text.length ? inside(reader, inner, start, start + 1, "double_encoded") : noObject(start)
 }
 
 // An object all of whose quotes are escaped reads as the inside of a string. A quote that is not would end it too early.
@@ -230,20 +230,28 @@ const unescaped = (reader: Reader): Found | Fault => {
   const inner = quoted.string(0x22)
   return inner === undefined || quoted.at < quoted.text.length
     ? { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "quotes that are not escaped" }
-    : inside(reader, inner, start, "escaped_quotes")
+    : inside(reader, inner, start, start, "escaped_quotes")
 }
 
-const inside = (reader: Reader, inner: string, start: number, kind: Kind): Found | Fault => {
+/** @param from where the first unit of what is inside stands in the text around it */
+const inside = (reader: Reader, inner: string, start: number, from: number, kind: Kind): Found | Fault => {
   const read = strictly(inner)
   if ("kind" in read) {
-    // Where exactly it is at fault says nothing in terms of the text around it.
-    if (!inner.trimStart().startsWith("{")) return noObject(start)
-    return { ...read, offset: read.kind === "cut_off" ? reader.text.length : start }
+    return inner.trimStart().startsWith("{")
+      ? { ...read, offset: offsetAround(reader.text, from, read.offset) }
+      : noObject(start)
   }
   const { hasUnsafeInteger, value } = read
   return isObject(value)
     ? { ...found(reader, value, 0, [[kind, start]]), source: inner, hasUnsafeInteger }
     : noObject(start)
+}
+
+// Where a unit of what is inside stands in the text around it, in which it may be escaped. Behind the last one stands the closing quote.
+const offsetAround = (text: string, from: number, units: number): number => {
+  let at = from
+  for (let unit = 0; unit < units; unit++) at += text[at] !== "\\" ? 1 : text[at + 1] === "u" ? 6 : 2
+  return at
 }
 
 const noObject = (offset: number): Fault => ({ kind: "no_object", offset, expected: oneObject })

@@ -307,7 +307,8 @@ export const strictly = (
   reader.blank()
   const { at, fault, hasUnsafeInteger, repairs } = reader
   if (fault !== undefined) return fault
-  return value === undefined || repairs.size > 0 || at < text.length
-    ? { kind: "unexpected_character", offset: at, expected: "strict JSON" }
+  const [offset = at] = repairs.values()
+  return value === undefined || offset < text.length
+    ? { kind: "unexpected_character", offset, expected: "strict JSON" }
     : { value, hasUnsafeInteger }
 }
