@@ -34,6 +34,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Guard",
     "Suggestion",
     "internal/argumentText",
+    "internal/byPath",
     "internal/calendar",
     "internal/complaint",
     "internal/conformance",
@@ -201,14 +202,13 @@ describe("architecture", () => {
   })
 
   it("needs Node in no module that an index lets in", () => {
-    const reached = (file: string): ReadonlyArray<string> => [
-      file,
-      ...importsOf(file).filter((name) => name.startsWith(".")).flatMap((name) =>
-        reached(normalize(join(dirname(file), name)))
-      )
-    ]
-    const needing = ["core", "providers", "testing"].flatMap((name) => reached(`packages/${name}/src/index.ts`))
-      .filter((file) => importsOf(file).some((name) => name.startsWith("node:")))
+    const reached = new Set(["core", "providers", "testing"].map((name) => `packages/${name}/src/index.ts`))
+    // What is added on the way is visited, too.
+    for (const file of reached) {
+      for (const name of importsOf(file)) if (name.startsWith(".")) reached.add(normalize(join(dirname(file), name)))
+    }
+    const needing = Array.from(reached).filter((file) => importsOf(file).some((name) => name.startsWith("node:")))
+    assert.isAbove(reached.size, 50)
     assert.deepStrictEqual(needing, [])
   })
 

@@ -101,13 +101,6 @@ const overruling: ReadonlyArray<readonly [tableRow: string, isMet: (accepted: Ac
       isDeepStrictEqual(trimmed(value), trimmed(row.expected))
   ],
   [
-    // The one that the second reader does not know.
-    "# comments without a quote in them: one reading",
-    ({ repairs, row, value }) =>
-      row.verdict === "invalid" && repairs.length === 1 && has(repairs, "comment") &&
-      isDeepStrictEqual(value, strict(row.input.replace(/#[^\n"']*$/m, "")))
-  ],
-  [
     // A second reader, which repairs far more, is asked whether it reads the same.
     "the repairs' own rows: one reading (the verdict is that of a strict parser, or of a schema that we do not have)",
     ({ repairs, row, value }) =>

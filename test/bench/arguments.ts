@@ -3,9 +3,14 @@
  * time of this process; run it with `pnpm bench`, or `node test/bench/arguments.ts` alone.
  *
  * First the calls that are all right, and short ones that are not. Then whether time is linear in the text, whatever the text: valid,
- * repairable and hostile ones of four sizes. What is hostile to a parser is what makes it look ahead, look back or try again.
+ * repairable and hostile ones of four sizes. What is hostile to a parser is what makes it look ahead, look back or try again. At last whether it is
+ * linear in what drifts of a value, in its schema, and in what a call notes.
  */
+import { Coercion, Dispatch, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
+import * as Effect from "effect/Effect"
+import type * as JsonSchema from "effect/JsonSchema"
+import * as Schema from "effect/Schema"
 import { jsonrepair } from "jsonrepair"
 import { validCalls } from "../support/corpora.ts"
 
@@ -170,6 +175,8 @@ const families: { readonly [name: string]: (size: number) => string } = {
   "repairable: smart quotes": filled("{\"a\":[", "“b”,‘c’,", "“d”]}"),
   "repairable: closers": filled("{\"a\":1}", "}"),
   "repairable: template tokens": filled("{\"a\":1}", "<|im_end|>"),
+  "repairable: template tokens and words after": filled("{\"a\":1}", "<|im_end|>", "That is all."),
+  "hostile: a fault in JSON in a string": (size) => JSON.stringify(`${typical(Math.floor(size * 0.7))}x`),
   "repairable: template tokens before": filled("", "<|x|>", "{\"a\":1}"),
   "repairable: a key many times": filled("{", "\"a\":[1,2],", "\"a\":[1,2]}"),
   "hostile: unescaped quotes": filled("{\"a\":\"", "a \"b\" ", "\"}"),
@@ -191,7 +198,7 @@ const families: { readonly [name: string]: (size: number) => string } = {
   "hostile: fences": filled("", "``` "),
   "hostile: a fence's name": filled("```", "a", "```"),
   "hostile: # comments": filled("", "#\n", "x"),
-  "hostile: # comments inside": filled("{", "#\n", "x"),
+  "hostile: # comments inside": filled("{ ", "#\n", "x"),
   "hostile: /*": filled("{", "/*"),
   "hostile: /**/": filled("{", "/**/"),
   "hostile: //": filled("{\"a\":1", "//"),
@@ -285,3 +292,134 @@ const slowest = rows.toSorted((a, b) => b.toParse - a.toParse)[0]!
 const steepest = rows.toSorted((a, b) => b.growth - a.growth)[0]!
 console.log(`slowest: '${slowest.name}', ${ratio(slowest.toParse)} JSON.parse at 256 KB`)
 console.log(`steepest: '${steepest.name}', ${ratio(steepest.growth)} a byte at 1 MB, to 64 KB`)
+
+// -----------------------------------------------------------------------------
+// Values, schemas and notes
+// -----------------------------------------------------------------------------
+
+const integer = { type: "integer" }
+const string = { type: "string" }
+const closed = (properties: JsonSchema.JsonSchema) => ({ type: "object", properties, additionalProperties: false })
+
+const many = <A>(count: number, item: (index: number) => A): ReadonlyArray<A> =>
+  Array.from({ length: count }, (_, index) => item(index))
+const members = <A>(count: number, item: (index: number) => A): { readonly [key: string]: A } =>
+  Object.fromEntries(many(count, (index) => [`key_${index}`, item(index)]))
+
+/** A value is coerced as far as possible, and told of. */
+const coercing = (value: Schema.Json, schema: JsonSchema.JsonSchema) => () => {
+  const { value: coerced } = Coercion.coerce(value, schema)
+  return Coercion.misfits(coerced, schema)
+}
+
+const decoding = (value: Schema.Json, parameters: Schema.ConstraintDecoder<unknown>) => {
+  const text = JSON.stringify(value)
+  return () => Effect.runSync(Effect.result(Arguments.decode(text, { parameters })))
+}
+
+/** A key that is as long as all of the other text. */
+const longKey = (count: number) => "k".repeat(10 * count)
+
+const noting = Tool.make("noting", {
+  description: "",
+  parameters: Schema.Struct({ notes: Schema.Int }),
+  success: Schema.Int,
+  sideEffect: "none"
+}, ({ notes }) => Effect.as(Effect.repeat(ToolCall.caveat("so it is"), { times: notes }), 1))
+
+const outer = Tool.make("outer", {
+  description: "",
+  parameters: Schema.Struct({ notes: Schema.Int }),
+  success: Schema.Int,
+  sideEffect: "none"
+}, ({ notes }) => Effect.orDie(noting.run({ notes })))
+
+const fixing = Tool.make("fixing", {
+  description: "",
+  parameters: Schema.Struct({ a: Schema.String }),
+  success: Schema.Int,
+  sideEffect: "none"
+}, () => Effect.succeed(1)).pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))
+
+const toolkit = Toolkit.make(noting, outer, fixing)
+const calling = (name: string, text: string) => () =>
+  Effect.runSync(Dispatch.call(toolkit, { id: "1", name, arguments: text }))
+
+const expression = {
+  $ref: "#/$defs/Node",
+  $defs: {
+    Node: {
+      anyOf: ["a", "b", "c"].map((key) => ({
+        ...closed({ kids: { type: "array", items: { $ref: "#/$defs/Node" } }, [key]: integer }),
+        required: ["kids", key]
+      }))
+    }
+  }
+}
+const grown = (depth: number, drift: string): Schema.Json =>
+  depth === 0 ? { kids: [], a: drift } : { kids: [grown(depth - 1, drift), grown(depth - 1, drift)], a: "1" }
+
+const drifting: { readonly [name: string]: (count: number) => () => unknown } = {
+  "items: \"1\" for 1": (count) => coercing(many(count, String), { type: "array", items: integer }),
+  "items: \"1.0\" for 1": (count) => coercing(many(count, () => "1.0"), { type: "array", items: integer }),
+  "items: 1 for \"1\", decoded": (count) =>
+    decoding({ items: many(count, (index) => index) }, Schema.Struct({ items: Schema.Array(Schema.String) })),
+  "fields: 1 for \"1\"": (count) =>
+    coercing(members(count, (index) => index), { type: "object", additionalProperties: string }),
+  "fields: other case": (count) =>
+    coercing(
+      Object.fromEntries(many(count, (index) => [`Key${index}`, 1])),
+      closed(members(count, () => integer))
+    ),
+  "fields: unknown": (count) => coercing(members(count, () => 1), closed({ key: integer })),
+  "fields: blank": (count) => coercing(members(count, () => ""), closed(members(count, () => integer))),
+  "items below a long key": (count) =>
+    coercing({ [longKey(count)]: many(count, () => "1.0") }, {
+      type: "object",
+      additionalProperties: { type: "array", items: integer }
+    }),
+  "items below a long key that do not fit": (count) =>
+    coercing({ [longKey(count)]: many(count, () => "x") }, {
+      type: "object",
+      additionalProperties: { type: "array", items: integer }
+    }),
+  "fields below a long key, refused by the decoder": (count) =>
+    decoding(
+      { [longKey(count)]: members(count, () => "x") },
+      Schema.Record(
+        Schema.String,
+        Schema.Record(Schema.String, Schema.String.check(Schema.makeFilter((text) => text === "y")))
+      )
+    ),
+  "a recursive union": (count) => coercing(grown(Math.round(Math.log2(count / 5)), "1"), expression),
+  "a recursive union that does not fit": (count) => coercing(grown(Math.round(Math.log2(count / 5)), "x"), expression),
+  "a text: [": (count) => coercing("[".repeat(25 * count), { type: "array", items: integer }),
+  "a text: [ and blanks": (count) => coercing(`[${" ".repeat(25 * count)}`, { type: "array", items: integer }),
+  "a text: blanks": (count) => coercing(`1${" ".repeat(25 * count)}1`, { type: "array", items: integer }),
+  "a text: quotes": (count) => coercing("'".repeat(25 * count), { type: "array", items: integer }),
+  "a text: escaped quotes": (count) => coercing(`['${"\\'".repeat(12 * count)}`, { type: "array", items: integer }),
+  "a text: a Python list": (count) => coercing(`[${"'a',".repeat(6 * count)}`, { type: "array", items: integer }),
+  "a text: words, for a choice": (count) => coercing("a ".repeat(12 * count), { enum: ["a", "b"] }),
+  "choices, at the first call": (count) => {
+    const choices = many(count, (index) => `choice number ${index}`)
+    return () => decoding({ choice: choices[7]! }, Schema.Struct({ choice: Schema.Literals(choices) }))()
+  },
+  "notes of a handler": (count) => calling("noting", `{"notes":${count}}`),
+  "notes of a tool inside": (count) => calling("outer", `{"notes":${count}}`),
+  "blanks before a text that is fixed": (count) => calling("fixing", `${" ".repeat(10 * count)}{'a': b'}`)
+}
+
+const [fewer, more] = [5_000, 20_000]
+const grownRows = Object.entries(drifting).map(([name, caseOf]) => {
+  const costs = compared({ fewer: caseOf(fewer), more: caseOf(more) }, 5)
+  return { name, costs, growth: costs.more / more / (costs.fewer / fewer) }
+})
+
+console.log("µs, and whether they grow with the number alone (1 x), or with its square (4 x)")
+console.table(Object.fromEntries(grownRows.map(({ costs, growth, name }) => [name, {
+  [`${fewer}`]: costs.fewer.toFixed(0),
+  [`${more}`]: costs.more.toFixed(0),
+  "each, to each (at most 2.5 x)": ratio(growth)
+}])))
+const steepestRow = grownRows.toSorted((a, b) => b.growth - a.growth)[0]!
+console.log(`steepest: '${steepestRow.name}', ${ratio(steepestRow.growth)} each of ${more}, to ${fewer}`)

@@ -90,7 +90,9 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
   ["comment", [
     ["{\"a\":1 // one\n}", a1],
     ["{/* a */\"a\"/* b */:/* c */1/* d */}/**/", a1],
-    ["{# of a\n\"a\": 1}", a1],
+    ["{ # of a\n\"a\": 1}", a1],
+    ["{\"a\": 1 # one\n}", a1],
+    ["{\"a\": 1, #one\n# two\n}", a1],
     ["{\"a\": 30, // 30 seconds\n \"b\": 2}", { a: 30, b: 2 }],
     ["{\"a\": 30 // 30 seconds\n}", { a: 30 }],
     ["{\"a\":\"// no comment\" // a comment\n}", { a: "// no comment" }],
@@ -132,7 +134,13 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
     ["Arguments: {\"a\":1}", a1],
     ["arguments:{\"a\":1}", a1],
     ["get_weather\n{\"a\":1}", a1],
-    ["```json\n{\"a\":1}", a1]
+    ["```json\n{\"a\":1}", a1],
+    ["**Arguments:**{\"a\":1}", a1],
+    ["With _{\"a\":1}_ it is", a1],
+    ["{\"a\":1}</tool_call> Done.", a1],
+    ["{\"a\":1}\n</tool_call>\n<|im_end|>I have called it.", a1],
+    ["<tool_call>{\"a\":1}</tool_call>\nThat is all.", a1],
+    ["Sure: {\"a\":1}</tool_call> Done.", a1]
   ]],
   ["surplus_closers", [
     ["{\"a\":1}}", a1],
@@ -145,8 +153,9 @@ const repairs: ReadonlyArray<readonly [kind: string, cases: ReadonlyArray<readon
     ["{\"a\":1 \"b\":2}", { a: 1, b: 2 }],
     ["{\"a\":true\n\"b\":null \"c\":[] \"d\":{}\n'e':0}", { a: true, b: null, c: [], d: {}, e: 0 }],
     ["{a:1 b:2}", { a: 1, b: 2 }],
-    ["{\"a\":[{}{}\n[]\n[1]\n2\n3 true \"x\"]}", { a: [{}, {}, [], [1], 2, 3, true, "x"] }],
-    ["{\"a\":1\"b\":2}", { a: 1, b: 2 }]
+    ["{\"a\":[{}\n{}\n[]\n[1]\n2\n3\ntrue\n\"x\"]}", { a: [{}, {}, [], [1], 2, 3, true, "x"] }],
+    ["{\"a\":[1 // one\n2]}", { a: [1, 2] }],
+    ["{\"a\":1 \"\":2 'b':[3]\"c\":4}", { a: 1, "": 2, b: [3], c: 4 }]
   ]],
   ["smart_quotes", [["{“a”:“b”}", { a: "b" }], ["{‘a’: “it's”}", { a: "it's" }], ["{\"a\":“\\n\\u201c”}", {
     a: "\n“"
@@ -175,7 +184,7 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":1},",
     "{]",
     "{\"a\":{\"b\":1},\"c\":2}}",
-    "{\"a\":0\"b\":1}}"
+    "{\"a\":0 \"b\":1}}"
   ]],
   ["concatenation", ["{\"a\":\"x\" + \"y\"}", "{'a':'x'\n + 'y'}"]],
   ["cut_off", [
@@ -261,6 +270,12 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":\"b\" \"c\":\"d\"}",
     "{\"a\":[\"b\" \"c\"]}",
     "{\"a\":[1 2]}",
+    "{\"a\":[{}{}]}",
+    "{\"a\":[{} {}]}",
+    "{\"a\":[true \"x\"]}",
+    "{\"a\":[3 true]}",
+    "{\"a\":[1 /* \n */ 2]}",
+    "{\"a\":[true\n[1]]}",
     "{\"a\":[1 000]}",
     "{\"a\":[1[0]]}"
   ]],
@@ -289,6 +304,9 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "args={\"a\":1}",
     "args = {\"a\":1}",
     "get_weather{\"a\":1}",
+    "call_{\"a\":1}",
+    "**rm**{\"a\":1}",
+    "`rm`{\"a\":1}",
     "b: {\"a\":1}",
     "- b:\n  {\"a\":1}",
     "a: 1\nb: {\"c\":2}",
@@ -314,13 +332,26 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"constructor\":{\"prototype\":{}}}",
     "{\"a\":[{'constructor':{'prototype':1}}]}"
   ]],
-  ["unclear_comment", ["{\"a\":1 // \"b\":2\n}", "{\"a\":1 /* it's */}", "# don't\n{}"]],
+  ["unclear_comment", [
+    "{\"a\":1 // \"b\":2\n}",
+    "{\"a\":1 /* it's */}",
+    "# don't\n{}",
+    "{amount: 1500#00\n}",
+    "{\"a\":[1,2#3\n]}",
+    "{\"a\":true# b\n}",
+    "{\"a\":\"b\"# c\n}",
+    "{\"a\":#fff\n1}",
+    "{\"a\":1,# b\n}",
+    "{# of a\n\"a\":1}",
+    "{\"a\":1}# b"
+  ]],
   ["several_objects", [
     "{\"a\":1}{\"a\":2}",
     "{\"a\":1},{\"a\":2}",
     "Do {\"a\":1} and {\"a\":2}.",
     "{\"a\":1}\n{\"a\":1}",
-    "{\"a\":1}#{}"
+    "{\"a\":1}#{}",
+    "{\"a\":1}</tool_call><tool_call>{\"b\":2}</tool_call>"
   ]],
   ["too_deep", [`{"a":${"[".repeat(128)}${"]".repeat(128)}}`, `{"a":${"[".repeat(500_000)}`, "[".repeat(500_000)]],
   ["unescaped_quote", [
@@ -329,6 +360,17 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":'it's'}",
     "{a\":1}",
     "{\"a:\"b\"}",
+    "{\"sizes\":[5\", 6\"]}",
+    "{\"sizes\":[10\"x12\"]}",
+    "{\"sizes\":[5'10', 6'2']}",
+    "{\"sizes\":[5\"\n,6\"]}",
+    "{\"sizes\":[5\n6\"]}",
+    "{\"sizes\":[5“, 6“]}",
+    "{\"sizes\":[5”, 6”]}",
+    "{\"a\":1\"b\":2}",
+    "{\"a\":[1,2]\",b\":3}",
+    "{\"a\":true ' ,b':3}",
+    "{\"a\":[1\n\" , b\"]}",
     "{“a”: “say “hi””}"
   ]],
   ["unexpected_character", [
@@ -337,7 +379,10 @@ const refusals: ReadonlyArray<readonly [kind: string, texts: ReadonlyArray<strin
     "{\"a\":1} = x",
     "{:1}",
     "{\"a\":@}",
-    "{\"a\":1} \"x\""
+    "{\"a\":1} \"x\"",
+    "{'a':1}</s> Done.",
+    "{\"a\":1}</s> if it rains",
+    "{\"a\":1}<b> Done."
   ]],
   ["unquoted_key", ["{1:2}", "{a-b:1}", "{None:1}", "{true:1}", "{`a`:1}"]]
 ]
@@ -369,6 +414,46 @@ describe("Arguments", () => {
         detail("{\n\"amount\":"),
         "They end too early, at offset 11 (line 2, column 10): a value is missing."
       )
+    })
+
+    it("says where in the text around it an object in a string is at fault, and where it ends too early", () => {
+      const faultOf = (text: string) => {
+        const { fault, issues } = refusal(text)
+        return [fault?.kind, fault?.offset, text.slice(fault?.offset), issues[0]?.expected]
+      }
+      const rest = "the rest of a number, or what comes after it"
+      assert.deepStrictEqual(faultOf("\"{\\\"a\\\":1\""), ["cut_off", 9, "\"", rest])
+      for (
+        const [before, inner, after] of [
+          [" ", "{\\\"a\\\":1", "\" \n"],
+          ["```json\n", "{\\u0022a\\u0022:\\n1", "\"\n```"],
+          ["<tool_call>", "{\"a\":1", "'</tool_call>"],
+          ["", "{\\\"a\\\":1", "\" // a remark\n"],
+          ["/* a remark */", "{\\\"é漢😀\\\":1", "\""]
+        ] as const
+      ) {
+        const text = `${before}${after[0]}${inner}${after}`
+        assert.deepStrictEqual(faultOf(text), ["cut_off", text.length - after.length, after, rest])
+      }
+      assert.deepStrictEqual(faultOf("{\\\"a\\\":1"), ["cut_off", 8, "", rest])
+      assert.deepStrictEqual(faultOf(JSON.stringify("{\"a\":1,\n\"a\":2}")), [
+        "duplicate_key",
+        12,
+        "\\\"a\\\":2}\"",
+        "\"a\" once"
+      ])
+      assert.deepStrictEqual(faultOf(JSON.stringify("{\"a\":1,b:2,}")), [
+        "unexpected_character",
+        10,
+        "b:2,}\"",
+        "strict JSON"
+      ])
+      assert.deepStrictEqual(faultOf("{\\\"a\\\":1,\\\"b\\\":oops}"), [
+        "bareword",
+        15,
+        "oops}",
+        "a value; a text in double quotes"
+      ])
     })
 
     it("gives the place of a fault by offset, line and column", () => {
@@ -776,18 +861,34 @@ describe("Arguments", () => {
       }
     })
 
-    it("reads words around the arguments of a tool that reads or is idempotent, and of no tool that acts", () => {
-      const text = "Here you are: {\"city\":\"Paris\"}"
-      const parameters = Schema.Struct({ city: Schema.String })
-      for (const sideEffect of ["none", "idempotent"] as const) {
-        assert.deepStrictEqual(Result.getOrThrow(decode(text, parameters, sideEffect)).params, { city: "Paris" })
+    it("reads words around the arguments of a tool that reads, and of no tool that acts, idempotent or not", () => {
+      const text = "I will NOT call it with these arguments: {\"id\":5}"
+      const parameters = Schema.Struct({ id: Schema.Int })
+      for (const sideEffect of ["none", undefined] as const) {
+        assert.deepStrictEqual(Result.getOrThrow(decode(text, parameters, sideEffect)).params, { id: 5 })
       }
-      const refused = Result.getOrThrow(Result.flip(decode(text, parameters, "non_idempotent")))
-      assert.deepInclude({ ...refused }, {
-        code: "invalid_json",
-        detail: "The arguments cannot be read. There are words around them.",
-        fault: { kind: "prose", offset: 0, line: 1, column: 1 }
-      })
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        const refused = Result.getOrThrow(Result.flip(decode(text, parameters, sideEffect)))
+        assert.deepInclude({ ...refused }, {
+          code: "invalid_json",
+          detail: "The arguments cannot be read. There are words around them.",
+          fault: { kind: "prose", offset: 0, line: 1, column: 1 }
+        })
+        for (
+          const [around, offset] of [
+            ["{\"id\":5}</tool_call>\nDone.", 21],
+            ["// not yet\n{\"id\":5}", 0],
+            ["{\"id\":5} /* not yet */", 9]
+          ] as const
+        ) {
+          const { fault } = Result.getOrThrow(Result.flip(decode(around, parameters, sideEffect)))
+          assert.deepInclude({ ...fault }, { kind: "prose", offset })
+        }
+        assert.deepStrictEqual(
+          Result.getOrThrow(decode("<tool_call>{\"id\":5}</tool_call>", parameters, sideEffect)).params,
+          { id: 5 }
+        )
+      }
     })
 
     it("refuses what the model was not shown, though the decoder would take it", () => {
@@ -851,6 +952,50 @@ describe("Arguments", () => {
         properties: { city: { type: "string" } },
         required: ["city"],
         additionalProperties: false
+      })
+    })
+
+    it("shows a thousand choices as it shows two, whatever stands around them", () => {
+      const words = (count: number) => Array.from({ length: count }, (_, index) => `choice ${index}`)
+      const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+      const shown = (count: number): unknown =>
+        Arguments.jsonSchema(Schema.Struct({
+          word: Schema.Literals(words(count)),
+          number: Schema.Literals(numbers(count)).annotate({ description: "a number" }),
+          maybe: Schema.optionalKey(Schema.NullOr(Schema.Literals(words(count)))),
+          list: Schema.Array(Schema.Literals(words(count)).annotate({ identifier: "Word" })),
+          two: Schema.Union([Schema.Literals(words(count)), Schema.Boolean, Schema.Literals(numbers(count))]),
+          both: Schema.Union([Schema.Literals(words(count)), Schema.String]),
+          secret: Schema.Redacted(Schema.Literals(words(count)))
+        }))
+      const asMany: unknown = JSON.parse(
+        JSON.stringify(shown(2))
+          .replaceAll(JSON.stringify(words(2)), JSON.stringify(words(1_001)))
+          .replaceAll(JSON.stringify(numbers(2)), JSON.stringify(numbers(1_001)))
+      )
+      assert.deepStrictEqual(shown(1_001), asMany)
+    })
+
+    it("shows a thousand choices of several kinds, and with words of their own", () => {
+      const words = Array.from({ length: 1_001 }, (_, index) => `choice ${index}`)
+      const literals = words.map((word) => Schema.Literal(word))
+      const told = Schema.Literal("told").annotate({ description: "of its own" })
+      const shown = (choice: Schema.Constraint) => Arguments.jsonSchema(Schema.Struct({ choice }))["properties"]
+      const description = { type: "string", enum: ["told"], description: "of its own" }
+      const single = (word: string) => ({ type: "string", enum: [word] })
+      assert.deepStrictEqual(shown(Schema.Literals([...words, 1, 2])), {
+        choice: {
+          anyOf: [{ type: "string", enum: words }, { type: "number", enum: [1] }, { type: "number", enum: [2] }]
+        }
+      })
+      assert.deepStrictEqual(shown(Schema.Union([...literals, told, Schema.Literal("last")])), {
+        choice: { anyOf: [{ type: "string", enum: words }, description, single("last")] }
+      })
+      assert.deepStrictEqual(shown(Schema.Union([told, ...literals])), {
+        choice: { anyOf: [description, ...words.map(single)] }
+      })
+      assert.deepStrictEqual(shown(Schema.Union(literals, { mode: "oneOf" })), {
+        choice: { oneOf: words.map(single) }
       })
     })
 

@@ -3,6 +3,7 @@ import {
   Agent,
   Dispatch,
   PartialData,
+  Rendering,
   RetryPolicy,
   SchemaMismatch,
   SemanticGarbage,
@@ -474,6 +475,59 @@ describe("Dispatch", () => {
       ).pipe(Tool.retry(Schedule.recurs(1)))
       yield* Dispatch.call(Toolkit.make(checkout), { id: "1", name: "checkout" }, { idempotencyKey: "o" })
       assert.deepStrictEqual(keys, ["o/ship/1", "o/pay/1", "o/pay/1", "o/ship/1"])
+    }))
+
+  it.effect("keeps the first twenty notes of a call, and counts the others, also of a tool inside", () =>
+    Effect.gen(function*() {
+      const noting = Tool.make(
+        "noting",
+        {
+          description: "",
+          parameters: Schema.Struct({ notes: Schema.Int }),
+          success: Schema.Int,
+          sideEffect: "none"
+        },
+        ({ notes }) =>
+          Effect.as(
+            Effect.forEach(
+              Array.from({ length: notes }, (_, index) => index),
+              (index) => ToolCall.caveat(`note ${index}`),
+              { discard: true }
+            ),
+            1
+          )
+      )
+      const outer = Tool.make(
+        "outer",
+        { description: "", success: Schema.Int, sideEffect: "none" },
+        () => Effect.andThen(ToolCall.caveat("of the outer"), Effect.orDie(noting.run({ notes: 20_000 })))
+      )
+      const told = (name: string, notes: number) => {
+        const call = { id: "1", name, arguments: name === "outer" ? "{}" : `{"notes":${notes}}` }
+        return Effect.map(Dispatch.call(Toolkit.make(noting, outer), call), (outcome) => {
+          assert.strictEqual(outcome._tag, "Completed")
+          const caveats = outcome._tag === "Completed" ? outcome.caveats : []
+          assert.deepStrictEqual(JSON.parse(Rendering.json(outcome, call)).notes, caveats)
+          return caveats
+        })
+      }
+      const twenty = Array.from({ length: 20 }, (_, index) => `note ${index}`)
+      assert.deepStrictEqual(yield* told("noting", 20), twenty)
+      assert.deepStrictEqual(yield* told("noting", 21), [...twenty, "… and 1 more"])
+      assert.deepStrictEqual(yield* told("noting", 20_000), [...twenty, "… and 19980 more"])
+      assert.deepStrictEqual(yield* told("outer", 20_000), ["of the outer", ...twenty.slice(0, 19), "… and 19981 more"])
+    }))
+
+  it.effect("does not change what it answered when something notes later", () =>
+    Effect.gen(function*() {
+      const late = Tool.make("late", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.andThen(
+          ToolCall.caveat("in time"),
+          Effect.as(Effect.forkDetach(Effect.andThen(Effect.sleep("1 second"), ToolCall.caveat("too late"))), 1)
+        ))
+      const outcome = yield* Dispatch.call(Toolkit.make(late), { id: "1", name: "late" })
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["in time"])
     }))
 
   it.effect("says nothing of what a tool inside of another noted before it failed", () =>

@@ -159,7 +159,7 @@ const reserved = new Set([
   "nan",
   "inf"
 ])
-const comments = ["/* note */", "/**/", "// so it is\n", "# so it is\n", "/* a, b: [c] */"]
+const comments = ["/* note */", "/**/", "// so it is\n", " # so it is\n", "/* a, b: [c] */"]
 const words = ["Here you are: ", "I will call it with\n", "Arguments:\n\n"]
 const lastWords = [" Done.", "\nThat is all", "\n\nIs it right?"]
 const tokens = ["<tool_call>", "<|python_tag|>", "<s>\n", "<function_call> "]
@@ -219,7 +219,7 @@ class Writer {
       if (isContainer(value) && !(isLast && text === part)) this.closedBeforeMore.add(Array.isArray(value) ? "]" : "}")
       if (isLast) return text
       const next = parts[index + 1]!
-      const mayLackComma = typeof value !== "string" && !next.startsWith("-") &&
+      const mayLackComma = typeof value !== "string" && !/^-|^["'“]\s*,/.test(next) &&
         (!next.startsWith("[") || isContainer(value))
       return mayLackComma && this.takes("missing_comma", 6)
         ? `${part}\n${this.blank()}`

@@ -30,6 +30,7 @@ import { TestClock } from "effect/testing"
 import { CallRecord } from "../../packages/core/src/internal/callRecord.ts"
 import { Relay } from "../../packages/core/src/internal/relay.ts"
 import { refused } from "../support/sequence.ts"
+import { macrotask } from "../support/virtualTime.ts"
 
 // -----------------------------------------------------------------------------
 // A tool whose handler takes cities with a capital letter alone, and what came of its calls
@@ -1290,12 +1291,13 @@ describe("C3: what a fixer answers", () => {
       assert.strictEqual(outcome.value, "sunny in Paris")
     }))
 
-  it.effect("is compared as fast however much white space there is, and refused when it is too long", () =>
+  it.effect("is compared without the white space around it, and refused when it is too long", () =>
     Effect.gen(function*() {
-      const tool = weather().tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))
-      const begun = performance.now()
-      yield* call(tool, `${" ".repeat(200_000)}{'a': b'}`)
-      assert.isBelow(performance.now() - begun, 2000)
+      const text = `${" ".repeat(200_000)}{'a': b'}`
+      const trimming = weather().tool.pipe(Tool.fix(({ text }) => `\n${text.trim()} `))
+      assert.deepStrictEqual(handled(yield* call(trimming, text)), [])
+      const quoting = weather().tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))
+      assert.deepStrictEqual(handled(yield* call(quoting, text)), ["ignored fixer_failed"])
       const long = failed(
         yield* call(weather().tool.pipe(Tool.fix(() => "[".repeat(Arguments.maxBytes + 1))), unclosed)
       )
@@ -1333,6 +1335,20 @@ describe("C3: what a fixer answers", () => {
       }
     }))
 
+  it.effect("may have many caveats, the first twenty of which are told", () =>
+    Effect.gen(function*() {
+      const noting = Effect.forEach(Array.from({ length: 1_000 }), () => ToolCall.caveat("so it is"), { discard: true })
+      const tool = weather().tool.pipe(Tool.fix(() => Effect.as(noting, toParis())))
+      assert.deepStrictEqual(completed(yield* call(tool, { town: "Paris" })).caveats, [
+        [
+          "The arguments were corrected; used were {\"city\":\"Paris\"}",
+          ...Array<string>(20).fill("so it is"),
+          "… and 980 more"
+        ]
+          .join(". ")
+      ])
+    }))
+
   const none: ReadonlyArray<readonly [string, unknown]> = [
     ["a Map", new Map([["city", "Paris"]])],
     ["a Date", new Date(0)],
@@ -1368,7 +1384,8 @@ describe("C3: what a fixer answers", () => {
       const fix = () => Promise.reject(new Error("late")) as never
       const { value } = yield* reporting(call(weather().tool.pipe(Tool.fix(fix)), unclosed))
       assert.strictEqual(failed(value).failure.code, "invalid_json")
-      yield* Effect.sleep(5)
+      // Where nobody listens, the process hears of it before its next turn.
+      yield* macrotask
     }))
 })
 

@@ -5,6 +5,7 @@ import {
   Dispatch,
   Rendering,
   SemanticGarbage,
+  type SideEffect,
   Tool,
   Toolkit,
   ToolOutcome,
@@ -14,7 +15,7 @@ import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema, Stream } from "effect"
 
 /** What the handler was given, in order. */
-const watched = () => {
+const watched = (sideEffect: SideEffect.SideEffect = "idempotent") => {
   const given: Array<unknown> = []
   const order = Tool.make("order", {
     description: "Orders rooms",
@@ -25,7 +26,7 @@ const watched = () => {
       breakfast: Schema.optionalKey(Schema.Boolean)
     }),
     success: Schema.String,
-    sideEffect: "idempotent"
+    sideEffect
   }, (params) =>
     Effect.suspend(() => {
       given.push(params)
@@ -160,12 +161,20 @@ describe("E1 several readings are tried before giving up", () => {
   ) {
     it.effect(what, () =>
       Effect.gen(function*() {
-        const { call, given } = watched()
+        const { call, given } = watched(what === "between words" ? "none" : "idempotent")
         const { outcome } = yield* call(text)
         assert.strictEqual(outcome._tag, "Completed")
         assert.deepStrictEqual(given, [right])
       }))
   }
+
+  it.effect("but not what stands between words, for a tool that acts", () =>
+    Effect.gen(function*() {
+      const { call, given } = watched("idempotent")
+      const { failure } = failed((yield* call(`I will NOT call it with ${JSON.stringify(right)}`)).outcome)
+      assert.strictEqual(failure._tag === "SchemaMismatch" ? failure.fault?.kind : "", "prose")
+      assert.deepStrictEqual(given, [])
+    }))
 })
 
 describe("E2 did you mean", () => {

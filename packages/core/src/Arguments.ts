@@ -15,13 +15,20 @@
  * | ------------------------------------------------------------------------------- | ------------------------------------ |
  * | `no_arguments`: missing, blank, `null` or `[]`                                  | `prose`: words around strict JSON    |
  * | `byte_order_mark`, `code_fence`, `template_token` around the whole              | `surplus_closers` after it           |
- * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`, not after a string  |
- * | `trailing_comma`, `comment`, `single_quotes`, `unquoted_key`                    | `smart_quotes`                       |
+ * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`: see below           |
+ * | `trailing_comma`, `single_quotes`, `unquoted_key`                               | `smart_quotes`                       |
+ * | `comment`: `//`, a block, or `#` with white space before it                     |                                      |
  * | `remark`: a comment before or after the object                                  |                                      |
  * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
  * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
  *
- * At most two kinds of the right column in one text. Words around the object, comments among them, are never passed over for a tool that acts and is not idempotent.
+ * At most two kinds of the right column in one text.
+ *
+ * A comma may be missing between a value and the next key, and in an array only over a line break. It may not be missing after a string, beside a
+ * quote that touches a number (`[5", 6"]` are inches), or before a string that begins with a comma.
+ *
+ * Words around the object are passed over only for a tool that reads: "I will NOT call it with …" must not run even a deletion that is idempotent. The object has
+ * to be strict JSON and the only one, and no name, `(` or `=` may touch it. Template tokens may stand between it and the words behind it. A `remark` counts as words.
  *
  * What is refused has a {@link ToolFailure.TextFault} of one of these kinds:
  *
@@ -36,9 +43,9 @@
  * | `ellipsis`, `missing_value`                          | something was left out                                              |
  * | `invalid_number`                                     | NaN, Infinity, 1e999, 01, .5, 1_000, 0x10                           |
  * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
- * | `unescaped_quote`, `unquoted_key`                    | a quote too many, or one that is missing                            |
+ * | `unescaped_quote`, `unquoted_key`                    | a quote too many, one that is missing, or one for inches            |
  * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
- * | `unclear_comment`                                    | it has a quote in it, or a strange line break                       |
+ * | `unclear_comment`                                    | a quote or strange line break is in it; a `#` touches a value       |
  * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
  * | `too_deep`, `too_long`                               | more than {@link maxDepth} levels, or {@link maxBytes}              |
  * | `unexpected_character`                               | anything else                                                       |
@@ -105,7 +112,7 @@ export interface Decoded<out Params> {
  */
 export interface Target<Params> {
   readonly parameters: Schema.ConstraintDecoder<Params>
-  /** Around the arguments of a tool that is `"non_idempotent"`, no words are passed over. Default: it does not act. */
+  /** Around the arguments of a tool that acts, idempotent or not, no words are passed over. Default: `"none"`, it does not act. */
   readonly sideEffect?: SideEffect
 }
 
@@ -192,7 +199,7 @@ export const decode = <Params>(
   if (Result.isFailure(found)) return Effect.fail(unreadable(text ?? "", found.failure, contract.holdsSecret))
   const parsed = found.success
   const { repairs, value } = parsed
-  if (target.sideEffect === "non_idempotent") {
+  if (target.sideEffect !== undefined && target.sideEffect !== "none") {
     const prose = repairs.find(({ kind }) => kind === "prose" || kind === "remark")
     if (prose !== undefined) {
       return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }, contract.holdsSecret))
@@ -421,7 +428,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   no_object: ["They are no JSON object"],
   prose: ["There are words around them", "Send the object alone."],
   prototype_key: ["A key is not allowed"],
-  unclear_comment: ["A comment may be a part of a text", "Leave comments out."],
+  unclear_comment: ["A comment may be a part of a value", "Leave comments out."],
   several_objects: ["They are more than one object", "For several objects, make several calls."],
   too_deep: [`They are nested more than ${maxDepth} levels deep`],
   too_long: [`They have more than ${maxBytes} bytes`, "Send less."],

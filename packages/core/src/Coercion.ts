@@ -11,13 +11,13 @@
  * fails, say why.
  *
  * Why so few coercions? A value that passes the schema and is wrong runs; one that is refused is sent again.
- * So `"100"` is an integer where one is due, and `"1,000"`, which is one thousand or one, is not.
+ * So `"100"` is an integer where one is due, and `"1,000"` and `"1.000"`, which are one thousand or one, are not.
  *
  * Each coercion is a {@link ToolOutcome.ValueRepair}, and the model is told of those that are worth a word:
  *
  * | kind                 | the drift                                                                        | told to the model? |
  * | -------------------- | -------------------------------------------------------------------------------- | ------------------ |
- * | `text_for_number`    | `"100"` for an integer or a number                                               | no                 |
+ * | `text_for_number`    | `"100"` for an integer or a number, also with white space around it              | no                 |
  * | `text_for_boolean`   | `"true"`, `"True"` for a boolean                                                 | no                 |
  * | `text_for_array`     | an array as a text of strict JSON                                                | no                 |
  * | `text_for_object`    | an object as a text of strict JSON                                               | no                 |
@@ -39,6 +39,21 @@
  * | `date_form`          | `2024-1-2`, or a date-time at midnight, for a date                               | yes                |
  * | `fixed`              | none of these: a fixer has corrected the arguments (`Tool.fix`)                  | yes                |
  *
+ * What has no single reading stays as it is, and is refused:
+ *
+ * | for                | refused                                                                       |
+ * | ------------------ | ----------------------------------------------------------------------------- |
+ * | a number           | `"1.500"`, `"-150.000"`: three digits behind a dot, one to three before it    |
+ * | a number           | `"1,000"`, `"$5"`, `"50%"`, `"0x10"`, `"1_000"`; `1.5` for an integer; `true` |
+ * | a boolean          | `"yes"`, `"on"`, `1`                                                          |
+ * | an array           | `"a,b"`, `"a，b"`, `"a、b"`, `"a،b"`, `"a; b"`, `"a & b"`; lines, tabs, bullets |
+ * | an array           | `"5"` for `[5]`: two drifts at once                                           |
+ * | an array of arrays | an array of anything else: `[1,2]` may be `[[1,2]]` or `[[1],[2]]`            |
+ * | a choice           | one that is only near                                                         |
+ * | a date             | `01/02/2024`, a number; a time without a zone, where a zone is needed         |
+ * | a required key     | `""`, `null`                                                                  |
+ * | a closed object    | keys that it does not have                                                    |
+ *
  * What the schema calls `writeOnly`, or of the format `password`, is a secret (a `Schema.Redacted` is shown so): no note and no issue quotes it, or what it is
  * a part of.
  *
@@ -47,11 +62,12 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
+import { ByPath } from "./internal/byPath.ts"
 import { type Complaint, complaintsOf } from "./internal/complaint.ts"
 import { conformanceTo, type Misfit } from "./internal/conformance.ts"
-import { undo } from "./internal/drift.ts"
+import { undo, type Undoing } from "./internal/drift.ts"
 import { formsOf } from "./internal/form.ts"
-import { Gathered, type Group, likeness, listed, within } from "./internal/gathered.ts"
+import { Gathered, type Group, listed, within } from "./internal/gathered.ts"
 import { excerpt, kind } from "./internal/text.ts"
 import { noSuchKey, unknownKeyIn } from "./internal/unknownKey.ts"
 import { isJson, kindOf, mark, nameOf, partAt, show, type Value } from "./internal/written.ts"
@@ -82,7 +98,8 @@ export interface Origin {
 export interface Coerced {
   readonly value: Schema.Json
   /**
-   * At most twenty with a note, and twenty without. Of one kind in the same field of an array's items, only the first has a note: it counts the others.
+   * At most twenty with a note, the last of which counts those that are left out, and twenty without. Of one kind in the same field of an array's items, only the first has a
+   * note: it counts the others.
    */
   readonly repairs: ReadonlyArray<ValueRepair>
 }
@@ -122,31 +139,37 @@ export const coerce = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin
   const undone = undo(mark(value, numberAt), schema, conformance, numberAt)
   // A number that lost digits is refused by its place in the text, which a moved value no longer has.
   if (undone.repairs.length === 0 || !conformance.spend(0) || !isJson(undone.value)) return { value, repairs: [] }
-  return { value: undone.value, repairs: first(together(undone.repairs)) }
+  return { value: undone.value, repairs: told(undone.repairs) }
 }
 
-// Thirty items that drifted in one way are one thing to learn.
-const together = (repairs: ReadonlyArray<ValueRepair>): ReadonlyArray<ValueRepair> => {
-  const alike = ({ kind, path }: ValueRepair) => `${kind} ${likeness(path)}`
-  const noted = repairs.filter(({ note }) => note !== undefined)
-  const counts = new Map<string, number>()
-  for (const repair of noted) counts.set(alike(repair), (counts.get(alike(repair)) ?? 0) + 1)
-  const told = new Set<string>()
-  return counts.size === noted.length ? repairs : repairs.map((repair) => {
-    const { kind, note, path } = repair
-    const others = (counts.get(alike(repair)) ?? 0) - 1
-    if (note === undefined || others < 1) return repair
-    if (told.has(alike(repair))) return { kind, path }
-    told.add(alike(repair))
-    return { kind, path, note: `${note}, and ${others} more like it` }
+// Thirty items that drifted in one way are one thing to learn, and of a thousand things twenty teach as much.
+const told = (undoings: ReadonlyArray<Undoing>): ReadonlyArray<ValueRepair> => {
+  const groups = new Map<Undoing["kind"], ByPath<{ count: number }>>()
+  const firsts = new Map<Undoing, { count: number }>()
+  for (const undoing of undoings) {
+    const { kind, note, path } = undoing
+    if (note === undefined) continue
+    const alike = groups.get(kind) ?? new ByPath(true)
+    const group = alike.get(path) ?? { count: 0 }
+    if (group.count++ > 0) continue
+    groups.set(kind, alike)
+    alike.set(path, group)
+    firsts.set(undoing, group)
+  }
+  const left = { silent: mostRepairs, noted: mostRepairs }
+  const others = Array.from(firsts.values()).slice(mostRepairs).reduce((sum, { count }) => sum + count, 0)
+  return undoings.flatMap((undoing): ReadonlyArray<ValueRepair> => {
+    const { kind, note, path } = undoing
+    const count = firsts.get(undoing)?.count
+    if (note === undefined || count === undefined) return left.silent-- > 0 ? [{ kind, path }] : []
+    if (left.noted-- <= 0) return []
+    const more = count > 1 ? `, and ${count - 1} more like it` : ""
+    const unlisted = left.noted === 0 && others > 0 ? `; ${others} more repairs are not listed` : ""
+    return [{ kind, path, note: `${note()}${more}${unlisted}` }]
   })
 }
 
-// A thousand would teach no more, and are kept with the call.
-const first = (repairs: ReadonlyArray<ValueRepair>): ReadonlyArray<ValueRepair> => {
-  const left = { silent: 20, noted: 20 }
-  return repairs.filter(({ note }) => left[note === undefined ? "silent" : "noted"]-- > 0)
-}
+const mostRepairs = 20
 
 // -----------------------------------------------------------------------------
 // Misfits
@@ -239,23 +262,23 @@ export const refusals = (
     (forms.isSecretAt(path) ? kindOf : show)(original === marked ? came : writtenAt(original, marked, path))
 
   const complaints = issue === undefined ? [] : complaintsOf(issue, value, schema)
-  const ids = new Map(complaints.map((complaint) => [JSON.stringify(complaint.path), complaint]))
+  const byPath = new ByPath<Complaint>()
+  for (const complaint of complaints) byPath.set(complaint.path, complaint)
   const told = fields.map((group) => ({
     ...group,
     first: group.first.map((misfit): FieldIssue => {
       const { expected, isBound, path } = misfit
-      const decoder = isBound ? ids.get(JSON.stringify(path)) : undefined
+      const decoder = isBound ? byPath.get(path) : undefined
       return { path, expected: decoder?.authors ?? decoder?.exact() ?? expected, actual: actual(misfit) }
     })
   }))
 
   // Of what the schema does not see: all but what other members of a union say, of which one was meant.
   const isTold = within(fields)
-  const settled = new Set(unions.map((path) => JSON.stringify(path)))
-  const isSettled = (path: FieldIssue["path"]) =>
-    settled.size > 0 && [...path, ""].some((_, index) => settled.has(JSON.stringify(path.slice(0, index))))
+  const settled = new ByPath<true>()
+  for (const path of unions) settled.set(path, true)
   const isNew = ({ isOfKind, path }: Complaint) =>
-    !isTold(path) && !isSettled(path) && !(isOfKind && forms.isInUnion(path))
+    !isTold(path) && !settled.hasAlong(path) && !(isOfKind && forms.isInUnion(path))
   const news = complaints.filter(isNew)
   const rest = new Gathered<FieldIssue>(mostIssues)
   for (const complaint of news.length === 0 && told.length === 0 ? complaints : news) {

@@ -136,7 +136,8 @@ const limits = {
   alternative: 80,
   data: 4000,
   next: 1000,
-  notes: 10
+  // All that a call keeps: of its arguments, of its source, and its own. Each counts what it leaves out itself.
+  notes: 50
 }
 
 // The hint of an escalation may end in the corrected arguments, which are of use as a whole alone.

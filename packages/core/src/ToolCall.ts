@@ -216,6 +216,8 @@ export const keyOr = (fallback: Effect.Effect<string>): Effect.Effect<string> =>
  *
  * When to use: in a handler or a fallback whose answer is good, but not quite what was asked for.
  *
+ * The first twenty of a call are kept, and a last one counts the others.
+ *
  * @param text one short sentence
  * @category noting
  * @since 0.1.0

@@ -4,6 +4,7 @@
  *     byte order mark, code fence, template tokens    passed over
  *     a JSON string around the object                 unwrapped, once
  *     words before or after it                        passed over, if the object is strict and nothing else can be meant
+ *     template tokens between it and words after it   passed over
  *     brackets too many after it                      passed over
  *
  * What is inside of the object is the `Reader`'s matter.
@@ -143,10 +144,11 @@ const escapedQuote = /\{(?:[ \t\r\n]|\\[nrt])*\\"/y
 const surplus = /^[}\] \t\r\n]+$/
 const nothing = new Set(["", "null", "None"])
 
-const within = (reader: Reader, { from, repairs }: Around): Found | Fault => {
+const within = (reader: Reader, around: Around): Found | Fault => {
+  const { repairs } = around
   const { at, text } = reader
   const first = text.charAt(at)
-  if (first === "{") return endOf(escapedQuote, text, at) === undefined ? object(reader) : unescaped(reader)
+  if (first === "{") return endOf(escapedQuote, text, at) === undefined ? object(reader, around) : unescaped(reader)
   if (first === "[") return array(reader)
   if (first === "\"" || first === "'") return unwrapped(reader)
   const rest = text.slice(at, at + 5)
@@ -157,7 +159,7 @@ const within = (reader: Reader, { from, repairs }: Around): Found | Fault => {
   }
   return text.indexOf("{", at) === -1
     ? { kind: "no_object", offset: at, expected: oneObject }
-    : afterProse(reader, from)
+    : afterProse(reader, around)
 }
 
 const oneObject = "one JSON object"
@@ -170,7 +172,7 @@ const found = (
   more: ReadonlyArray<readonly [Kind, number]> = []
 ): Found => ({ value, source: text, start, repairs: [...repairs, ...more], hasUnsafeInteger })
 
-const object = (reader: Reader): Found | Fault => {
+const object = (reader: Reader, around: Around): Found | Fault => {
   const { at: start, text } = reader
   const value = reader.value()
   const end = reader.at
@@ -189,7 +191,8 @@ const object = (reader: Reader): Found | Fault => {
       ? { kind: "bracket_mismatch", offset: at, expected: theEnd }
       : found(reader, value, start, [["surplus_closers", at]])
   }
-  if (isStrict && isProseAfter(text.slice(end))) return found(reader, value, start, [["prose", at]])
+  const words = isStrict ? proseBehind(text, end, around) : undefined
+  if (words !== undefined) return found(reader, value, start, [["prose", words]])
   return { kind: afterObject(rest), offset: at, expected: theEnd }
 }
 
@@ -217,7 +220,7 @@ const unwrapped = (reader: Reader): Found | Fault => {
   }
   reader.blank()
   if (inner === undefined || reader.fault !== undefined) return reader.fault ?? noObject(start)
-  return reader.at === text.length ? inside(reader, inner, start, "double_encoded") : noObject(start)
+  return reader.at === text.length ? inside(reader, inner, start, start + 1, "double_encoded") : noObject(start)
 }
 
 // An object all of whose quotes are escaped reads as the inside of a string. A quote that is not would end it too early.
@@ -227,20 +230,28 @@ const unescaped = (reader: Reader): Found | Fault => {
   const inner = quoted.string(0x22)
   return inner === undefined || quoted.at < quoted.text.length
     ? { kind: "invalid_escape", offset: text.indexOf("\\", start), expected: "quotes that are not escaped" }
-    : inside(reader, inner, start, "escaped_quotes")
+    : inside(reader, inner, start, start, "escaped_quotes")
 }
 
-const inside = (reader: Reader, inner: string, start: number, kind: Kind): Found | Fault => {
+/** @param from where the first unit of what is inside stands in the text around it */
+const inside = (reader: Reader, inner: string, start: number, from: number, kind: Kind): Found | Fault => {
   const read = strictly(inner)
   if ("kind" in read) {
-    // Where exactly it is at fault says nothing in terms of the text around it.
-    if (!inner.trimStart().startsWith("{")) return noObject(start)
-    return { ...read, offset: read.kind === "cut_off" ? reader.text.length : start }
+    return inner.trimStart().startsWith("{")
+      ? { ...read, offset: offsetAround(reader.text, from, read.offset) }
+      : noObject(start)
   }
   const { hasUnsafeInteger, value } = read
   return isObject(value)
     ? { ...found(reader, value, 0, [[kind, start]]), source: inner, hasUnsafeInteger }
     : noObject(start)
+}
+
+// Where a unit of what is inside stands in the text around it, in which it may be escaped. Behind the last one stands the closing quote.
+const offsetAround = (text: string, from: number, units: number): number => {
+  let at = from
+  for (let unit = 0; unit < units; unit++) at += text[at] !== "\\" ? 1 : text[at + 1] === "u" ? 6 : 2
+  return at
 }
 
 const noObject = (offset: number): Fault => ({ kind: "no_object", offset, expected: oneObject })
@@ -262,7 +273,8 @@ const joiningBefore = /(?:^|\s)(?:and|await|else|false|if|in|new|none|not|null|o
 const joiningAfter =
   /^(?:and|as|else|false|for|if|in|instanceof|is (?:not|none|true|false)|none|not|null|or|true|unless|AND|OR|IF|FOR|None|True|False)\b/
 
-const besideBefore = /(?:[\s:：*_]|(?:^|\s)`+)$/
+// Emphasis may touch the object, and no name that is emphasized.
+const besideBefore = /(?:[\s:：]|(?:^|[\s:：])[*_`]+)$/
 const unfinished = /(?:[([,+\-/&|%$@#^~]|[^\p{L}]\?|(?:^|[^*])\*)$/u
 const worded = /[\p{L}\p{Extended_Pictographic}`]|^\s*\d+[.)]\s*$/u
 // One word alone may be the function that the object goes to, or the key that it belongs to. Keys begin in lower case, and labels as a rule do not.
@@ -286,18 +298,29 @@ const isProseAfter = (text: string): boolean => {
     (words === "" || wordedAfter.test(words))
 }
 
+/** Where the words begin behind an object, if that is what stands there. Behind template tokens they may touch these. */
+const proseBehind = (text: string, end: number, around: Around): number | undefined => {
+  const behind: Around = { from: end, to: text.length, repairs: [] }
+  while (peelStart(text, behind)) continue
+  const [token] = behind.repairs
+  if (!isProseAfter(token === undefined ? text.slice(end) : ` ${text.slice(behind.from)}`)) return undefined
+  if (token !== undefined) passed(around, ...token)
+  return behind.from
+}
+
 const count = (text: string, part: string): number => text.split(part).length - 1
 
-const afterProse = (reader: Reader, from: number): Found | Fault => {
+const afterProse = (reader: Reader, around: Around): Found | Fault => {
   const { text } = reader
-  const start = text.indexOf("{", from)
-  if (reader.repairs.size > 0 || !isProseBefore(text.slice(from, start))) return noObject(reader.at)
+  const start = text.indexOf("{", around.from)
+  if (reader.repairs.size > 0 || !isProseBefore(text.slice(around.from, start))) return noObject(reader.at)
   const inside = new Reader(text, start)
   const value = inside.value()
   if (inside.fault !== undefined) return inside.fault
   const rest = text.slice(inside.at)
   if (rest.includes("{")) return { kind: "several_objects", offset: inside.at, expected: theEnd }
-  return isObject(value) && inside.repairs.size === 0 && (rest.trim() === "" || isProseAfter(rest))
+  return isObject(value) && inside.repairs.size === 0 &&
+      (rest.trim() === "" || proseBehind(text, inside.at, around) !== undefined)
     ? found(inside, value, start, [["prose", reader.at]])
     : noObject(reader.at)
 }

@@ -9,7 +9,7 @@ import { isUnreadable } from "./outcome.ts"
 import { Attempt, mayHaveActed, Nested } from "./relay.ts"
 import { RefusalSignal } from "./signal.ts"
 import { Stragglers } from "./stragglers.ts"
-import { cut, mostDetail } from "./text.ts"
+import { cut, firstNotes, mostDetail, mostNotes } from "./text.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
 export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
@@ -41,7 +41,8 @@ export class CallRecord implements Current {
   private args: CallArguments | undefined = undefined
   private leftBehind: Stragglers | undefined = undefined
   private waitedMillis = 0
-  private noted: ReadonlyArray<string> = none
+  private noted: Array<string> | undefined = undefined
+  private notedCount = 0
   private handledSoFar: ReadonlyArray<Handled> = none
 
   constructor(
@@ -120,7 +121,8 @@ export class CallRecord implements Current {
   }
 
   caveat(text: string) {
-    this.noted = [...this.noted, text]
+    this.noted ??= []
+    if (this.notedCount++ < mostNotes) this.noted.push(text)
   }
 
   source(source: Source) {
@@ -205,16 +207,18 @@ export class CallRecord implements Current {
 
   private notes(): ReadonlyArray<string> {
     const source = this.answeredBy
-    if (source?.age === undefined) return this.noted
+    const noted = this.noted === undefined ? none : firstNotes(this.noted, this.notedCount)
+    if (source?.age === undefined) return noted
     const isDown = this.handledSoFar.some(({ by, tag }) =>
       tag === "ToolUnavailable" && by !== "retry" && by !== "ignored"
     )
     const reason = isDown ? "; the live service is unavailable" : ""
-    return [`from ${source.name}, ${age(source.age)} old${reason}`, ...this.noted]
+    return [`from ${source.name}, ${age(source.age)} old${reason}`, ...noted]
   }
 
   forget() {
-    this.noted = none
+    this.noted = undefined
+    this.notedCount = 0
     this.answeredBy = undefined
   }
 }

@@ -7,6 +7,7 @@
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { ByPath } from "./byPath.ts"
 import { describe } from "./expectation.ts"
 import { formsOf } from "./form.ts"
 import { describeAt, isUnionAt, schemaAt } from "./jsonSchema.ts"
@@ -34,15 +35,19 @@ export const complaintsOf = (
   schema: JsonSchema.JsonSchema
 ): ReadonlyArray<Complaint> => {
   const { isSecretAt } = formsOf(schema)
-  const byField = new Map<string, { readonly path: Path; readonly messages: Set<string> }>()
-  for (const { message, path = [] } of format(issue).issues) {
-    const keys = path.map(toKey)
-    const id = JSON.stringify(keys)
-    const field = byField.get(id) ?? { path: keys, messages: new Set() }
-    field.messages.add(message)
-    byField.set(id, field)
+  const fields: Array<{ readonly path: Path; readonly messages: Set<string> }> = []
+  const byPath = new ByPath<Set<string>>()
+  for (const { message, path: segments = [] } of format(issue).issues) {
+    const path = segments.map(toKey)
+    const known = byPath.get(path)
+    if (known !== undefined) known.add(message)
+    else {
+      const messages = new Set([message])
+      fields.push({ path, messages })
+      byPath.set(path, messages)
+    }
   }
-  return Array.from(byField.values(), ({ messages, path }) => {
+  return fields.map(({ messages, path }) => {
     // Where a member of a union got as far as a check, the others have nothing to say.
     const checks = Array.from(messages).filter((message) => !isOfKind(message))
     const all = checks.length > 0 ? checks : Array.from(messages)

@@ -7,12 +7,11 @@
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
-import type { ValueRepair } from "../ToolOutcome.ts"
 import type { Conformance } from "./conformance.ts"
 import { isEqual } from "./constraint.ts"
 import { allowsKind, at, extraOf, itemOf, propertiesOf, requiredOf } from "./form.ts"
 import { strictly } from "./jsonReader.ts"
-import { isBlank, readingsOf } from "./leaf.ts"
+import { isBlank, type Reading, readingsOf } from "./leaf.ts"
 import {
   deepest,
   folded,
@@ -28,10 +27,15 @@ import {
   type Value
 } from "./written.ts"
 
+/** What was undone, and where. */
+export interface Undoing extends Pick<Reading, "kind" | "note"> {
+  readonly path: Path
+}
+
 /** A value and what was undone to get it; the same reference and nothing where nothing was. */
 export interface Undone {
   readonly value: Value
-  readonly repairs: ReadonlyArray<ValueRepair>
+  readonly repairs: ReadonlyArray<Undoing>
 }
 
 /** How much is undone: everything; what needs no word; the same within a text, which is not read again. */
@@ -45,7 +49,7 @@ export const undo = (
   numberAt: (path: Path) => string | undefined
 ): Undone => {
   const { fits, forms } = conformance
-  const showAt = (path: Path) => forms.isSecretAt(path) ? kindOf : show
+  const showAt = (path: Path) => (value: Value) => (forms.isSecretAt(path) ? kindOf : show)(value)
   const memory = { all: new WeakMap(), silent: new WeakMap(), inner: new WeakMap() } satisfies { [E in Extent]: Memory }
 
   let depth = 0
@@ -134,8 +138,8 @@ export const undo = (
     const required = new Set(requiredOf(flat))
     const strangers = strangersOf(value, properties)
     const meant = extent === "all" ? renamed(value, flat, strangers, required) : new Map<string, string>()
-    const repairs: Array<ValueRepair> = []
-    const dropped: Array<ValueRepair> = []
+    const repairs: Array<Undoing> = []
+    const dropped: Array<Undoing> = []
     const entries: Array<readonly [string, Value]> = []
     const kept: Array<readonly [string, Value]> = []
     for (const written of Object.keys(value)) {
@@ -144,7 +148,7 @@ export const undo = (
       const isDeclared = Object.hasOwn(properties, key)
       const inner = isDeclared ? properties[key] : extraOf(flat, key)
       const place = [...path, written]
-      if (key !== written) repairs.push({ kind: "renamed_key", path: place, note: spelled(key, written) })
+      if (key !== written) repairs.push({ kind: "renamed_key", path: place, note: () => spelled(key, written) })
       const undone = within(child, inner, place, extent)
       kept.push([key, undone.value])
       // Beside a key that is spelled like it, it is not clear which of the two was meant.
@@ -181,7 +185,7 @@ export const undo = (
     if (inner === undefined || !isRecord(inner)) return undefined
     const undone = within(inner, schema, [...path, wrapper], isText ? "inner" : "silent")
     if (!fits(undone.value, schema)) return undefined
-    const note = `${path.length === 0 ? "the arguments" : nameOf(path)} go without '${wrapper}' around them`
+    const note = () => `${path.length === 0 ? "the arguments" : nameOf(path)} go without '${wrapper}' around them`
     return { value: undone.value, repairs: [{ kind: "wrapper", path: [...path, wrapper], note }, ...undone.repairs] }
   }
 
@@ -206,14 +210,14 @@ export const undo = (
       )
     )
 
-  const dropping = (child: Value, inner: unknown, path: Path, extent: Extent): ValueRepair | undefined => {
+  const dropping = (child: Value, inner: unknown, path: Path, extent: Extent): Undoing | undefined => {
     if (child !== null && (extent !== "all" || !isBlank(child)) || fits(child, inner)) return undefined
     return child === null
       ? { kind: "null_for_optional", path }
       : {
         kind: "blank_for_optional",
         path,
-        note: `${nameOf(path)} is optional: leave it out instead of ${showAt(path)(child)}`
+        note: () => `${nameOf(path)} is optional: leave it out instead of ${showAt(path)(child)}`
       }
   }
 
@@ -222,7 +226,7 @@ export const undo = (
   // ---------------------------------------------------------------------------
 
   const ofList = (value: List, flat: JsonSchema.JsonSchema, path: Path, extent: Extent): Undone => {
-    const repairs: Array<ValueRepair> = []
+    const repairs: Array<Undoing> = []
     const items = value.map((item, index) => {
       const undone = within(item, itemOf(flat, index), [...path, index], extent)
       append(repairs, undone.repairs)
@@ -270,7 +274,8 @@ export const undo = (
     if (extent !== "all") return undefined
     const undone = within(value, schema, path, "inner")
     if (!fits(undone.value, schema)) return undefined
-    const note = `${nameOf(path)} is an ${type}: send it as JSON, not as a text, and its values in their own types`
+    const note = () =>
+      `${nameOf(path)} is an ${type}: send it as JSON, not as a text, and its values in their own types`
     return { value: undone.value, repairs: [{ kind: "text_with_drift", path, note }, ...undone.repairs] }
   }
 
@@ -288,7 +293,7 @@ type Memory = WeakMap<object, Map<unknown, Undone>>
 
 const unchanged = (value: Value): Undone => ({ value, repairs: none })
 
-const none: ReadonlyArray<ValueRepair> = []
+const none: ReadonlyArray<Undoing> = []
 
 const notes = ({ repairs }: Undone): number => repairs.filter(({ note }) => note !== undefined).length
 

@@ -7,6 +7,7 @@
  * | `Date`, `DateTimeUtc`, `DateFromString`, `DateTimeUtcFromString`           | a string with the format date-time |
  * | `FiniteFromString`, `NumberFromString`, `BigDecimal`, `BigDecimalFromString` | a string with JSON's number pattern |
  * | `Redacted`, `RedactedFromValue`                                            | what is inside, `writeOnly`        |
+ * | more than a thousand literals                                              | the same, the first of them twice  |
  *
  * Only what is shown is changed here, and nothing that decodes. Effect's own exports are told by their annotations, which stay the same object wherever
  * they are used; what an author makes of `Schema.String` by a transformation of his own stays as he made it.
@@ -60,7 +61,14 @@ const shownAs = (ast: SchemaAST.AST): Shown | undefined =>
 
 const isSecret = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Redacted"
 
-const isTold = (ast: SchemaAST.AST): boolean => isSecret(ast) || shownAs(ast) !== undefined
+// To make one enum of literals, Effect compares each with all before it, until two are equal. `jsonSchema` makes it in one pass.
+const isLongEnum = (ast: SchemaAST.AST): ast is SchemaAST.Union => {
+  if (!SchemaAST.isUnion(ast) || ast.types.length <= 1_000 || ast.options?.mode === "oneOf") return false
+  const [first] = ast.types
+  return first !== undefined && SchemaAST.isLiteral(first) && first.annotations === undefined
+}
+
+const isTold = (ast: SchemaAST.AST): boolean => isSecret(ast) || isLongEnum(ast) || shownAs(ast) !== undefined
 
 const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
   const representation: unknown = annotations?.["representation"]
@@ -84,6 +92,7 @@ const told = (root: SchemaAST.AST): SchemaAST.AST => {
   const within: Shown = remembering((ast) => {
     const shown = shownAs(ast)
     if (shown !== undefined) return shown(ast)
+    if (isLongEnum(ast)) return withTypes(ast, [ast.types[0]!, ...ast.types])
     if (!isSecret(ast) || !SchemaAST.isDeclaration(ast)) return rebuilt(ast, within)
     const values = ast.typeParameters.map((value) => marked(within(value), { ...wordsOf(ast), writeOnly: true }))
     return new SchemaAST.Declaration(values, ast.run, ast.annotations, undefined, undefined, ast.context)
@@ -159,21 +168,16 @@ const rebuilt = (ast: SchemaAST.AST, within: Shown): SchemaAST.AST => {
       ast.encodingChecks
     )
   }
-  if (SchemaAST.isUnion(ast)) {
-    return new SchemaAST.Union(
-      ast.types.map(within),
-      ast.options,
-      annotations,
-      checks,
-      undefined,
-      context,
-      ast.encodingChecks
-    )
-  }
+  if (SchemaAST.isUnion(ast)) return withTypes(ast, ast.types.map(within))
   return SchemaAST.isSuspend(ast)
     ? new SchemaAST.Suspend(() => within(ast.thunk()), annotations, checks, undefined, context)
     : ast
 }
+
+const withTypes = (
+  { annotations, checks, context, encodingChecks, options }: SchemaAST.Union,
+  types: ReadonlyArray<SchemaAST.AST>
+): SchemaAST.AST => new SchemaAST.Union(types, options, annotations, checks, undefined, context, encodingChecks)
 
 // Is there such a part, on any side?
 const holds = (

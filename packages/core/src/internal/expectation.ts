@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import * as Suggestion from "../Suggestion.ts"
 import { choicesOf, extraOf, type Forms, propertiesOf, requiredOf } from "./form.ts"
 import { cut, list, oneLine } from "./text.ts"
-import { isNumberToken, numberText, Unsafe, type Value } from "./written.ts"
+import { isNumberToken, mayBeGrouped, numberText, Unsafe, type Value } from "./written.ts"
 
 /** What is said of an integer that lost digits when it was read, where nothing is declared. */
 export const unsafeInteger = `a whole number of at most ${Number.MAX_SAFE_INTEGER}, or a text where the tool takes one`
@@ -52,7 +52,11 @@ export const expectationFor = (value: Value | undefined, schema: unknown, forms:
     }
     return `${words}${suggestion(meant)}`
   }
-  return limit === undefined && takesNumber(flat, forms) && isNumberInWords(value) ? `${words}, as bare digits` : words
+  if (limit !== undefined || !takesNumber(flat, forms)) return words
+  if (mayBeGrouped(value.trim())) {
+    return `${words}, without quotes (${Number(value)}, or ${Number(value.replace(".", ""))})`
+  }
+  return isNumberInWords(value) ? `${words}, as bare digits` : words
 }
 
 // Too large for an integer may be all right for a number, unless it has lost digits.

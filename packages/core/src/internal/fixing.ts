@@ -23,7 +23,7 @@ import { encoderOf } from "./pages.ts"
 import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
 import { isA } from "./stranger.ts"
-import { excerpt } from "./text.ts"
+import { excerpt, firstNotes } from "./text.ts"
 import { contained, heed, outright } from "./userCode.ts"
 import { withinTime } from "./withinTime.ts"
 
@@ -247,7 +247,7 @@ class Fix<R> {
     }).pipe(
       Effect.map((fixed): Answer => ({
         text: written(outright(`The fixer of '${name}'`, fixed)),
-        caveats: context.noted
+        caveats: firstNotes(context.noted)
       })),
       Effect.provideService(ToolCall.current, context)
     )

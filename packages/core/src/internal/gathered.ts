@@ -1,6 +1,7 @@
 /**
  * Findings by field, those of one field over the items of an array together: sixty items that are wrong in the same way are one thing to say.
  */
+import { ByPath } from "./byPath.ts"
 import type { Path } from "./written.ts"
 
 /** What was found of one field: all of it, but of an array's items the first few, and how many there are. */
@@ -11,13 +12,20 @@ export interface Group<A> {
   readonly count: number
 }
 
+interface Gathering<A> extends Group<A> {
+  readonly first: Array<A>
+  last: Path
+  count: number
+}
+
 /** So many of a group are kept. */
 const mostAlike = 3
 
 /** Gathers what is found of at most `limit` fields, one finding a path. */
 export class Gathered<A> {
   readonly #limit: number
-  readonly #groups = new Map<string, { path: Path; last: string; first: Array<A>; count: number }>()
+  readonly #groups: Array<Gathering<A>> = []
+  readonly #byPath = new ByPath<Gathering<A>>(true)
 
   constructor(limit: number) {
     this.#limit = limit
@@ -25,18 +33,19 @@ export class Gathered<A> {
 
   /** How many fields there are findings of. */
   get count(): number {
-    return this.#groups.size
+    return this.#groups.length
   }
 
   add(path: Path, make: () => A): void {
-    const id = likeness(path)
-    const known = this.#groups.get(id)
-    // What is found of one path is found in a row, as far as its group goes.
-    const last = JSON.stringify(path)
+    const known = this.#byPath.get(path)
     if (known === undefined) {
-      if (this.#groups.size < this.#limit) this.#groups.set(id, { path, last, first: [make()], count: 1 })
-    } else if (known.last !== last) {
-      known.last = last
+      if (this.count === this.#limit) return
+      const group = { path, last: path, first: [make()], count: 1 }
+      this.#groups.push(group)
+      this.#byPath.set(path, group)
+      // What is found of one path is found in a row, as far as its group goes.
+    } else if (!isSame(known.last, path)) {
+      known.last = path
       known.count++
       if (known.first.length < mostAlike) known.first.push(make())
     }
@@ -44,16 +53,13 @@ export class Gathered<A> {
 
   /** Is nothing more to be learnt below this path? Items are counted to the end. */
   isFull(path: Path): boolean {
-    return this.#groups.size >= this.#limit && !path.some((key) => typeof key === "number")
+    return this.count === this.#limit && !path.some((key) => typeof key === "number")
   }
 
   groups(): ReadonlyArray<Group<A>> {
-    return Array.from(this.#groups.values(), ({ count, first, path }) => ({ count, first, path }))
+    return this.#groups
   }
 }
-
-/** What a path has in common with those of other items: `["items", 0, "price"]` and `["items", 7, "price"]` are alike. */
-export const likeness = (path: Path): string => JSON.stringify(path.map((key) => typeof key === "number" ? null : key))
 
 /** The findings of all groups, at most `limit`: of those that have more, the first few and a word for the others. */
 export const listed = <A>(
@@ -74,13 +80,14 @@ export const listed = <A>(
 
 /** Does a path lead into what was found, or to what it is a part of? Of a group that is counted, into any of it. */
 export const within = (groups: ReadonlyArray<Group<{ readonly path: Path }>>): (path: Path) => boolean => {
-  const counted = new Set(groups.filter(({ count, first }) => count > first.length).map(({ path }) => likeness(path)))
+  const counted = new ByPath<true>(true)
+  for (const { count, first, path } of groups) if (count > first.length) counted.set(path, true)
   const paths = groups.flatMap(({ first }) => first.map(({ path }) => path))
-  return (path) =>
-    paths.some((known) => isAlong(known, path)) ||
-    counted.size > 0 && path.some((_, index) => counted.has(likeness(path.slice(0, index + 1))))
+  return (path) => counted.hasAlong(path) || paths.some((known) => isAlong(known, path))
 }
 
 // Is one path a part of the other?
 const isAlong = (first: Path, second: Path): boolean =>
   first.slice(0, second.length).every((key, index) => key === second[index])
+
+const isSame = (first: Path, second: Path): boolean => first.length === second.length && isAlong(first, second)

@@ -25,6 +25,7 @@ const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x
 
 const digit = /\d/y
 const blockComments = /\/\*[^]*?\*\//g
+const beginsWithComma = /["'\u2018\u2019\u201c\u201d][ \t\r\n]*,/y
 const mayFollowKey = /[\s:/#=,}\]]/
 const aKey = "a key in double quotes"
 
@@ -248,13 +249,15 @@ export class Reader extends Scanner {
         : "unescaped_quote"
       return this.failed(kind, at, orCloser)
     }
-    // On one line, 1 234 may be one number, [7] [0] an element, and 7 -2 a difference.
+    // 5" are inches. What begins with a comma may be what stands between two texts, one of which lost its quote.
+    const isStray = this.isQuoteHere() && (this.shape === "number" && at === end || this.sees(beginsWithComma))
+    if (isStray) return this.failed("unescaped_quote", at, orCloser)
+    // On one line, 1 234 may be one number, [7] [0] an element, and two words one text.
     const isOnNewLine = this.text.slice(end, at).replace(blockComments, "").includes("\n")
     const isStart = closer === closeBrace
       ? isQuote(unit) || this.sees(identifier)
-      : isQuote(unit) || unit === openBrace || this.sees(identifier) ||
-        unit === openBracket && this.shape === "container" && isOnNewLine ||
-        this.sees(digit) && (this.shape === "number" ? isOnNewLine : at > end)
+      : isOnNewLine && (isQuote(unit) || unit === openBrace || this.sees(identifier) || this.sees(digit) ||
+        unit === openBracket && this.shape === "container")
     if (!isStart) return this.failed(this.sees(operator) ? "expression" : "missing_comma", at, orCloser)
     this.repaired("missing_comma", end)
     return true
@@ -304,7 +307,8 @@ export const strictly = (
   reader.blank()
   const { at, fault, hasUnsafeInteger, repairs } = reader
   if (fault !== undefined) return fault
-  return value === undefined || repairs.size > 0 || at < text.length
-    ? { kind: "unexpected_character", offset: at, expected: "strict JSON" }
+  const [offset = at] = repairs.values()
+  return value === undefined || offset < text.length
+    ? { kind: "unexpected_character", offset, expected: "strict JSON" }
     : { value, hasUnsafeInteger }
 }

@@ -68,6 +68,7 @@ export const quotes = /["'\u2018\u2019\u201c\u201d]/
 const lineEnd = /[\n\r]/g
 // What may be a part of a string, and line breaks that end a comment to some and not to others.
 const unclear = /["'\u2018\u2019\u201c\u201d\u2028\u2029]/
+const blanks = /\s/
 const arithmetic = /^[\s\d.+\-*/%(),]*$/
 const hex = /[0-9a-fA-F]{4}/y
 const cutHex = /[0-9a-fA-F]{0,3}$/y
@@ -303,6 +304,10 @@ export class Scanner {
     if (unclear.test(inside)) return this.failed("unclear_comment", from, "no comments")
     // Around the object, braces in a comment may be another one.
     if (this.depth === 0 && inside.includes("{")) return this.failed("several_objects", from, "one JSON object")
+    // 1500#00 may be one value.
+    if (this.text.charCodeAt(from) === hash && from > 0 && !blanks.test(this.text.charAt(from - 1))) {
+      return this.failed("unclear_comment", from, "white space before a comment")
+    }
     // Around the object, it may be about the call and not about the values.
     this.repaired(this.depth === 0 && inside.trim() !== "" ? "remark" : "comment", from)
     this.at = to

@@ -38,7 +38,7 @@ export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Cons
     shown,
     ({ format, pattern }) => format === "date" || format === "date-time" || pattern === numberText.source
   ) ||
-  hasWithin(Schema.toJsonSchemaDocument(parameters), isNonFinite)
+  hasWithin(Schema.toJsonSchemaDocument(encodedSide(parameters)), isNonFinite)
 
 /** Is it an object without any keys? */
 export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
@@ -84,11 +84,30 @@ const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
   Object.fromEntries(
     Object.entries(node).flatMap(([key, value]): ReadonlyArray<readonly [string, unknown]> => {
       if (key !== "anyOf" || !Array.isArray(value)) return [[key, finiteWithin(value)]]
-      const members = value.filter((member) => !isNonFinite(member)).map(finiteWithin)
+      const members = together(value.filter((member) => !isNonFinite(member))).map(finiteWithin)
       const [only] = members
       return members.length === 1 && Predicate.isObject(only) ? Object.entries(only) : [[key, members]]
     })
   )
+
+// Of the literals of a long enum, which the encoded side marks by a twin, one enum.
+const together = (members: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const start = members.findIndex((member, index) => isTwin(member, members[index + 1]))
+  const first = members[start]
+  if (!isLiteral(first)) return members
+  const { type } = first
+  const after = members.findIndex((member, index) => index > start && !(isLiteral(member) && member.type === type))
+  const end = after === -1 ? members.length : after
+  const choices = new Set(members.slice(start, end).flatMap((member) => isLiteral(member) ? member.enum : []))
+  return [...members.slice(0, start), { type, enum: Array.from(choices) }, ...together(members.slice(end))]
+}
+
+const isTwin = (member: unknown, other: unknown): boolean =>
+  isLiteral(member) && isLiteral(other) && member.enum[0] === other.enum[0]
+
+const isLiteral = (member: unknown): member is { readonly type: unknown; readonly enum: ReadonlyArray<unknown> } =>
+  Predicate.isObject(member) && Object.keys(member).length === 2 && "type" in member && Array.isArray(member["enum"]) &&
+  member["enum"].length === 1
 
 const finiteWithin = (value: unknown): unknown =>
   Array.isArray(value) ? value.map(finiteWithin) : Predicate.isObject(value) ? finite(value) : value

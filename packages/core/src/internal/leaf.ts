@@ -9,12 +9,13 @@ import type { ValueRepair } from "../ToolOutcome.ts"
 import { dateOf, dateTimeOf } from "./calendar.ts"
 import { choicesOf, longestChoice } from "./form.ts"
 import { pythonList } from "./pythonList.ts"
-import { folded, isList, isNumberToken, nameOf, type Path, Unsafe, type Value } from "./written.ts"
+import { folded, isList, isNumberToken, mayBeGrouped, nameOf, type Path, Unsafe, type Value } from "./written.ts"
 
 export interface Reading {
   readonly kind: ValueRepair["kind"]
   readonly value: Value
-  readonly note?: string
+  /** Said only of those that are told: a path may be long. */
+  readonly note?: () => string
 }
 
 /** A value as it was written: where, and as which token if it is a number; and how it may be quoted. */
@@ -58,7 +59,7 @@ const choice = ({ path, show, value }: Written, choices: ReadonlyArray<unknown>)
   return spelled.length !== 1 ? undefined : {
     kind: "choice_spelling",
     value: spelled[0]!,
-    note: `${nameOf(path)} is ${show(spelled[0]!)}: it was written as ${show(value)}`
+    note: () => `${nameOf(path)} is ${show(spelled[0]!)}: it was written as ${show(value)}`
   }
 }
 
@@ -95,7 +96,7 @@ const integer: Drift = (written) => {
   const { value } = written
   const meant = typeof value === "string" ? numberOf(value) : undefined
   if (typeof value !== "string" || !Number.isSafeInteger(meant) || !isWhole(value)) return undefined
-  return String(meant) === value
+  return String(meant) === bare(value)
     ? { kind: "text_for_number", value: meant! }
     : read("decimal_for_integer", written, "an integer", meant!)
 }
@@ -114,15 +115,21 @@ const number: Drift = ({ value }) => {
   return meant === undefined ? undefined : { kind: "text_for_number", value: meant }
 }
 
-// A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits.
-const numberOf = (text: string): number | undefined => {
-  if (text.length > 400 || !isNumberToken(text)) return undefined
+// A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits. Three of them behind a dot may be
+// thousands.
+const numberOf = (written: string): number | undefined => {
+  if (written.length > 400) return undefined
+  const text = bare(written)
+  if (!isNumberToken(text) || mayBeGrouped(text)) return undefined
   const value = Number(text)
   const hasExponent = /e/i.test(text)
   if (!Number.isFinite(value) || !hasExponent && Math.abs(value) > Number.MAX_SAFE_INTEGER) return undefined
   if (value === 0) return /[1-9]/.test(text.replace(/e.*/i, "")) ? undefined : 0
   return value
 }
+
+// Without what JSON has as white space: what cannot be seen is no part of a number.
+const bare = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
 
 const boolean: Drift = ({ value }) =>
   typeof value === "string" && /^(?:true|false)$/i.test(value)
@@ -166,18 +173,25 @@ const python: Drift = ({ path, value }) => {
   return items === undefined ? undefined : {
     kind: "python_list",
     value: items,
-    note: `${nameOf(path)} is an array: send it as JSON, not as a Python list in a string`
+    note: () => `${nameOf(path)} is an array: send it as JSON, not as a Python list in a string`
   }
 }
 
 const oneForMany = (written: Written): Reading | undefined => {
-  const { value } = written
-  if (typeof value === "object" || typeof value === "string" && !isOneItem(value)) return undefined
+  const { path, value } = written
+  // An item of a list is not: [1,2] may stand for [[1,2]] or [[1],[2]].
+  if (typeof path.at(-1) === "number" || typeof value === "object") return undefined
+  if (typeof value === "string" && !isOneItem(value)) return undefined
   return read("single_for_array", written, "an array", [value])
 }
 
-// A text with separators or brackets may be a list of its own; a blank one, none.
-const isOneItem = (text: string): boolean => text.trim() !== "" && !isBlank(text) && !/[,;|\n\r]|^\s*[[{("']/.test(text)
+// A text with separators, bullets or brackets may be a list of its own; a blank one, none.
+const isOneItem = (text: string): boolean =>
+  text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
+
+// Commas and semicolons of all scripts, and what else stands between the items of a list.
+const separator = /[,;|&\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
+const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
 
 const manyForOne = ({ path, show, value }: Written): Reading | undefined => {
   const [only] = isList(value) && value.length === 1 ? value : []
@@ -186,7 +200,7 @@ const manyForOne = ({ path, show, value }: Written): Reading | undefined => {
     : {
       kind: "array_for_single",
       value: only,
-      note: `${nameOf(path)} is one value: ${show(value)} was read as ${show(only)}`
+      note: () => `${nameOf(path)} is one value: ${show(value)} was read as ${show(only)}`
     }
 }
 
@@ -201,5 +215,5 @@ const drifts: ReadonlyMap<unknown, ReadonlyArray<Drift>> = new Map([
 const read = (kind: Reading["kind"], { path, show, value }: Written, type: string, meant: Value): Reading => ({
   kind,
   value: meant,
-  note: `${nameOf(path)} is ${type}: ${show(value)} was read as ${show(meant)}`
+  note: () => `${nameOf(path)} is ${type}: ${show(value)} was read as ${show(meant)}`
 })

@@ -165,7 +165,8 @@ export class Nested implements Current {
   protected readonly outer: Current
   private readonly acts: boolean
   private readonly underway = new Attempt()
-  noted: ReadonlyArray<string> = []
+  /** All of it: what is passed on is bounded and counted where it is told. */
+  noted: Array<string> = []
 
   constructor(outer: Current, idempotencyKey: string, acts: boolean, args = new CallArguments()) {
     this.outer = outer
@@ -209,7 +210,7 @@ export class Nested implements Current {
   }
 
   caveat(text: string) {
-    this.noted = [...this.noted, text]
+    this.noted.push(text)
   }
 
   source(source: Source) {

@@ -16,6 +16,13 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 /** How much of a failure's detail is kept for a ledger, which may be large. */
 export const mostDetail = 1000
 
+/** How many notes of one call are kept: a handler in a loop may note what nobody reads. */
+export const mostNotes = 20
+
+/** The first of so many notes, and how many there are besides. */
+export const firstNotes = (notes: ReadonlyArray<string>, count = notes.length): ReadonlyArray<string> =>
+  count > mostNotes ? [...notes.slice(0, mostNotes), `… and ${count - mostNotes} more`] : notes.slice()
+
 /** Control characters and line breaks become spaces, so that one line stays one line. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim()
 

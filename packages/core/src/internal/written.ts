@@ -100,6 +100,11 @@ export const isNumberToken = (text: string): boolean => numberToken.test(text)
 
 const numberToken = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
+/** Is it a thousand to some, and one and a half to others: `1.500`? */
+export const mayBeGrouped = (text: string): boolean => grouped.test(text)
+
+const grouped = /^-?\d{1,3}\.\d{3}$/
+
 /** The pattern that is shown of a number in a text: JSON's grammar, with no exponent of which a number becomes infinite. */
 export const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?[0-2]?\d{1,2})?$/
 
