@@ -43,7 +43,7 @@ export class CallRecord implements Current {
   private waitedMillis = 0
   private noted: Array<string> | undefined = undefined
   private notedCount = 0
-  private handledSoFar: ReadonlyArray<Handled> = none
+  private handledSoFar: Array<Handled> | undefined = undefined
 
   constructor(
     idempotencyKey: string,
@@ -141,10 +141,8 @@ export class CallRecord implements Current {
 
   heard(failure: ToolFailure, by: string) {
     if (isOutcomeUnknown(failure)) this.suspected()
-    this.handledSoFar = [
-      ...this.handledSoFar,
-      { tag: failure._tag, code: failure.code, detail: cut(failure.detail, mostDetail), by }
-    ]
+    const { _tag: tag, code, detail } = failure
+    ;(this.handledSoFar ??= []).push({ tag, code, detail: cut(detail, mostDetail), by })
     this.onHandled?.(failure, by, this.attempt)
   }
 
@@ -189,7 +187,7 @@ export class CallRecord implements Current {
 
   private effort() {
     const { attempt, handledSoFar, repairs } = this
-    const effort = { attempts: attempt, waited: this.waitedSoFar(), handled: handledSoFar }
+    const effort = { attempts: attempt, waited: this.waitedSoFar(), handled: handledSoFar?.slice() ?? none }
     const used = this.corrected
     if (used !== undefined && !used.isSecret) return { ...effort, repairs, arguments: used.text }
     return repairs.length === 0 ? effort : { ...effort, repairs }
@@ -209,9 +207,8 @@ export class CallRecord implements Current {
     const source = this.answeredBy
     const noted = this.noted === undefined ? none : firstNotes(this.noted, this.notedCount)
     if (source?.age === undefined) return noted
-    const isDown = this.handledSoFar.some(({ by, tag }) =>
-      tag === "ToolUnavailable" && by !== "retry" && by !== "ignored"
-    )
+    const isDown =
+      this.handledSoFar?.some(({ by, tag }) => tag === "ToolUnavailable" && by !== "retry" && by !== "ignored") === true
     const reason = isDown ? "; the live service is unavailable" : ""
     return [`from ${source.name}, ${age(source.age)} old${reason}`, ...noted]
   }
