@@ -15,14 +15,16 @@ import * as Database from "@fallible/examples/02-clinical-assistant/Database"
 import * as DrugApi from "@fallible/examples/02-clinical-assistant/DrugApi"
 import * as DrugServer from "@fallible/examples/02-clinical-assistant/DrugServer"
 import * as Planner from "@fallible/examples/02-clinical-assistant/Planner"
+import { program } from "@fallible/examples/02-clinical-assistant/program"
 import { toolkit } from "@fallible/examples/02-clinical-assistant/tools"
 import { findDrug, inHouse, interactionsAmong, patients } from "@fallible/examples/02-clinical-assistant/World"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Clock, Duration, Effect, Fiber, Layer, Logger, Option, Random } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
+import * as InProcess from "../support/inProcess.ts"
 import { atOnce } from "../support/models.ts"
-import { runNode, runNodeIn, withoutTimings } from "../support/program.ts"
+import { runNode, withoutTimings } from "../support/program.ts"
 import { macrotask, passing } from "../support/virtualTime.ts"
 
 // -----------------------------------------------------------------------------
@@ -785,7 +787,7 @@ describe("the assistant", () => {
 // The command
 // -----------------------------------------------------------------------------
 
-const clinical = (...args: ReadonlyArray<string>) => runNode("examples/run.ts", "clinical", ...args)
+const clinical = (...args: ReadonlyArray<string>) => InProcess.run(program, ...args)
 
 describe("the command", () => {
   it.live("shows a run without faults, step by step", () =>
@@ -890,11 +892,18 @@ describe("the command", () => {
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(({ messages }) => Planner.reply(messages))
       const env = { OLLAMA_HOST: server.url }
-      const args = ["clinical", "--quiet", "Can P-1002 take amoxicillin?"]
-      const { code, stderr, stdout } = yield* runNodeIn(env, "examples/run.ts", ...args)
+      const { code, stderr, stdout } = yield* InProcess.runIn(env, program, "--quiet", "Can P-1002 take amoxicillin?")
       assert.deepStrictEqual([code, stderr], [0, "llama3.2 plays, in Ollama.\n"])
       assert.strictEqual(stdout.trimEnd(), yield* ask("Can P-1002 take amoxicillin?"))
     }).pipe(Effect.scoped))
+
+  it.live("prints as a process what the program prints, and ends as it does", () =>
+    Effect.gen(function*() {
+      const command = "examples/run.ts clinical"
+      const asked = ["--api", "forbidden", "What is the dose of aspirin?"]
+      assert.deepInclude(yield* InProcess.sameAsProcess(program, {}, command, ...asked), { code: 0, stderr: "" })
+      assert.strictEqual((yield* InProcess.sameAsProcess(program, {}, command, "--api", "broken")).code, 1)
+    }))
 
   it.live("is found by a word of its name, and says what it can do", () =>
     Effect.gen(function*() {
