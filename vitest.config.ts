@@ -3,6 +3,10 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // A worker for each core, where the default leaves one of them unused.
+    maxWorkers: "100%",
+    // The files that a worker runs share what they import: effect is loaded once a worker, and not once a file.
+    isolate: false,
     testTimeout: 30_000
   }
 })

@@ -125,7 +125,7 @@ describe("1,000 runs with faults of every kind", () => {
             ),
           { concurrency: 50, discard: true }
         )
-        const settings = { retry: Schedule.recurs(2), timeout: "1 second" } as const
+        const settings = { retry: Schedule.recurs(2), timeout: "200 millis" } as const
         yield* runs.pipe(
           Effect.provide(provider(server.url, settings)),
           Effect.provide(NodeHttpClient.layerUndici),
