@@ -7,6 +7,10 @@ export default defineConfig({
     maxWorkers: "100%",
     // The files that a worker runs share what they import: effect is loaded once a worker, and not once a file.
     isolate: false,
+    tags: [{
+      name: "slow",
+      description: "Real processes, compilers, waits, laws that take a second"
+    }],
     testTimeout: 30_000
   }
 })

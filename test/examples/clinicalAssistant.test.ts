@@ -780,7 +780,7 @@ describe("the assistant", () => {
           }
         }
       }
-    }))
+    }), { tags: "slow" })
 })
 
 // -----------------------------------------------------------------------------
@@ -789,7 +789,7 @@ describe("the assistant", () => {
 
 const clinical = (...args: ReadonlyArray<string>) => InProcess.run(program, ...args)
 
-describe("the command", () => {
+describe("the command", { tags: "slow" }, () => {
   it.live("shows a run without faults, step by step", () =>
     Effect.gen(function*() {
       const { code, stderr, stdout } = yield* clinical()

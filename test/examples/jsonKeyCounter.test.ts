@@ -200,7 +200,7 @@ describe("the JSON key counter", () => {
       assert.deepInclude(yield* InProcess.sameAsProcess(program, {}, command), { code: 0, stderr: "" })
       const stopped = yield* InProcess.sameAsProcess(program, env, command, "--fixer", "agent", "--planted")
       assert.strictEqual(stopped.code, 1)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped), { tags: "slow" })
 
   it.effect("counts the keys of objects at all depths", () =>
     Effect.gen(function*() {

@@ -239,7 +239,7 @@ describe("the demo with a model over HTTP", () => {
   }
 })
 
-describe("the demo as a process", () => {
+describe("the demo as a process", { tags: "slow" }, () => {
   const command = "examples/01-multi-tool-agent/main.ts"
 
   it.live("prints what the program prints, and ends as it does", () =>

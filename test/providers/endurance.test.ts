@@ -1,4 +1,8 @@
-/** What is left of runs: no connection, no fiber, and no secret anywhere. */
+/**
+ * What is left of runs: no connection, no fiber, and no secret anywhere.
+ *
+ * @module-tag slow
+ */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Journal, ModelFailure, Tool, Toolkit } from "@fallible/core"
