@@ -145,6 +145,23 @@ for (const [wire, env] of wires) {
   })
 }
 
+describe("the JSON key counter as a process", { tags: "slow" }, () => {
+  const command = "examples/03-json-key-counter/main.ts"
+
+  it.live("prints what the program prints", () =>
+    Effect.gen(function*() {
+      assert.deepInclude(yield* InProcess.sameAsProcess(program, {}, command), { code: 0, stderr: "" })
+    }))
+
+  it.live("ends as the program does, with exit code 1", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make((request) => Planner.reply(request))
+      const env = { OLLAMA_HOST: server.url }
+      const stopped = yield* InProcess.sameAsProcess(program, env, command, "--fixer", "agent", "--planted")
+      assert.strictEqual(stopped.code, 1)
+    }).pipe(Effect.scoped))
+})
+
 describe("the JSON key counter", () => {
   it.live("shows with the stand-in what it shows over a wire", () =>
     Effect.gen(function*() {
@@ -191,16 +208,6 @@ describe("the JSON key counter", () => {
       assert.deepStrictEqual([other.code, other.stdout], [1, ""])
       assert.include(other.stderr, "--planted is for --fixer agent")
     }))
-
-  it.live("prints as a process what the program prints, and ends as it does", () =>
-    Effect.gen(function*() {
-      const server = yield* FakeModelServer.make((request) => Planner.reply(request))
-      const env = { OLLAMA_HOST: server.url }
-      const command = "examples/03-json-key-counter/main.ts"
-      assert.deepInclude(yield* InProcess.sameAsProcess(program, {}, command), { code: 0, stderr: "" })
-      const stopped = yield* InProcess.sameAsProcess(program, env, command, "--fixer", "agent", "--planted")
-      assert.strictEqual(stopped.code, 1)
-    }).pipe(Effect.scoped), { tags: "slow" })
 
   it.effect("counts the keys of objects at all depths", () =>
     Effect.gen(function*() {
