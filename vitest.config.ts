@@ -3,6 +3,14 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // A worker for each core, where the default leaves one of them unused.
+    maxWorkers: "100%",
+    // The files that a worker runs share what they import: effect is loaded once a worker, and not once a file.
+    isolate: false,
+    tags: [{
+      name: "slow",
+      description: "Real processes, compilers, waits, laws that take a second"
+    }],
     testTimeout: 30_000
   }
 })

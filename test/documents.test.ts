@@ -1,30 +1,42 @@
-/** Documents cannot lie: their examples run, their commands print what they show, and the surface is as written down. */
-import { assert, describe, it } from "@effect/vitest"
+/**
+ * Documents cannot lie: their examples run, their commands print what they show, and the surface is as written down.
+ *
+ * @module-tag slow
+ */
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
+import { program } from "@fallible/examples/01-multi-tool-agent/program"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { claims } from "./support/claim.ts"
-import { root, runNode, runNodeIn, withoutTimings } from "./support/program.ts"
+import { run, runIn } from "./support/inProcess.ts"
+import { root, withoutTimings } from "./support/program.ts"
 import { publicApi, publicApiFile, publicPackages } from "./support/publicApi.ts"
 import { tsconfig, writeSnippets, wrongTypes } from "./support/snippets.ts"
 
 const read = (file: string) => readFileSync(join(root, file), "utf8")
 const readme = read("README.md")
-const tsc = (...args: ReadonlyArray<string>) => {
-  const { status, stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), args, { cwd: root, encoding: "utf8" })
-  return { status, stdout }
-}
+const snippets = writeSnippets()
+
+const compiler = join(root, "node_modules/typescript/bin/tsc")
+let compiled: ReturnType<typeof compile>
+
+/** Compiles once for all tests: the packages, whose declarations are the public surface, and the examples, which stand on them. */
+const compile = () => spawnSync(process.execPath, [compiler, "-b", ".", tsconfig], { cwd: root, encoding: "utf8" })
+
+beforeAll(() => {
+  compiled = compile()
+}, 60_000)
+
+it("compiles: packages, tests and all examples of documents", () => {
+  const { status, stdout } = compiled
+  assert.deepStrictEqual({ status, stdout }, { status: 0, stdout: "" })
+})
 
 describe("examples", () => {
-  const snippets = writeSnippets()
-
-  it("compile", () => {
-    assert.deepStrictEqual(tsc("-p", tsconfig), { status: 0, stdout: "" })
-  })
-
   it("have the types that they say", () => {
     assert.deepStrictEqual(wrongTypes(snippets), [])
   })
@@ -87,7 +99,7 @@ describe("README", () => {
             return [name, name === "OLLAMA_HOST" ? server.url : name === "OPENAI_BASE_URL" ? `${server.url}/v1` : value]
           })
         )
-        const { code, stdout } = yield* runNodeIn(env, "examples/01-multi-tool-agent/main.ts", ...wordsOf(args))
+        const { code, stdout } = yield* runIn(env, program, ...wordsOf(args))
         assert.strictEqual(code, 0)
         if (output !== undefined) assert.strictEqual(withoutTimings(stdout), withoutTimings(output))
       }).pipe(Effect.scoped))
@@ -105,7 +117,7 @@ describe("README", () => {
     Effect.gen(function*() {
       const [, shown] = /^```json\n([\s\S]*?)^```$/m.exec(readme)!
       const payload: Record<string, unknown> = JSON.parse(shown!)
-      const { stdout } = yield* runNode("examples/01-multi-tool-agent/main.ts", "--json")
+      const { stdout } = yield* run(program, "--json")
       const failed = stdout.split("\n").find((line) => line.includes("\"Failed\""))!
       const { outcome }: { readonly outcome: { readonly failure: object } } = JSON.parse(failed)
       const { error, ok, retry, alternatives, ...fields } = payload
@@ -116,7 +128,7 @@ describe("README", () => {
 
   it("names commands that exist", () => {
     const { scripts }: { readonly scripts: Record<string, string> } = JSON.parse(read("package.json"))
-    const named = Array.from(`${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 (\w+)/g), ([, name]) => name!)
+    const named = Array.from(`${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 ([\w:]+)/g), ([, name]) => name!)
     assert.isAbove(named.length, 5)
     // `exec` is pnpm's own.
     assert.deepStrictEqual(named.filter((name) => !(name in scripts) && name !== "exec"), [])
@@ -134,10 +146,6 @@ describe("README", () => {
 // -----------------------------------------------------------------------------
 
 describe("the public surface", () => {
-  it("is compiled", () => {
-    assert.deepStrictEqual(tsc("-b"), { status: 0, stdout: "" })
-  })
-
   for (const name of publicPackages) {
     it(`of @fallible/${name} is the one that is written down (else: npx -y pnpm@12 api)`, () => {
       assert.strictEqual(publicApi(name), readFileSync(publicApiFile(name), "utf8"))

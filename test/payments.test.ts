@@ -1,6 +1,8 @@
 /**
  * Payments over a real wire: a server that pays and then drops the connection, refuses, or drops it before it pays, and that knows
  * nothing of idempotency keys. What it received is what counts.
+ *
+ * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Guard, RetryPolicy, Tool, ToolCall, Toolkit } from "@fallible/core"

@@ -85,7 +85,7 @@ const behaviours: Record<Exclude<State, "down">, Behaviour> = {
         : Effect.succeed(reply(...answerTo(request.url)))),
   limited: ({ url }, { time }) =>
     time === 1
-      ? problem(429, "One request a second, please.", { "retry-after": "1" })
+      ? problem(429, "One request in three seconds, please.", { "retry-after": "3" })
       : Effect.succeed(reply(...answerTo(url))),
   quota: () => problem(402, "The requests of this month are used up."),
   forbidden: () => problem(403, "Your key is not for this."),

@@ -81,20 +81,25 @@ const presenter: CliOutput.Presenter = {
       : CliOutput.defaultPresenter.present(event)
 }
 
-/** Runs a command as the program of this process. */
-export const run = <Name extends string, Input, Context, E>(
+/** A command as a program: its arguments, where it prints and what the environment says are services. */
+export const program = <Name extends string, Input, Context, E>(
   command: Command.Command<Name, Input, Context, E, NodeServices.NodeServices>
-): void =>
+) =>
   Command.run(command, { version: "0.1.0" }).pipe(
     Effect.provide([
-      NodeServices.layer,
       CliOutput.layerPresenter(presenter),
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
     ]),
     Effect.tapDefect((defect) => Console.error(String(defect))),
-    Effect.raceFirst(readerLeft),
     // Programs parse standard output: it has the answer or the events, and no logs.
-    Effect.provideService(Logger.LogToStderr, true),
+    Effect.provideService(Logger.LogToStderr, true)
+  )
+
+/** Runs a program as the one of this process. */
+export const run = <E>(program: Effect.Effect<void, E, NodeServices.NodeServices>): void =>
+  program.pipe(
+    Effect.raceFirst(readerLeft),
+    Effect.provide(NodeServices.layer),
     // A run without an answer has already been reported; what remains is the exit code.
     NodeRuntime.runMain({ disableErrorReporting: true })
   )

@@ -176,8 +176,10 @@ const label = (outcome: ToolOutcome.ToolOutcome) => outcome._tag === "Failed" ? 
 const runVirtual = <A, E>(effect: Effect.Effect<A, E>) =>
   passing(effect).pipe(Effect.provide([TestClock.layer(), Logger.layer([])]), Effect.runPromise)
 
+const law = { tags: "slow", timeout: 120_000 }
+
 describe("Dispatch", () => {
-  it("gives every call of any batch exactly one outcome, in order, and loses no sibling", () =>
+  it("gives every call of any batch exactly one outcome, in order, and loses no sibling", law, () =>
     fc.assert(
       fc.asyncProperty(batch, async (plan) => {
         const calls = withIds(plan)
@@ -193,9 +195,9 @@ describe("Dispatch", () => {
         })
       }),
       { numRuns: 2000 }
-    ), 120_000)
+    ))
 
-  it("leaves a history in which every call has its result, right behind it", () =>
+  it("leaves a history in which every call has its result, right behind it", law, () =>
     fc.assert(
       fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 3 }), fc.boolean(), async (plans, repeatIds) => {
         const replies = plans.map((plan) => ({
@@ -213,7 +215,7 @@ describe("Dispatch", () => {
         assertAnswered(Array.from(answer.transcript))
       }),
       { numRuns: 500 }
-    ), 120_000)
+    ))
 
   it.effect("keeps the sibling's result when one call fails", () =>
     Effect.gen(function*() {

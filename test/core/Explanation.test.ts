@@ -857,7 +857,7 @@ describe("no run", () => {
     assert.deepStrictEqual([costs[0]?.executions, Tool.explain(tool).attempts.most], [3, 3])
   })
 
-  it("ever exceeds its bounds, whatever the policies are", async () => {
+  it("ever exceeds its bounds, whatever the policies are", { tags: "slow" }, async () => {
     const bounded = { attempts: 0, waiting: 0, time: 0, reached: 0 }
     await fc.assert(
       fc.asyncProperty(scenario, async (scenario) => {

@@ -306,7 +306,7 @@ describe("Tool", () => {
         })
         assert.deepStrictEqual(yield* end("non_idempotent"), {
           code: "outcome_unknown",
-          hint: "Find out whether it took effect before anything else.",
+          hint: "It may have taken effect all the same. Find out whether it did before anything else.",
           outcome: "unknown",
           transient: false
         })

@@ -1,6 +1,8 @@
 /**
  * What holds for every argument text, and not only for those that somebody thought of: laws over generated values, and over texts that
  * are written with all the liberties that the parser allows.
+ *
+ * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Arguments, Coercion, type DispatchFailure, type ToolOutcome } from "@fallible/core"

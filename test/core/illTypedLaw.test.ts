@@ -1,6 +1,8 @@
 /**
  * Types are stripped at run time, and `any` is everywhere. So every place where a user's function or value comes in is given
  * nonsense here: returned, thrown, rejected, succeeded with, failed with, died of, and hidden inside of an Effect.
+ *
+ * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
 import {

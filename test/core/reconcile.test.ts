@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Dispatch,
+  Rendering,
   SchemaMismatch,
   SemanticGarbage,
   type SideEffect,
@@ -79,6 +80,27 @@ describe("F4 Tool.reconcile", () => {
       })
       assert.strictEqual(failure.cause, "a socket")
     }))
+
+  for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+    it.effect(`leaves no doubt when the check finds nothing of attempts that have ended (${sideEffect})`, () =>
+      Effect.gen(function*() {
+        const fails = doing(Effect.fail(lost), sideEffect)
+        const hangs = doing<Failure>(Effect.never, sideEffect).pipe(Tool.timeout("5 seconds"))
+        const ended = [
+          fails.pipe(Tool.reconcile(() => nothing)),
+          fails.pipe(Tool.reconcile(() => nothing), Tool.retry(once)),
+          hangs.pipe(Tool.reconcile(() => nothing))
+        ]
+        for (const tool of ended) {
+          const outcome = yield* outcomeOf(tool)
+          assert.deepNestedInclude(outcome, { "failure.code": "not_executed", "failure.outcome": "not_executed" })
+          assert.notProperty(outcome, "mayHaveActed")
+          const told = Rendering.json(outcome, { id: "1", name: tool.name })
+          assert.include(told, "A check found that it did not take effect.")
+          assert.notMatch(told, /\b(may|might|could|whether|unknown|find out|check before)\b/i)
+        }
+      }))
+  }
 
   it.effect("keeps the time that the service asked to be left alone for", () =>
     Effect.gen(function*() {

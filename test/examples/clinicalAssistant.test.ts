@@ -15,14 +15,16 @@ import * as Database from "@fallible/examples/02-clinical-assistant/Database"
 import * as DrugApi from "@fallible/examples/02-clinical-assistant/DrugApi"
 import * as DrugServer from "@fallible/examples/02-clinical-assistant/DrugServer"
 import * as Planner from "@fallible/examples/02-clinical-assistant/Planner"
+import { program } from "@fallible/examples/02-clinical-assistant/program"
 import { toolkit } from "@fallible/examples/02-clinical-assistant/tools"
 import { findDrug, inHouse, interactionsAmong, patients } from "@fallible/examples/02-clinical-assistant/World"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Clock, Duration, Effect, Fiber, Layer, Logger, Option, Random } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
+import * as InProcess from "../support/inProcess.ts"
 import { atOnce } from "../support/models.ts"
-import { runNode, runNodeIn, withoutTimings } from "../support/program.ts"
+import { runNode, withoutTimings } from "../support/program.ts"
 import { macrotask, passing } from "../support/virtualTime.ts"
 
 // -----------------------------------------------------------------------------
@@ -411,11 +413,12 @@ describe("retries over a real wire", () => {
       const check = call("check_interactions", { drugs: ["aspirin", "warfarin"] }, place)
       const fiber = yield* Effect.forkChild(atOnce(check))
       yield* until(Effect.sync(() => heard.length > 0))
-      yield* TestClock.adjust("999 millis")
+      // Nobody would wait that long of their own accord: 2 s at the most.
+      yield* TestClock.adjust("2999 millis")
       assert.isUndefined(fiber.pollUnsafe())
       assert.strictEqual((yield* asked).length, 1)
       yield* TestClock.adjust("1 millis")
-      assert.deepInclude(completed(yield* Fiber.join(fiber)), { attempts: 2, waited: Duration.seconds(1) })
+      assert.deepInclude(completed(yield* Fiber.join(fiber)), { attempts: 2, waited: Duration.seconds(3) })
       assert.deepStrictEqual(heard, ["retry: rate_limited"])
     }).pipe(Effect.provide(real({ api: "limited" }))))
 
@@ -778,16 +781,16 @@ describe("the assistant", () => {
           }
         }
       }
-    }))
+    }), { tags: "slow" })
 })
 
 // -----------------------------------------------------------------------------
 // The command
 // -----------------------------------------------------------------------------
 
-const clinical = (...args: ReadonlyArray<string>) => runNode("examples/run.ts", "clinical", ...args)
+const clinical = (...args: ReadonlyArray<string>) => InProcess.run(program, ...args)
 
-describe("the command", () => {
+describe("the command", { tags: "slow" }, () => {
   it.live("shows a run without faults, step by step", () =>
     Effect.gen(function*() {
       const { code, stderr, stdout } = yield* clinical()
@@ -890,11 +893,23 @@ describe("the command", () => {
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(({ messages }) => Planner.reply(messages))
       const env = { OLLAMA_HOST: server.url }
-      const args = ["clinical", "--quiet", "Can P-1002 take amoxicillin?"]
-      const { code, stderr, stdout } = yield* runNodeIn(env, "examples/run.ts", ...args)
+      const { code, stderr, stdout } = yield* InProcess.runIn(env, program, "--quiet", "Can P-1002 take amoxicillin?")
       assert.deepStrictEqual([code, stderr], [0, "llama3.2 plays, in Ollama.\n"])
       assert.strictEqual(stdout.trimEnd(), yield* ask("Can P-1002 take amoxicillin?"))
     }).pipe(Effect.scoped))
+
+  it.live("prints as a process what the program prints", () =>
+    Effect.gen(function*() {
+      const args = ["--api", "forbidden", "What is the dose of aspirin?"]
+      const ran = yield* InProcess.sameAsProcess(program, {}, "examples/run.ts clinical", ...args)
+      assert.deepInclude(ran, { code: 0, stderr: "" })
+    }))
+
+  it.live("ends as a process as the program does, with exit code 1", () =>
+    Effect.gen(function*() {
+      const refused = yield* InProcess.sameAsProcess(program, {}, "examples/run.ts clinical", "--api", "broken")
+      assert.strictEqual(refused.code, 1)
+    }))
 
   it.live("is found by a word of its name, and says what it can do", () =>
     Effect.gen(function*() {

@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Planner from "@fallible/examples/03-json-key-counter/Planner"
+import { program } from "@fallible/examples/03-json-key-counter/program"
 import { quoteKeys, toolkitWith } from "@fallible/examples/03-json-key-counter/tools"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
-import { runNode, runNodeIn, withoutTimings } from "../support/program.ts"
+import * as InProcess from "../support/inProcess.ts"
+import { withoutTimings } from "../support/program.ts"
 
-const main = "examples/03-json-key-counter/main.ts"
-const run = (...args: ReadonlyArray<string>) => runNode(main, ...args)
+const run = (...args: ReadonlyArray<string>) => InProcess.run(program, ...args)
 
 const wires = [
   ["Ollama", (url: string) => ({ OLLAMA_HOST: url })],
@@ -32,7 +33,7 @@ interface Ledger {
 const played = (env: (url: string) => Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const server = yield* FakeModelServer.make((request) => Planner.reply(request))
-    const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main, "--json", ...args)
+    const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program, "--json", ...args)
     assert.strictEqual(stderr, "")
     const lines = stdout.trimEnd().split("\n").map((line): Line => JSON.parse(line))
     const { requests } = yield* server.state
@@ -144,13 +145,30 @@ for (const [wire, env] of wires) {
   })
 }
 
+describe("the JSON key counter as a process", { tags: "slow" }, () => {
+  const command = "examples/03-json-key-counter/main.ts"
+
+  it.live("prints what the program prints", () =>
+    Effect.gen(function*() {
+      assert.deepInclude(yield* InProcess.sameAsProcess(program, {}, command), { code: 0, stderr: "" })
+    }))
+
+  it.live("ends as the program does, with exit code 1", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make((request) => Planner.reply(request))
+      const env = { OLLAMA_HOST: server.url }
+      const stopped = yield* InProcess.sameAsProcess(program, env, command, "--fixer", "agent", "--planted")
+      assert.strictEqual(stopped.code, 1)
+    }).pipe(Effect.scoped))
+})
+
 describe("the JSON key counter", () => {
   it.live("shows with the stand-in what it shows over a wire", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make((request) => Planner.reply(request))
       for (const args of [[], ["--fixer", "agent"]]) {
         const standIn = yield* run(...args)
-        const overWire = yield* runNodeIn({ OLLAMA_HOST: server.url }, main, ...args)
+        const overWire = yield* InProcess.runIn({ OLLAMA_HOST: server.url }, program, ...args)
         const body = ({ stdout }: { readonly stdout: string }) => withoutTimings(stdout).split("\n").slice(1)
         assert.deepStrictEqual(body(standIn), body(overWire))
       }

@@ -3,16 +3,20 @@ import { Agent, ModelFailure } from "@fallible/core"
 import type { Transcript } from "@fallible/core"
 import * as Geocoder from "@fallible/examples/01-multi-tool-agent/Geocoder"
 import * as Planner from "@fallible/examples/01-multi-tool-agent/Planner"
+import { program } from "@fallible/examples/01-multi-tool-agent/program"
 import { toolkit } from "@fallible/examples/01-multi-tool-agent/tools"
 import * as Trace from "@fallible/examples/shared/Trace"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Duration, Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { printedUpTo, runNode, runNodeIn, withoutTimings } from "../support/program.ts"
+import * as InProcess from "../support/inProcess.ts"
+import { atOnce } from "../support/models.ts"
+import { printedUpTo, withoutTimings } from "../support/program.ts"
 import { passing } from "../support/virtualTime.ts"
 
-const demo = (...args: ReadonlyArray<string>) => runNode("examples/01-multi-tool-agent/main.ts", ...args)
+/** Without a wire, no time has to pass for its waits. */
+const demo = (...args: ReadonlyArray<string>) => passing(InProcess.run(program, ...args))
 
 const agent = Agent.make({ toolkit })
 const sunny = Layer.merge(Planner.layer, Geocoder.layer)
@@ -23,8 +27,16 @@ const textOf = (question: string, world = sunny) => Effect.map(ask(question, wor
 
 const timed: ReadonlySet<unknown> = new Set(["CallEnded", "ModelReplied"])
 
+const planner: FakeModelServer.Script = ({ messages }) => Planner.reply(messages)
+
+/** A text that never ends. */
+const slow = FakeModelServer.stall(
+  ScriptedModel.text("Once upon \u001b[31ma time, there was a geocoder. ".repeat(30)),
+  6_000
+)
+
 describe("the demo", () => {
-  it.live("answers the question of the README: two cities, one unknown, one conversion", () =>
+  it.effect("answers the question of the README: two cities, one unknown, one conversion", () =>
     Effect.gen(function*() {
       const { code, stdout } = yield* demo()
       assert.strictEqual(code, 0)
@@ -33,7 +45,7 @@ describe("the demo", () => {
       assert.include(stdout, "50 GBP is 9,898.73 JPY.")
     }))
 
-  it.live("shows turns, calls, failure classes, attempts, caveats and timing", () =>
+  it.effect("shows turns, calls, failure classes, attempts, caveats and timing", () =>
     Effect.gen(function*() {
       const { stdout } = yield* demo("--outage")
       assert.match(stdout, /^turn 1$/m)
@@ -45,7 +57,7 @@ describe("the demo", () => {
       assert.match(stdout, /^ {11}SemanticGarbage, unknown_city: Unknown city: 'Atlantis'\.$/m)
     }))
 
-  it.live("runs the same way under the same seed, and another way under another", () =>
+  it.effect("runs the same way under the same seed, and another way under another", () =>
     Effect.gen(function*() {
       // Calls of a turn end in any order, since their waits are drawn anew: compare what was said of each.
       const lines = (output: string) => withoutTimings(output).split("\n").toSorted()
@@ -58,7 +70,7 @@ describe("the demo", () => {
       assert.notDeepEqual(lines(other.stdout), lines(first.stdout))
     }))
 
-  it.live("prints one JSON object a line with --json", () =>
+  it.effect("prints one JSON object a line with --json", () =>
     Effect.gen(function*() {
       const { stdout } = yield* demo("--json", "--outage")
       const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
@@ -79,21 +91,21 @@ describe("the demo", () => {
       assert.isTrue(printed.every((event) => "_tag" in event && ("elapsed" in event) === timed.has(event._tag)))
     }))
 
-  it.live("prints the answer alone with --quiet, and says elsewhere that it is a stand-in's", () =>
+  it.effect("prints the answer alone with --quiet, and says elsewhere that it is a stand-in's", () =>
     Effect.gen(function*() {
       const { stderr, stdout } = yield* demo("--quiet", "Convert 50 GBP to JPY.")
       assert.strictEqual(stdout, "50 GBP is 9,898.73 JPY.\n")
       assert.match(stderr, /stand-in/)
     }))
 
-  it.live("prints nothing that could drive the terminal", () =>
+  it.effect("prints nothing that could drive the terminal", () =>
     Effect.gen(function*() {
       const { stdout } = yield* demo("What is the weather in Paris \u001b[31m\u202e?")
       assert.match(stdout, /^Question: What is the weather in Paris {2}\[31m \?$/m)
       assert.include(stdout, "Paris: 16 °C, overcast.")
     }))
 
-  it.live("ends with a clear paragraph and exit code 1 when the turns are used up", () =>
+  it.effect("ends with a clear paragraph and exit code 1 when the turns are used up", () =>
     Effect.gen(function*() {
       const { code, stderr } = yield* demo("--max-turns", "1")
       assert.strictEqual(code, 1)
@@ -112,7 +124,7 @@ describe("the demo", () => {
       ["a limit that is no number", ["--max-turns", "many"], /--max-turns/]
     ] as const
   ) {
-    it.live(`refuses ${what} with one clear paragraph and exit code 1`, () =>
+    it.effect(`refuses ${what} with one clear paragraph and exit code 1`, () =>
       Effect.gen(function*() {
         const { code, stderr, stdout } = yield* demo(...args)
         assert.strictEqual(code, 1)
@@ -124,9 +136,6 @@ describe("the demo", () => {
 })
 
 describe("the demo with a model over HTTP", () => {
-  const main = "examples/01-multi-tool-agent/main.ts"
-  const planner: FakeModelServer.Script = ({ messages }) => Planner.reply(messages)
-
   const wires = [
     ["Ollama", (url: string) => ({ OLLAMA_HOST: url.replace("http://", "") }), "llama3.2 plays, in Ollama."],
     [
@@ -140,11 +149,11 @@ describe("the demo with a model over HTTP", () => {
     it.live(`runs on ${wire}, and shows the same as with the stand-in`, () =>
       Effect.gen(function*() {
         const server = yield* FakeModelServer.make(planner)
-        const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main)
+        const { code, stderr, stdout } = yield* InProcess.runIn(env(server.url), program)
         assert.deepStrictEqual([code, stderr], [0, ""])
         const [first, ...rest] = stdout.split("\n")
         assert.strictEqual(first, notice)
-        const standIn = yield* demo()
+        const standIn = yield* InProcess.run(program)
         assert.deepStrictEqual(
           withoutTimings(rest.join("\n")),
           withoutTimings(standIn.stdout.split("\n").slice(1).join("\n"))
@@ -158,13 +167,8 @@ describe("the demo with a model over HTTP", () => {
 
     it.live(`prints the text of ${wire} while it is still coming`, () =>
       Effect.gen(function*() {
-        const server = yield* FakeModelServer.make([
-          FakeModelServer.stall(
-            ScriptedModel.text("Once upon \u001b[31ma time, there was a geocoder. ".repeat(30)),
-            6_000
-          )
-        ])
-        const output = yield* printedUpTo("there was a geocoder", env(server.url), main)
+        const server = yield* FakeModelServer.make([slow])
+        const output = yield* InProcess.printedUpTo("there was a geocoder", env(server.url), program)
         assert.include(output, "turn 1\n\nOnce upon [31ma time, there was a geocoder")
         assert.notInclude(output, "model  answers")
         yield* server.until(({ open }) => open === 0)
@@ -175,7 +179,7 @@ describe("the demo with a model over HTTP", () => {
         const server = yield* FakeModelServer.make([])
         yield* server.whileDown(Effect.gen(function*() {
           for (const args of [[], ["--quiet"], ["--json"]]) {
-            const { code, stderr, stdout } = yield* runNodeIn(env(server.url), main, ...args)
+            const { code, stderr, stdout } = yield* atOnce(InProcess.runIn(env(server.url), program, ...args))
             assert.strictEqual(code, 1)
             const said = args.includes("--json") ? stdout : stderr
             assert.match(
@@ -191,7 +195,7 @@ describe("the demo with a model over HTTP", () => {
       Effect.gen(function*() {
         const refusal = new ModelFailure({ code: "unknown_model", detail: "model 'x' not found", transient: false })
         const server = yield* FakeModelServer.make([refusal])
-        const { code, stderr } = yield* runNodeIn(env(server.url), main)
+        const { code, stderr } = yield* InProcess.runIn(env(server.url), program)
         assert.strictEqual(code, 1)
         assert.match(stderr, /answered 404: ".*model 'x' not found"/)
       }).pipe(Effect.scoped))
@@ -201,14 +205,20 @@ describe("the demo with a model over HTTP", () => {
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
       const env = { OLLAMA_HOST: "127.0.0.1:9", OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_MODEL: "qwen3" }
-      const { stdout } = yield* runNodeIn(env, main, "--quiet", "Convert 50 GBP to JPY.")
+      const { stdout } = yield* InProcess.runIn(env, program, "--quiet", "Convert 50 GBP to JPY.")
       assert.strictEqual(stdout, "50 GBP is 9,898.73 JPY.\n")
     }).pipe(Effect.scoped))
 
   it.live("takes the model's name from --model", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
-      const { stdout } = yield* runNodeIn({ OLLAMA_HOST: server.url }, main, "--model", "qwen3:8b", "Time in Paris?")
+      const { stdout } = yield* InProcess.runIn(
+        { OLLAMA_HOST: server.url },
+        program,
+        "--model",
+        "qwen3:8b",
+        "Time in Paris?"
+      )
       assert.match(stdout, /^qwen3:8b plays, in Ollama\.$/m)
       const { requests } = yield* server.state
       assert.include(requests[0]?.body, "\"model\":\"qwen3:8b\"")
@@ -238,10 +248,37 @@ describe("the demo with a model over HTTP", () => {
   ) {
     it.live(`refuses ${what} in one line, with exit code 1`, () =>
       Effect.gen(function*() {
-        const { code, stderr, stdout } = yield* runNodeIn(env, main, ...args)
+        const { code, stderr, stdout } = yield* InProcess.runIn(env, program, ...args)
         assert.deepStrictEqual([code, stderr, stdout], [1, `${says}\n`, ""])
       }))
   }
+})
+
+describe("the demo as a process", { tags: "slow" }, () => {
+  const command = "examples/01-multi-tool-agent/main.ts"
+
+  it.live("prints what the program prints", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make(planner)
+      const env = { OLLAMA_HOST: server.url }
+      const ran = yield* InProcess.sameAsProcess(program, env, command, "--model", "qwen3:8b", "Weather in Tokyo?")
+      assert.deepInclude(ran, { code: 0, stderr: "" })
+    }).pipe(Effect.scoped))
+
+  it.live("ends as the program does, with exit code 1", () =>
+    Effect.gen(function*() {
+      const usedUp = yield* InProcess.sameAsProcess(program, {}, command, "--max-turns", "1")
+      assert.strictEqual(usedUp.code, 1)
+    }))
+
+  it.live("prints the text of a model while it is still coming", () =>
+    Effect.gen(function*() {
+      const server = yield* FakeModelServer.make([slow])
+      const output = yield* printedUpTo("there was a geocoder", { OLLAMA_HOST: server.url }, command)
+      assert.include(output, "turn 1\n\nOnce upon [31ma time, there was a geocoder")
+      assert.notInclude(output, "model  answers")
+      yield* server.until(({ open }) => open === 0)
+    }).pipe(Effect.scoped))
 })
 
 describe("the four tools", () => {

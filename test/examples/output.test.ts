@@ -1,8 +1,14 @@
-/** What examples print, and where: for readers that leave, and for those that parse it. */
+/**
+ * What examples print, and where: for readers that leave, and for those that parse it.
+ *
+ * @module-tag slow
+ */
 import { assert, describe, it } from "@effect/vitest"
+import { program } from "@fallible/examples/03-json-key-counter/program"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
+import * as InProcess from "../support/inProcess.ts"
 import { runNode, runNodeUnread } from "../support/program.ts"
 
 const multiTool = "examples/01-multi-tool-agent/main.ts"
@@ -10,7 +16,7 @@ const clinical = "examples/02-clinical-assistant/main.ts"
 const counter = "examples/03-json-key-counter/main.ts"
 
 describe("an example whose reader has left", () => {
-  for (const [file, ...flags] of [[multiTool], [clinical], [clinical, "--json"], [counter]] as const) {
+  for (const [file, ...flags] of [[multiTool], [clinical, "--json"]] as const) {
     it.live(`ends with code 0, and says nothing of it: ${file} ${flags.join(" ")}`, () =>
       Effect.gen(function*() {
         const finished = yield* runNodeUnread("stdout", {}, file, ...flags)
@@ -37,7 +43,7 @@ describe("an example whose tool dies", () => {
 
   it.live("prints nothing but its events with --json", () =>
     Effect.gen(function*() {
-      const { stderr, stdout } = yield* runNode(counter, "--json", ...dying)
+      const { stderr, stdout } = yield* InProcess.run(program, "--json", ...dying)
       const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
       assert.strictEqual(events.filter(({ _tag }) => _tag === "CallEnded").length, 1)
       assert.deepInclude(events.at(-1), { _tag: "RunEnded" })

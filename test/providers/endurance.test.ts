@@ -1,4 +1,8 @@
-/** What is left of runs: no connection, no fiber, and no secret anywhere. */
+/**
+ * What is left of runs: no connection, no fiber, and no secret anywhere.
+ *
+ * @module-tag slow
+ */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Journal, ModelFailure, Tool, Toolkit } from "@fallible/core"
@@ -126,7 +130,7 @@ describe("1,000 runs with faults of every kind", () => {
             ),
           { concurrency: 50, discard: true }
         )
-        const settings = { retry: Schedule.recurs(2), timeout: "1 second" } as const
+        const settings = { retry: Schedule.recurs(2), timeout: "200 millis" } as const
         yield* runs.pipe(
           Effect.provide(provider(server.url, settings)),
           Effect.provide(NodeHttpClient.layerUndici),

@@ -547,7 +547,7 @@ describe("a streamed reply", () => {
     }))
 })
 
-describe("a hostile reply", () => {
+describe("a hostile reply", { tags: "slow" }, () => {
   const agent = Agent.make({ toolkit: Toolkit.empty })
   const deep = `${"{\"a\":".repeat(50_000)}1${"}".repeat(50_000)}`
   const nested = `{"tool_calls":[{"id":"1","function":{"name":"dig","arguments":${deep}}}]}`

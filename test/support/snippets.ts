@@ -34,7 +34,10 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
       compilerOptions: { composite: false, incremental: false, noUnusedLocals: false, rootDir: "../../.." },
       include: ["*.ts"],
       exclude: [],
-      references: []
+      // What they import is built, and not compiled again with them.
+      references: ["packages/core", "packages/providers", "packages/testing", "examples"].map((path) => ({
+        path: join("../../..", path)
+      }))
     })
   )
   return files
@@ -77,11 +80,15 @@ const withChecks = (code: string): string => {
   return `${checked}\nimport { claim } from "../../support/claim.ts"\n`
 }
 
-/** Where a snippet says the type of an expression, and another one is found. */
+/** Where a snippet says the type of an expression, and another one is found, once they are compiled. */
 export const wrongTypes = (snippets: ReadonlyArray<Snippet>): ReadonlyArray<string> => {
   const { config } = ts.readConfigFile(tsconfig, (file) => ts.sys.readFile(file))
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
-  const program = ts.createProgram(snippets.map(({ file }) => file), { ...options, noErrorTruncation: true })
+  const { options, projectReferences = [] } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
+  const program = ts.createProgram({
+    rootNames: snippets.map(({ file }) => file),
+    options: { ...options, noErrorTruncation: true },
+    projectReferences
+  })
   const checker = program.getTypeChecker()
   const shown = (expression: ts.Expression) =>
     checker.typeToString(checker.getTypeAtLocation(expression))

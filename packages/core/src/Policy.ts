@@ -601,8 +601,8 @@ const timedOut = ({ sideEffect }: Subject, detail: string): ToolUnavailable => {
     case "non_idempotent":
       return new ToolUnavailable({
         code: "outcome_unknown",
-        detail: `${detail} It may have taken effect all the same.`,
-        hint: "Find out whether it took effect before anything else.",
+        detail,
+        hint: "It may have taken effect all the same. Find out whether it did before anything else.",
         transient: false,
         outcome: "unknown"
       })
