@@ -48,15 +48,13 @@ export const contained = <A, E, R>(
 ): Effect.Effect<A, E, R> => {
   // What has ended already needs no fiber.
   if (isExit(self)) return judge(self)
-  return Effect.uninterruptibleMask((restore) =>
-    Effect.withFiber((parent) => {
-      const fiber = Effect.runForkWith(contextOf<R>(parent))(self)
-      const exit = fiber.pollUnsafe() ?? flushed(fiber)
-      return exit === undefined
-        ? Effect.flatMap(Effect.onInterrupt(restore(Fiber.await(fiber)), () => interrupted(fiber)), judge)
-        : judge(exit)
-    })
-  )
+  return Effect.uninterruptibleMask((restore) => {
+    const fiber = Effect.runForkWith(currentContext<R>())(self)
+    const exit = fiber.pollUnsafe() ?? flushed(fiber)
+    return exit === undefined
+      ? Effect.flatMap(Effect.onInterrupt(restore(Fiber.await(fiber)), () => interrupted(fiber)), judge)
+      : judge(exit)
+  })
 }
 
 /** Fails with what a user's function has made of a failure, if that is one of the four; else with a defect. */
@@ -124,9 +122,8 @@ const isGenerator = (value: unknown): boolean =>
  */
 export const heed = (who: string, promise: unknown): void => {
   if (!isStarted(promise)) return
-  const parent = Fiber.getCurrent()
-  const fiber = Effect.runForkWith(parent === undefined ? Context.empty() : contextOf(parent))(settled(who, promise))
-  const call = parent?.getRef(ToolCall.current) ?? ToolCall.detached
+  const fiber = Effect.runForkWith(currentContext<never>())(settled(who, promise))
+  const call = Fiber.getCurrent()?.getRef(ToolCall.current) ?? ToolCall.detached
   if (call !== ToolCall.detached) call.stragglers.add(fiber)
 }
 
@@ -149,7 +146,7 @@ const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> 
   Exit.isExit(self)
 
 // A fiber has all that its Effects need, which its own type does not say.
-const contextOf = <R>(fiber: Fiber.Fiber<unknown, unknown>) => fiber.context as Context.Context<R>
+const currentContext = <R>() => (Fiber.getCurrent()?.context ?? Context.empty()) as Context.Context<R>
 
 // A program that runs in one go (`Effect.runSync`) does not wait for a fiber that has yielded.
 const flushed = <A, E>(fiber: Fiber.Fiber<A, E>): Exit.Exit<A, E> | undefined => {
