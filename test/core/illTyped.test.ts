@@ -14,7 +14,7 @@ import {
   ToolCall,
   type ToolFailure,
   Toolkit,
-  type ToolOutcome,
+  ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -32,6 +32,8 @@ const definition = {
 } as const
 const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+
+const unclear = new SchemaMismatch({ side: "arguments", code: "unclear", detail: "Which city?" })
 
 const failing = (failure: ToolFailure.ToolFailure<string>, sideEffect: SideEffect.SideEffect = "none") =>
   Tool.make("victim", { ...definition, sideEffect }, () => Effect.fail(failure))
@@ -219,6 +221,10 @@ describe("what a log says of other answers", () => {
           "The check of 'victim' returned a promise"
         ],
         [
+          Tool.fix(failing(unclear), promised),
+          "The fixer of 'victim' returned a promise: wrap it in Effect.tryPromise."
+        ],
+        [
           succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => promised }])),
           "The policy 'mine' of 'victim' returned a promise"
         ],
@@ -254,7 +260,7 @@ describe("a policy that nobody could run", () => {
     [
       "a retry without a Schedule",
       () => succeeding.pipe(Tool.retry(3 as Untyped)),
-      /^(retries is not a function|A retry)/
+      /^A retry takes a Schedule; got a number\.$/
     ],
     [
       "a retry of nothing",
@@ -270,6 +276,56 @@ describe("a policy that nobody could run", () => {
       "a handler that is not a function",
       () => Tool.make("p", definition, 3 as Untyped),
       /^A tool's handler is a function; got 3\.$/
+    ],
+    [
+      "parameters that are JSON Schema",
+      () =>
+        Tool.make(
+          "p",
+          { ...definition, parameters: { type: "object" } as Untyped },
+          () => Effect.succeed("") as Untyped
+        ),
+      /^A tool's parameters are a Schema; got {"type":"object"}\.$/
+    ],
+    [
+      "a success that is missing",
+      () => Tool.make("p", { description: "" } as Untyped, () => Effect.succeed("") as Untyped),
+      /^A tool's success is a Schema; got nothing\.$/
+    ],
+    [
+      "a list of tools",
+      () => Toolkit.make([succeeding] as Untyped),
+      /^A toolkit is made of tools; got an array of 1\.$/
+    ],
+    [
+      "an agent with a list of tools",
+      () => Agent.make({ toolkit: [succeeding] as Untyped }),
+      /^An agent has a Toolkit; got an array of 1\.$/
+    ],
+    [
+      "an agent without a toolkit",
+      () => Agent.make({ tools: [succeeding] } as Untyped),
+      /^An agent has a Toolkit; got nothing\.$/
+    ],
+    [
+      "a rendering by its name",
+      () => Agent.make({ toolkit: Toolkit.empty, rendering: "json" as Untyped }),
+      /^An agent's rendering is a function; got a string\.$/
+    ],
+    [
+      "instructions that are to come",
+      () => Agent.make({ toolkit: Toolkit.empty, instructions: Promise.resolve("") as Untyped }),
+      /^An agent's instructions are a text; got an object\.$/
+    ],
+    [
+      "a fallback that is an Effect",
+      () => Tool.fallback(failing(refused), Effect.succeed("x") as Untyped),
+      /^A fallback is a function; got an object\.$/
+    ],
+    [
+      "a catch of an unknown tag",
+      () => Tool.catchTag(failing(refused), "Unavailable" as Untyped, () => Effect.succeed("x")),
+      /^A failure's tag is one of 'SchemaMismatch', .*; got "Unavailable"\.$/
     ],
     [
       "an unknown side effect",
@@ -304,7 +360,7 @@ describe("a failure of ill-typed fields", () => {
       )
       assert.deepInclude({ ...value }, { code: "unspecified", detail: "The failure does not say what went wrong." })
       assert.deepStrictEqual(logged, [
-        "Warn | A SemanticGarbage was made of ill-typed fields: 'code' is missing, 'detail' is missing."
+        "Warn | A SemanticGarbage was made of ill-typed fields: 'code' is missing; 'detail' is missing."
       ])
     }))
 
@@ -324,6 +380,17 @@ describe("a failure of ill-typed fields", () => {
         )
         assert.deepInclude({ ...value }, { code: "404", detail: told, transient: false })
       }
+    }))
+
+  it.effect("does not take a number for a time, and says what to give", () =>
+    Effect.gen(function*() {
+      const { logged, value } = yield* logging(
+        Effect.sync(() => new ToolUnavailable({ code: "x", detail: "x", transient: true, retryAfter: 30 } as Untyped))
+      )
+      assert.isFalse("retryAfter" in value)
+      assert.deepStrictEqual(logged, [
+        "Warn | A ToolUnavailable was made of ill-typed fields: 'retryAfter' is a number, and not a Duration."
+      ])
     }))
 
   it.effect("is careful with what it cannot read", () =>
@@ -404,6 +471,11 @@ describe("a model that replies nonsense", () => {
         Effect.flip(Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(Effect.provide(model)))
       )
       assert.strictEqual(value.detail, "The model's respond returned a promise: wrap it in Effect.tryPromise.")
+      const later = Model.layer({ respond: () => Effect.sync(async () => ({ text: "Hello.", calls: [] })) as Untyped })
+      const second = yield* logging(
+        Effect.flip(Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(Effect.provide(later)))
+      )
+      assert.strictEqual(second.value.detail, "The model succeeded with a promise: wrap it in Effect.tryPromise.")
     }))
 })
 
@@ -462,7 +534,7 @@ describe("a run that is given what was parsed and not decoded", () => {
       assert.isTrue(refusal instanceof AgentFailure.RunRefused, refusal.detail)
       assert.strictEqual(
         refusal.detail,
-        "The run was not resumed: suspension.transcript: expected a Transcript, got an object. Decode what was stored before you pass it on."
+        "The run was not resumed: suspension.transcript: expected a Transcript, got an object. Encode it by AgentFailure.Suspension to store it, and decode it by the same schema."
       )
       assert.strictEqual(runs, 0)
       const decoded = yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
@@ -478,13 +550,39 @@ describe("a run that is given what was parsed and not decoded", () => {
         Effect.flip(agent.run(undefined as Untyped)),
         Effect.flip(agent.run("?", { transcript: { version: 1, messages: [] } as Untyped }))
       ])
-      assert.deepStrictEqual(ends.map(({ _tag, detail }) => [_tag, detail.split(". ")[0]]), [
+      assert.deepStrictEqual(ends.map(({ _tag, detail }) => [_tag, detail.split(". ")[0]!.replace(/\.$/, "")]), [
         ["RunRefused", "The run was not resumed: reply: expected string, got a boolean"],
         ["RunRefused", "The run was not begun: question: expected a text, or a text with images, got nothing"],
         ["RunRefused", "The run was not begun: transcript: expected a Transcript, got an object"]
       ])
       assert.strictEqual(runs, 0)
     }).pipe(Effect.provide(script)))
+})
+
+describe("a result of anything", () => {
+  const tool = (value: unknown) =>
+    Tool.make("pay", { description: "", success: Schema.Any }, () => Effect.succeed(value))
+  const cyclic: Record<string, unknown> = {}
+  cyclic["self"] = cyclic
+
+  it.effect("that cannot be written as JSON is refused, and what acts may have acted", () =>
+    Effect.gen(function*() {
+      for (const value of [{ id: 10n }, undefined, Symbol("paid"), { toJSON: () => assert.fail("no") }, cyclic]) {
+        const outcome = yield* outcomeOf(tool(value), {})
+        if (outcome._tag !== "Failed") return assert.fail(outcome._tag)
+        assert.deepInclude({ ...outcome.failure }, { code: "invalid_result" })
+        assert.isTrue(outcome.mayHaveActed)
+        assert.include(read(outcome), "it may already have taken effect")
+      }
+    }))
+
+  it.effect("is JSON when it leaves dispatch", () =>
+    Effect.gen(function*() {
+      const outcome = yield* outcomeOf(tool({ at: new Date(0), left: undefined, list: [1] }), {})
+      assert.isTrue(outcome._tag === "Completed")
+      assert.deepInclude(outcome, { value: { at: "1970-01-01T00:00:00.000Z", list: [1] } })
+      assert.isTrue(Schema.is(ToolOutcome.schema)(outcome))
+    }))
 })
 
 describe("a value that is nested too deeply", () => {
@@ -506,6 +604,7 @@ describe("a value that is nested too deeply", () => {
           if (outcome._tag !== "Failed") return assert.fail(outcome._tag)
           assert.deepInclude({ ...outcome.failure }, {
             code: "invalid_result",
+            detail: "The result of p is nested in more than 512 levels.",
             issues: [{ path: [], expected: "at most 512 levels", actual: "more" }]
           })
           assert.strictEqual(outcome.stage, "guard")

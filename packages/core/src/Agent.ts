@@ -13,6 +13,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
@@ -23,6 +24,7 @@ import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import * as Deadline from "./Deadline.ts"
 import { refusedContinuation, refusedOpening } from "./internal/given.ts"
+import { kind } from "./internal/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
@@ -145,6 +147,8 @@ export interface Agent<out T extends Tool.Any, out R = never> {
  * @since 0.1.0
  */
 export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Agent<T, R> => {
+  const wrong = wrongIn(options)
+  if (wrong !== undefined) throw new TypeError(wrong)
   const budget = AgentBudget.make(options.limits)
   const toolkit = equipped(options)
   // Made anew for each run: a transcript shares its memory with those that were made from it.
@@ -203,6 +207,18 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     resume: (suspension, reply, options) => goOn(suspension, reply, options)(undefined),
     resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
   }
+}
+
+// The compiler asks for all of it; a program without types does not.
+const wrongIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown>): string | undefined => {
+  if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent has a Toolkit; got ${kind(toolkit)}.`
+  if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
+    return `An agent's instructions are a text; got ${kind(instructions)}.`
+  }
+  if (!Predicate.isUndefined(rendering) && !Predicate.isFunction(rendering)) {
+    return `An agent's rendering is a function; got ${kind(rendering)}.`
+  }
+  return undefined
 }
 
 const unless = <A, R>(

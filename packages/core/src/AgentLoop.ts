@@ -314,7 +314,7 @@ const perform = <T extends Tool.Any>(
   // A resumed call is a step of its own: under the first name stands that it was suspended.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  const lost = () => Effect.succeed(unrecordedCall(run.toolkit, call))
+  const lost = () => Effect.succeed(untold(run.toolkit, call, "run"))
   if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
@@ -330,20 +330,16 @@ const perform = <T extends Tool.Any>(
   })
 }
 
-// A journal that failed beside a call: whether the call was run is not known.
-const unrecordedCall = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolOutcome.Failed => {
+// What came of a call cannot be told: whether it has acted is not known.
+const untold = (
+  toolkit: Toolkit.Toolkit,
+  call: ToolCall.ToolCall,
+  stage: ToolOutcome.Stage
+): ToolOutcome.Failed => {
   const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
   const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
-  return {
-    _tag: "Failed",
-    failure,
-    stage: "run",
-    repairs: [],
-    attempts: 1,
-    handled: [],
-    waited: Duration.zero,
-    ...(acts ? { mayHaveActed: true } : {})
-  }
+  const effort = { repairs: [], attempts: 1, handled: [], waited: Duration.zero }
+  return { _tag: "Failed", failure, stage, ...effort, ...(acts ? { mayHaveActed: true } : {}) }
 }
 
 // -----------------------------------------------------------------------------
@@ -379,7 +375,7 @@ const heard = <T extends Tool.Any>(
   const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
     attempted(run.rendering, outcome, call) ??
       attempted(Rendering.json, outcome, call) ??
-      Rendering.json(unrenderable(outcome, call), call)
+      Rendering.json(unrenderable(run.toolkit, outcome, call), call)
   const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!
     return { role: "tool", callId: call.id, name: call.name, text: render(outcome, call) }
@@ -388,17 +384,10 @@ const heard = <T extends Tool.Any>(
 }
 
 const unrenderable = (
-  { attempts, handled, repairs = [], waited }: ToolOutcome.ToolOutcome,
+  toolkit: Toolkit.Toolkit,
+  { attempts, handled, waited }: ToolOutcome.ToolOutcome,
   call: ToolCall.ToolCall
-): ToolOutcome.Failed => ({
-  _tag: "Failed",
-  failure: DispatchFailure.defect({ tool: call.name, outcome: undefined, cause: undefined }),
-  stage: "guard",
-  repairs,
-  attempts,
-  handled,
-  waited
-})
+): ToolOutcome.Failed => ({ ...untold(toolkit, call, "guard"), attempts, handled, waited })
 
 // -----------------------------------------------------------------------------
 // Endings

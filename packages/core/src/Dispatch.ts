@@ -30,11 +30,11 @@ import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { asCall } from "./internal/call.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
-import { isTooDeep, mostDepth } from "./internal/depth.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
+import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
 import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { isA } from "./internal/stranger.ts"
@@ -491,7 +491,7 @@ const isJsonObject = Schema.is(Schema.JsonObject)
 // The guard: a value must be what the tool declares, in JSON
 // -----------------------------------------------------------------------------
 
-type Encode = (value: unknown) => Effect.Effect<Schema.Json, SchemaIssue.Issue>
+type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 
 const encoders = new WeakMap<object, Encode>()
 
@@ -512,12 +512,22 @@ const guard = (tool: Tool.Any, value: unknown) => {
       issues: Coercion.fieldIssues(issue, value, { show: kind }),
       cause: issue
     }))
-  return Effect.flatMapEager(guarded, (json) => isTooDeep(json) ? Effect.fail(tooDeep(name)) : Effect.succeed(json))
+  return Effect.flatMapEager(guarded, (encoded) => {
+    const plain = plainJson(encoded)
+    return typeof plain === "string" ? Effect.fail(unfit(name, plain)) : Effect.succeed(plain.json)
+  })
 }
 
-const tooDeep = (tool: string) =>
+const unfit = (tool: string, why: Unfit) =>
   DispatchFailure.invalidResult({
     tool,
-    issues: [{ path: [], expected: `at most ${mostDepth} levels`, actual: "more" }],
+    detail: why === "too_deep"
+      ? `The result of ${tool} is nested in more than ${mostDepth} levels.`
+      : `The result of ${tool} cannot be written as JSON.`,
+    issues: [{
+      path: [],
+      expected: why === "too_deep" ? `at most ${mostDepth} levels` : "a JSON value",
+      actual: why === "too_deep" ? "more" : "something else"
+    }],
     cause: undefined
   })

@@ -140,13 +140,15 @@ export const invalidArguments = (options: {
  */
 export const invalidResult = (options: {
   readonly tool: string
+  /** Default: the result does not have the form that the tool declares. */
+  readonly detail?: string
   readonly issues: ReadonlyArray<FieldIssue>
   readonly cause: unknown
 }) =>
   mismatch({
     side: "result",
     code: "invalid_result",
-    detail: `The result of ${options.tool} does not have the form that the tool declares.`,
+    detail: options.detail ?? `The result of ${options.tool} does not have the form that the tool declares.`,
     issues: options.issues,
     cause: options.cause
   })

@@ -46,7 +46,7 @@ import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import { Relay } from "./internal/relay.ts"
 import { retrying } from "./internal/retrying.ts"
-import { kind } from "./internal/text.ts"
+import { excerpt, kind, list } from "./internal/text.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
@@ -155,6 +155,9 @@ export type Retries<R> =
  * @since 0.1.0
  */
 export const retry = <R>(retries: Retries<R>): Policy<R> => {
+  if (!Schedule.isSchedule(retries) && typeof retries !== "function") {
+    throw new TypeError(`A retry takes a Schedule; got ${kind(retries)}.`)
+  }
   const schedule = Schedule.isSchedule(retries) ? retries : retries((schedule) => schedule)
   if (!Schedule.isSchedule(schedule)) throw new TypeError(`A retry takes a Schedule; got ${kind(schedule)}.`)
   return own({
@@ -229,7 +232,7 @@ export const fallback = <R>(
   source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, R>,
   options?: FallbackOptions
 ): Policy<R> => {
-  const answer = erased(source)
+  const answer = erased("A fallback", source)
   const name = options?.name
   return own({
     kind: "fallback",
@@ -276,7 +279,9 @@ export const catchTag = <R>(
   handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, R>
 ): Policy<R> => {
   const tags = Array.isArray(tag) ? tag : [tag]
-  const recover = erased(handler)
+  const stranger = tags.find((tag) => !known.includes(tag))
+  if (stranger !== undefined) throw new TypeError(`A failure's tag is one of ${list(known)}; got ${excerpt(stranger)}.`)
+  const recover = erased("The handler of a catch", handler)
   // To whom nobody is unavailable, that is a fallback.
   const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
   return own({
@@ -309,7 +314,7 @@ export const catchTag = <R>(
  * @since 0.1.0
  */
 export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
-  const map = erased(f)
+  const map = erased("A mapping of failures", f)
   return own({
     kind: "map",
     description: "maps failures",
@@ -344,7 +349,7 @@ export const reconcile = <R>(
     failure: ToolUnavailable | SchemaMismatch
   ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
 ): Policy<R> => {
-  const look = erased(check)
+  const look = erased("A check of an outcome", check)
   return own({
     kind: "reconcile",
     description: "reconciles unknown outcomes",
@@ -410,8 +415,8 @@ export interface CompleteOptions<A> {
 export const complete = <A>(options: CompleteOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
   if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
-  const merging = erased(merge)
-  const counting = coverage === undefined ? undefined : erased(coverage)
+  const merging = erased("A merge of pages", merge)
+  const counting = coverage === undefined ? undefined : erased("A coverage of pages", coverage)
   const limits = {
     merge: (soFar: unknown, page: unknown) => outright("The merge of pages", merging(soFar, page)),
     coverage: counting === undefined
@@ -641,7 +646,11 @@ const full = (name: string, permits: number): ToolUnavailable =>
     detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} under way.`
   })
 
+const known: ReadonlyArray<Tag> = ["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]
+
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which
 // is what guarantees that these are the parameters and failures it gets.
-const erased = <Args extends ReadonlyArray<never>, B>(f: (...args: Args) => B) =>
-  f as unknown as (...args: ReadonlyArray<unknown>) => B
+const erased = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
+  if (typeof f !== "function") throw new TypeError(`${what} is a function; got ${kind(f)}.`)
+  return f as unknown as (...args: ReadonlyArray<unknown>) => B
+}

@@ -107,7 +107,7 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * arguments it promises that it has done nothing with them: it may be run again with better ones (`Tool.fix`).
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
- * @param definition `parameters` default to none. `sideEffect` defaults to `"non_idempotent"`, the careful
+ * @param definition `parameters` default to none. A result of `success` may be nested in at most 512 levels. `sideEffect` defaults to `"non_idempotent"`, the careful
  * assumption: such a tool is never retried unless the failure says that it was not executed. `instead` names tools that
  * serve when this one is unavailable, and `check` the one that tells whether a call took effect: a model that needs to know
  * is told, if the toolkit has them
@@ -155,7 +155,7 @@ export const make = <
   handler: (params: NoInfer<Params>) => Handled
 ): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> => {
   const { check, description, instead = [], sideEffect = "non_idempotent" } = definition
-  for (const [what, isSo, value] of demands(name, { check, description, instead, sideEffect, handler })) {
+  for (const [what, isSo, value] of demands(name, { ...definition, instead, sideEffect, handler })) {
     if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
   }
   const who = `The handler of '${name}'`
@@ -763,7 +763,7 @@ const validName = /^[a-zA-Z0-9_-]{1,64}$/
 // The compiler asks for all of it but the name's letters; a program without types does not.
 const demands = (
   name: unknown,
-  { check, description, handler, instead, sideEffect }: Readonly<Record<string, unknown>>
+  { check, description, handler, instead, parameters, sideEffect, success }: Readonly<Record<string, unknown>>
 ): ReadonlyArray<readonly [what: string, isSo: boolean, value: unknown]> => [
   [
     "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
@@ -782,6 +782,8 @@ const demands = (
     instead
   ],
   ["A tool's 'check' is the name of a tool", check === undefined || Predicate.isString(check), check],
+  ["A tool's parameters are a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
+  ["A tool's success is a Schema", Schema.isSchema(success), success],
   ["A tool's handler is a function", Predicate.isFunction(handler), handler]
 ]
 

@@ -6,7 +6,9 @@
 import { dual } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
+import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
+import { kind } from "./internal/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 
@@ -71,6 +73,7 @@ export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.
 export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tools): Toolkit<Tools[number]> => {
   const byName = new Map<string, Tools[number]>()
   for (const tool of tools) {
+    if (!Predicate.hasProperty(tool, "run")) throw new TypeError(`A toolkit is made of tools; got ${kind(tool)}.`)
     if (byName.has(tool.name)) {
       throw new TypeError(`Two tools of a toolkit are named '${tool.name}'; give one another name.`)
     }

@@ -13,7 +13,7 @@ import type { Transcript } from "../Transcript.ts"
 import { faultOf, isReply, withDistinctIds } from "./reply.ts"
 import { isA } from "./stranger.ts"
 import { kind } from "./text.ts"
-import { answered, contained, heed, IllTyped } from "./userCode.ts"
+import { answered, contained, heed, IllTyped, present } from "./userCode.ts"
 
 /** What asking needs of a run. */
 export interface Asking {
@@ -104,7 +104,9 @@ const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: 
 
 const judged = (exit: Exit.Exit<Model.Reply, Model.ModelFailure>): Effect.Effect<Model.Reply, Model.ModelFailure> => {
   if (Exit.isSuccess(exit)) {
-    return isReply(exit.value) ? exit : Effect.die(new IllTyped(faultOf(exit.value)))
+    return isReply(present("The model", "succeeded with", exit.value))
+      ? exit
+      : Effect.die(new IllTyped(faultOf(exit.value)))
   }
   const [reason] = exit.cause.reasons
   if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) return exit

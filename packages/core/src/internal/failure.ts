@@ -79,7 +79,7 @@ const fill = (
     } else {
       set(failure, key, field.mend(value))
       silence(value)
-      wrong.push(`'${key}' is ${kind(value)}`)
+      wrong.push(`'${key}' is ${kind(value)}, and not ${field.expected}`)
     }
   }
   for (const key of required) {
@@ -87,7 +87,7 @@ const fill = (
     failure[key] = defaults[key]
     if (fields[key] === undefined) wrong.push(`'${key}' is missing`)
   }
-  if (wrong.length > 0) warn(`A ${made?.name ?? "failure"} was made of ill-typed fields: ${wrong.join(", ")}.`)
+  if (wrong.length > 0) warn(`A ${made?.name ?? "failure"} was made of ill-typed fields: ${wrong.join("; ")}.`)
 }
 
 // A field that is given as `undefined` counts as not given.

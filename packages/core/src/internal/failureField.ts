@@ -9,6 +9,8 @@ import { isPromise, silence } from "./stranger.ts"
 import { excerpt } from "./text.ts"
 
 interface Field {
+  /** What it must be, as a log says it. */
+  readonly expected: string
   readonly is: (value: unknown) => boolean
   /** What is used instead; `undefined` where the field is left out. */
   readonly mend: (value: unknown) => unknown
@@ -43,9 +45,9 @@ const isCoverage = (value: unknown): boolean =>
   (value["of"] === undefined || Number.isFinite(value["of"])) &&
   (value["unit"] === undefined || typeof value["unit"] === "string")
 
-const text: Field = { is: Predicate.isString, mend: textOf }
-const texts: Field = { is: isTexts, mend: textsOf }
-const whole: Field = { is: Number.isSafeInteger, mend: nothing }
+const text: Field = { expected: "a text", is: Predicate.isString, mend: textOf }
+const texts: Field = { expected: "a list of texts", is: isTexts, mend: textsOf }
+const whole: Field = { expected: "a whole number", is: Number.isSafeInteger, mend: nothing }
 
 const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["code", text],
@@ -53,32 +55,36 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["hint", text],
   ["question", text],
   ["reason", text],
-  ["severity", { is: oneOf("low", "medium", "high", "critical"), mend: nothing }],
-  ["side", { is: oneOf("arguments", "result"), mend: () => "result" }],
+  ["severity", { expected: "a severity", is: oneOf("low", "medium", "high", "critical"), mend: nothing }],
+  ["side", { expected: "'arguments' or 'result'", is: oneOf("arguments", "result"), mend: () => "result" }],
   ["alternatives", texts],
   ["tried", texts],
   [
     "issues",
     {
+      expected: "a list of issues",
       is: (value) => Array.isArray(value) && value.every(isIssue),
       mend: (value) => Array.isArray(value) ? value.filter(isIssue) : []
     }
   ],
-  ["fault", { is: Predicate.isObject, mend: nothing }],
-  ["coverage", { is: isCoverage, mend: nothing }],
-  ["next", { is: Predicate.isObject, mend: nothing }],
-  ["data", { is: (value) => !isPromise(value), mend: nothing }],
-  ["transient", { is: Predicate.isBoolean, mend: () => false }],
-  ["retryAfter", { is: Duration.isDuration, mend: durationOf }],
+  ["fault", { expected: "a fault", is: Predicate.isObject, mend: nothing }],
+  ["coverage", { expected: "a Coverage", is: isCoverage, mend: nothing }],
+  ["next", { expected: "an object", is: Predicate.isObject, mend: nothing }],
+  ["data", { expected: "a value", is: (value) => !isPromise(value), mend: nothing }],
+  ["transient", { expected: "a boolean", is: Predicate.isBoolean, mend: () => false }],
+  ["retryAfter", { expected: "a Duration", is: Duration.isDuration, mend: durationOf }],
   // Of what is not certain, the careful reading.
-  ["outcome", { is: oneOf("not_executed", "unknown"), mend: () => "unknown" }],
+  [
+    "outcome",
+    { expected: "'not_executed' or 'unknown'", is: oneOf("not_executed", "unknown"), mend: () => "unknown" }
+  ],
   ["status", whole],
   ["attempts", whole]
 ])
 
-// Any input of a Duration that is not a NaN.
+// A text has its unit; a number may be seconds, or milliseconds.
 function durationOf(value: unknown): Duration.Duration | undefined {
-  return Option.getOrUndefined(Duration.fromInput(value as Duration.Input))
+  return typeof value === "string" ? Option.getOrUndefined(Duration.fromInput(value as Duration.Input)) : undefined
 }
 
 /** What a field must be, if this library knows it. */

@@ -24,7 +24,7 @@ import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
 import { isA } from "./stranger.ts"
 import { excerpt, firstNotes } from "./text.ts"
-import { contained, heed, outright } from "./userCode.ts"
+import { contained, heed, present } from "./userCode.ts"
 import { withinTime } from "./withinTime.ts"
 
 /*
@@ -229,6 +229,7 @@ class Fix<R> {
     // A tool that it runs is not the one that was called: it has a key and attempts of its own. No tool's name has a plus in it.
     const key = `${this.#call.idempotencyKey}/fix+${++this.#call.arguments.asked}`
     const context = new Nested(this.#call, key, true)
+    const who = `The fixer of '${name}'`
     const answer = Effect.suspend(() => {
       const told = this.#told(rejected)
       const fixed = this.#fixing.fixer({
@@ -242,13 +243,10 @@ class Fix<R> {
         before: before.map((rejected) => this.#told(rejected))
       })
       return Effect.isEffect(fixed)
-        ? contained(fixed)
-        : Effect.succeed(fixed)
+        ? Effect.map(contained(fixed), (fixed) => present(who, "succeeded with", fixed))
+        : Effect.succeed(present(who, "returned", fixed))
     }).pipe(
-      Effect.map((fixed): Answer => ({
-        text: written(outright(`The fixer of '${name}'`, fixed)),
-        caveats: firstNotes(context.noted)
-      })),
+      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: firstNotes(context.noted) })),
       Effect.provideService(ToolCall.current, context)
     )
     return Duration.isFinite(left)

@@ -65,12 +65,23 @@ const refused = (
   if (issues === undefined) return undefined
   for (const value of Object.values(given)) silence(value)
   return new RunRefused({
-    detail: `${what}: ${firstIssue(issues)}. Decode what was stored before you pass it on.`,
+    detail: `${what}: ${firstIssue(issues)}.${advice(issues)}`,
     issues,
     transcript,
     ledger: Account.empty().ledger
   })
 }
+
+// What comes from a store has to go there encoded, and to come back decoded.
+const advice = ([first]: ReadonlyArray<FieldIssue>): string => {
+  const schema = first === undefined ? undefined : stored.get(first.path[0])
+  return schema === undefined ? "" : ` Encode it by ${schema} to store it, and decode it by the same schema.`
+}
+
+const stored: ReadonlyMap<unknown, string> = new Map([
+  ["suspension", "AgentFailure.Suspension"],
+  ["transcript", "Transcript.schema"]
+])
 
 const issuesOf = (decode: Decode, given: object): ReadonlyArray<FieldIssue> | undefined => {
   const decoded = attempted(() => decode(given))

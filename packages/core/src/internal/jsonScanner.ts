@@ -306,7 +306,7 @@ export class Scanner {
     if (this.depth === 0 && inside.includes("{")) return this.failed("several_objects", from, "one JSON object")
     // 1500#00 may be one value.
     if (this.text.charCodeAt(from) === hash && from > 0 && !blanks.test(this.text.charAt(from - 1))) {
-      return this.failed("unclear_comment", from, "white space before a comment")
+      return this.failed("unclear_comment", from, "a value without a '#'")
     }
     // Around the object, it may be about the call and not about the values.
     this.repaired(this.depth === 0 && inside.trim() !== "" ? "remark" : "comment", from)

@@ -63,9 +63,15 @@ export const failing = <E extends ToolFailure>(who: string, failure: E): Effect.
     ? Effect.fail(failure)
     : Effect.die(fault(who, "returned", failure, "which is not one of the four failures"))
 
-/** What a user's function has returned that answers at once, unless that is still to come: then it throws. */
+/** What a user's function has returned that answers at once; throws where that is still to come. */
 export const outright = <A>(who: string, value: A): A => {
   if (isPromise(value)) throw fault(who, "returned", value, "and it must answer at once")
+  return value
+}
+
+/** What a user's function has come to, by itself or by its Effect; throws where that is still to come. */
+export const present = <A>(who: string, did: "returned" | "succeeded with", value: A): A => {
+  if (isPromise(value)) throw fault(who, did, value)
   return value
 }
 
@@ -74,7 +80,10 @@ export const outright = <A>(who: string, value: A): A => {
 // -----------------------------------------------------------------------------
 
 const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
-  if (Exit.isSuccess(exit)) return isPromise(exit.value) ? Effect.die(fault(who, "succeeded with", exit.value)) : exit
+  if (Exit.isSuccess(exit)) {
+    present(who, "succeeded with", exit.value)
+    return exit
+  }
   const { reasons } = exit.cause
   if (reasons.every((reason) => !Cause.isFailReason(reason) || isWhole(reason.error))) return exit
   // No policy gets to see what it cannot read.
