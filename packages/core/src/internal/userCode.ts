@@ -50,11 +50,25 @@ export const contained = <A, E, R>(
   if (isExit(self)) return judge(self)
   return Effect.uninterruptibleMask((restore) =>
     Effect.withFiber((parent) => {
-      const fiber = Effect.runForkWith(contextOf<R>(parent))(self)
-      const exit = fiber.pollUnsafe() ?? flushed(fiber)
-      return exit === undefined
-        ? Effect.flatMap(Effect.onInterrupt(restore(Fiber.await(fiber)), () => interrupted(fiber)), judge)
-        : judge(exit)
+      const isSync = parent.getRef(Scheduler.Scheduler).executionMode === "sync"
+      const isDeep = depth >= mostDepth
+      // A program that runs in one go cannot come back to a fiber later.
+      if (isDeep && isSync) return Effect.flatMap(Effect.exit(restore(self)), judge)
+      const begun = isDeep ? Effect.andThen(Effect.yieldNow, restore(self)) : restore(self)
+      const fiber = deeper(() => started(parent, begun, isSync))
+      const exit = fiber.pollUnsafe()
+      if (exit !== undefined) return judge(exit)
+      const end = endOf(fiber, parent)
+      const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
+      // A caller that may not be interrupted passes on that it was: what it waits for may be so in parts.
+      const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
+      return Effect.flatMap(
+        Effect.onInterrupt(
+          restore(waiting),
+          (interruptors) => Effect.flatMap(interrupted(interruptors), defectsOf)
+        ),
+        judge
+      )
     })
   )
 }
@@ -151,19 +165,56 @@ const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> 
 // A fiber has all that its Effects need, which its own type does not say.
 const contextOf = <R>(fiber: Fiber.Fiber<unknown, unknown>) => fiber.context as Context.Context<R>
 
-// A program that runs in one go (`Effect.runSync`) does not wait for a fiber that has yielded.
-const flushed = <A, E>(fiber: Fiber.Fiber<A, E>): Exit.Exit<A, E> | undefined => {
-  if (fiber.getRef(Scheduler.Scheduler).executionMode !== "sync") return undefined
-  fiber.currentDispatcher.flush()
-  return fiber.pollUnsafe()
+const started = <A, E, R>(
+  parent: Fiber.Fiber<unknown, unknown>,
+  self: Effect.Effect<A, E, R>,
+  isSync: boolean
+): Fiber.Fiber<A, E> => {
+  // What may be interrupted in it is for `self` to say, which the caller has restored.
+  const fiber = Effect.runForkWith(contextOf<R>(parent))(self, { uninterruptible: true })
+  // A program that runs in one go (`Effect.runSync`) does not wait for a fiber that has yielded.
+  if (isSync && fiber.pollUnsafe() === undefined) fiber.currentDispatcher.flush()
+  return fiber
+}
+
+/** Waits for a fiber's end. Long chains of fibers that wait for each other do not end in one go: each takes some of the stack. */
+const endOf = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  parent: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<Exit.Exit<A, E>> =>
+  Effect.callback((resume) => {
+    const remove = fiber.addObserver((exit) => {
+      const end = () => resume(Effect.succeed(exit))
+      if (depth < mostDepth) deeper(end)
+      else parent.currentDispatcher.scheduleTask(end, 0)
+    })
+    return Effect.sync(remove)
+  })
+
+const interruption = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  interruptors: ReadonlySet<number>
+): Effect.Effect<void> => {
+  const [interruptor] = interruptors
+  const interrupting = Effect.sync(() => deeper(() => fiber.interruptUnsafe(interruptor)))
+  return depth < mostDepth ? interrupting : Effect.andThen(Effect.yieldNow, interrupting)
 }
 
 // What it dies of while it is interrupted is not lost.
-const interrupted = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
-  Effect.andThen(
-    Fiber.interrupt(fiber),
-    Effect.flatMap(Fiber.await(fiber), (exit) => {
-      const defects = Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason) : []
-      return defects.length === 0 ? Effect.void : Effect.failCause(Cause.fromReasons<never>(defects))
-    })
-  )
+const defectsOf = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+  const defects = Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason) : []
+  return defects.length === 0 ? Effect.void : Effect.failCause(Cause.fromReasons<never>(defects))
+}
+
+// A fiber that begins or ends within another takes some of its stack.
+let depth = 0
+const mostDepth = 64
+
+const deeper = <A>(run: () => A): A => {
+  depth++
+  try {
+    return run()
+  } finally {
+    depth--
+  }
+}
