@@ -21,7 +21,7 @@ import {
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Fiber, Logger, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { thenable, type Untyped } from "../support/nonsense.ts"
+import { nonsense, thenable, type Untyped } from "../support/nonsense.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
 const paris = { city: "Paris" }
@@ -419,7 +419,10 @@ describe("a failure of ill-typed fields", () => {
   const made: ReadonlyArray<readonly [given: unknown, detail: string]> = [
     [7, "7"],
     [new Error("No such city."), "No such city."],
-    [{ reason: "closed" }, "{\"reason\":\"closed\"}"],
+    [{ message: "Closed.", token: "hunter2" }, "Closed."],
+    [{ token: "hunter2" }, "The failure does not say what went wrong."],
+    [Object.assign(new Error(""), { token: "hunter2" }), "The failure does not say what went wrong."],
+    [new URL("https://somebody:hunter2@example.com"), "The failure does not say what went wrong."],
     [null, "The failure does not say what went wrong."],
     [Symbol("x"), "The failure does not say what went wrong."],
     [new Promise(() => {}), "The failure does not say what went wrong."]
@@ -431,6 +434,47 @@ describe("a failure of ill-typed fields", () => {
           Effect.sync(() => new ToolUnavailable({ code: 404, detail, transient: "yes" } as Untyped))
         )
         assert.deepInclude({ ...value }, { code: "404", detail: told, transient: false })
+      }
+    }))
+
+  it.effect("shows nothing but the message of an object, whatever the tool says with it", () =>
+    Effect.gen(function*() {
+      const error: Untyped = { config: { headers: { authorization: "hunter2" } } }
+      const handlers = [
+        () => Effect.fail(new SemanticGarbage({ code: error, detail: error, hint: error, alternatives: [error] })),
+        () => Effect.as(ToolCall.caveat(error), "fine"),
+        () => Effect.as(ToolCall.source({ name: error, age: "1 hour" }), "fine"),
+        () => ToolCall.ask(error),
+        () => ToolCall.stop(error)
+      ]
+      for (const handler of handlers) {
+        const { logged, value } = yield* logging(outcomeOf(handling(handler)))
+        assert.notInclude(JSON.stringify([value, read(value), logged]), "hunter2")
+      }
+    }))
+
+  it.effect("is made of what cannot be looked at, and of what is its own", () =>
+    Effect.gen(function*() {
+      const failures = [SchemaMismatch, PartialData, SemanticGarbage, ToolUnavailable]
+      const keys =
+        "code detail hint side severity alternatives tried issues fault coverage next data transient retryAfter outcome message name toString"
+      const given = [
+        "a proxy that cannot be looked at",
+        "a rejected promise",
+        "something deep"
+      ]
+      for (const failure of failures) {
+        for (const key of keys.split(" ")) {
+          for (const what of given) {
+            const fields: Untyped = { side: "result", code: "x", detail: "x", issues: [], transient: false, data: "x" }
+            const { value } = yield* logging(Effect.suspend(() => {
+              const made: Untyped = new failure({ ...fields, [key]: nonsense[what]!() })
+              return outcomeOf(handling(() => Effect.fail(made)))
+            }))
+            assert.isTrue(value._tag === "Failed" && value.failure.code !== "defect", `${failure.name} ${key} ${what}`)
+            assert.include(read(value), "retry")
+          }
+        }
       }
     }))
 

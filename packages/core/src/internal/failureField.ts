@@ -5,8 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { isPromise, silence } from "./stranger.ts"
-import { excerpt } from "./text.ts"
+import { attempted, isPromise, silence } from "./stranger.ts"
 
 interface Field {
   readonly is: (value: unknown) => boolean
@@ -14,41 +13,63 @@ interface Field {
   readonly mend: (value: unknown) => unknown
 }
 
-/** A text, or what a value that is not one has to say; `undefined` if nothing. */
-export const textOf = (value: unknown): string | undefined => {
+/**
+ * A text, or the message of what is not one; `undefined` if there is none. Nothing else of an object is shown: a model would read its
+ * secrets, and where it was thrown.
+ */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "object" && value !== null ? messageOf(value) : wordOf(value)
+
+const wordOf = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
-  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value)
-  return typeof value === "object" && value !== null ? textOfObject(value) : undefined
+  return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
+    ? String(value)
+    : undefined
 }
 
-const textOfObject = (value: object): string | undefined => {
+const messageOf = (value: object): string | undefined => {
   silence(value)
-  if ("message" in value && typeof value.message === "string" && value.message !== "") return value.message
-  const text = excerpt(value, 300)
-  return text === "{}" || text === "[]" ? undefined : text
+  const message = attempted(() => "message" in value ? value.message : undefined)
+  return typeof message === "string" && message !== "" ? message : undefined
 }
 
 const oneOf = (...choices: ReadonlyArray<unknown>) => (value: unknown): boolean => choices.includes(value)
 const nothing = () => undefined
+
+/** What is inside of a value may throw when it is looked at. */
+const within = (is: Field["is"], mend: Field["mend"] = nothing): Field => ({
+  is: (value) => attempted(() => is(value)) === true,
+  mend: (value) => attempted(() => mend(value))
+})
+
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(Predicate.isString)
 const textsOf = (value: unknown): ReadonlyArray<string> =>
   (Array.isArray(value) ? value : [value]).flatMap((item) => textOf(item) ?? [])
 
+const isRecord = (value: unknown): boolean => Predicate.isObject(value) && !isPromise(value)
+
 const isIssue = (value: unknown): boolean =>
   Predicate.isObject(value) && Array.isArray(value["path"]) && typeof value["expected"] === "string" &&
   typeof value["actual"] === "string"
+const isIssues = (value: unknown): boolean => Array.isArray(value) && value.every(isIssue)
+const issuesOf = (value: unknown): ReadonlyArray<unknown> =>
+  (Array.isArray(value) ? value : []).filter((item) => attempted(() => isIssue(item)) === true)
 
 const isCoverage = (value: unknown): boolean =>
   Predicate.isObject(value) && Number.isFinite(value["have"]) &&
   (value["of"] === undefined || Number.isFinite(value["of"])) &&
   (value["unit"] === undefined || typeof value["unit"] === "string")
 
+// Any input of a Duration that is not a NaN.
+const durationOf = (value: unknown): Duration.Duration | undefined =>
+  Option.getOrUndefined(Duration.fromInput(value as Duration.Input))
+
 const text: Field = { is: Predicate.isString, mend: textOf }
-const texts: Field = { is: isTexts, mend: textsOf }
+const texts: Field = { ...within(isTexts), mend: (value) => attempted(() => textsOf(value)) ?? [] }
 const whole: Field = { is: Number.isSafeInteger, mend: nothing }
 
 const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
-  ["code", text],
+  ["code", { is: Predicate.isString, mend: wordOf }],
   ["detail", text],
   ["hint", text],
   ["question", text],
@@ -57,29 +78,18 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["side", { is: oneOf("arguments", "result"), mend: () => "result" }],
   ["alternatives", texts],
   ["tried", texts],
-  [
-    "issues",
-    {
-      is: (value) => Array.isArray(value) && value.every(isIssue),
-      mend: (value) => Array.isArray(value) ? value.filter(isIssue) : []
-    }
-  ],
-  ["fault", { is: Predicate.isObject, mend: nothing }],
-  ["coverage", { is: isCoverage, mend: nothing }],
-  ["next", { is: Predicate.isObject, mend: nothing }],
+  ["issues", { ...within(isIssues), mend: (value) => attempted(() => issuesOf(value)) ?? [] }],
+  ["fault", within(isRecord)],
+  ["coverage", within(isCoverage)],
+  ["next", within(isRecord)],
   ["data", { is: (value) => !isPromise(value), mend: nothing }],
   ["transient", { is: Predicate.isBoolean, mend: () => false }],
-  ["retryAfter", { is: Duration.isDuration, mend: durationOf }],
+  ["retryAfter", within(Duration.isDuration, durationOf)],
   // Of what is not certain, the careful reading.
   ["outcome", { is: oneOf("not_executed", "unknown"), mend: () => "unknown" }],
   ["status", whole],
   ["attempts", whole]
 ])
-
-// Any input of a Duration that is not a NaN.
-function durationOf(value: unknown): Duration.Duration | undefined {
-  return Option.getOrUndefined(Duration.fromInput(value as Duration.Input))
-}
 
 /** What a field must be, if this library knows it. */
 export const fieldOf = (key: string): Field | undefined => fields.get(key)
