@@ -72,6 +72,7 @@ import type { Fault, FaultKind } from "./internal/jsonScanner.ts"
 import { choicesAt, isStricter, keysAt, schemaOf, shown, takesNothing } from "./internal/jsonSchema.ts"
 import { excerpt, kind, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
 import { meantAt, noSuchKey } from "./internal/unknownKey.ts"
+import { contained } from "./internal/userCode.ts"
 import { nameOf as nameOfField, partAt } from "./internal/written.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import * as Suggestion from "./Suggestion.ts"
@@ -295,10 +296,12 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   if (known !== undefined) return asContractOf(known)
   const codec = Schema.toCodecJson(parameters)
   const schema = schemaOf(parameters)
+  const decode = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" })
+  const decodeAll = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" })
   const contract: Contract<Params> = {
     // The first error is enough to know that there is one; collecting all takes three times as long.
-    decode: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" }),
-    decodeAll: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" }),
+    decode: (value) => contained(decode(value)),
+    decodeAll: (value) => contained(decodeAll(value)),
     jsonSchema: schema,
     // A struct without fields decodes any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),

@@ -155,7 +155,7 @@ const keyed = <T extends Tool.Any>(
         )
       )
     )
-    return health === undefined ? outcome : Effect.map(outcome, (outcome) => counted(outcome, tool, record, health))
+    return health === undefined ? outcome : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
   })
 
 /**
@@ -296,11 +296,12 @@ const counted = (
   { name }: Tool.Any,
   { fellBack }: CallRecord,
   health: ToolHealth["Service"]
-): ToolOutcome => {
-  if (outcome.attempts > 0 && (outcome._tag === "Completed" || outcome._tag === "Failed")) {
-    health.called(name, fellBack || isAtFault(outcome))
-  }
-  return outcome
+): Effect.Effect<void> => {
+  if (outcome.attempts === 0 || (outcome._tag !== "Completed" && outcome._tag !== "Failed")) return Effect.void
+  return Effect.catchCause(
+    Effect.sync(() => health.called(name, fellBack || isAtFault(outcome))),
+    (cause) => Defect.report("The health of tools could not be kept", cause)
+  )
 }
 
 const isAtFault = (outcome: Completed | Failed): boolean =>
