@@ -17,6 +17,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/call",
     "internal/callArguments",
     "internal/canonical",
+    "internal/containment",
     "internal/failure",
     "internal/failureField",
     "internal/signal",

@@ -176,6 +176,8 @@ describe("Coercion", () => {
       refused("150.000", { enum: [150, 7] })
       assert.deepStrictEqual(expected("-1.500", { type: "number" }), [["", "number, without quotes (-1.5, or -1500)"]])
       assert.deepStrictEqual(expected("150.000", integer), [["", "integer, without quotes (150, or 150000)"]])
+      assert.deepStrictEqual(expected("1.500", integer), [["", "integer, without quotes (1500)"]])
+      assert.deepStrictEqual(expected("0.000", { type: "number" }), [["", "number, without quotes (0)"]])
       for (
         const [text, value] of [
           ["1.50", 1.5],

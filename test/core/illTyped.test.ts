@@ -4,6 +4,7 @@ import {
   AgentFailure,
   Dispatch,
   Guard,
+  Journal,
   Model,
   PartialData,
   Rendering,
@@ -20,7 +21,7 @@ import {
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Fiber, Logger, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { thenable, type Untyped } from "../support/nonsense.ts"
+import { nonsense, thenable, type Untyped } from "../support/nonsense.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
 const paris = { city: "Paris" }
@@ -179,6 +180,113 @@ describe("a handler's own fiber", () => {
       assert.deepStrictEqual(ended, ["handler"])
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) && Cause.hasDies(exit.cause))
     }))
+
+  it.effect("is none that may be interrupted where the caller may not be, but for what says so itself", () =>
+    Effect.gen(function*() {
+      const ended: Array<string> = []
+      const tool = Tool.make("p", definition, () =>
+        Effect.gen(function*() {
+          yield* Effect.sleep("1 second")
+          yield* Effect.exit(Effect.interruptible(Effect.never))
+          return yield* Effect.sync(() => `${ended.push("handler")}`)
+        }))
+      const caller = tool.run(paris).pipe(Effect.tap(() => Effect.sync(() => ended.push("caller"))))
+      const fiber = yield* Effect.forkChild(Effect.uninterruptible(caller))
+      yield* Effect.yieldNow
+      fiber.interruptUnsafe()
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual(ended, [])
+      yield* TestClock.adjust("1 millis")
+      assert.isDefined(fiber.pollUnsafe())
+      assert.deepStrictEqual(ended, ["handler", "caller"])
+    }))
+
+  it.effect("is interrupted with the run: nobody reports that as a fault of the journal, the model or the tool", () =>
+    Effect.gen(function*() {
+      const journal = { step: <A, E, R>(_: unknown, effect: Effect.Effect<A, E, R>) => Effect.map(effect, (a) => a) }
+      const tool = Tool.make("p", definition, () => Effect.never)
+      const hanging = Model.layer({ respond: () => Effect.never })
+      const calling = ScriptedModel.layer([ScriptedModel.call("p", paris)])
+      for (const layer of [hanging, calling]) {
+        const { logged } = yield* logging(Effect.gen(function*() {
+          const run = Agent.make({ toolkit: Toolkit.make(tool) }).run("?").pipe(
+            Effect.provide(layer),
+            Effect.provideService(Journal.current, journal)
+          )
+          const fiber = yield* Effect.forkChild(run, { startImmediately: true })
+          yield* macrotask
+          yield* Fiber.interrupt(fiber)
+        }))
+        assert.deepStrictEqual(logged, [])
+      }
+    }))
+
+  it.effect("ends what it has forked as a child, and nothing else", () =>
+    Effect.gen(function*() {
+      const ended: Array<string> = []
+      const going = (name: string) =>
+        Effect.onExit(Effect.sleep("1 second"), (exit) => Effect.sync(() => ended.push(`${name}: ${exit._tag}`)))
+      const fork = { startImmediately: true }
+      const tool = Tool.make("p", definition, () =>
+        Effect.gen(function*() {
+          yield* Effect.forkChild(going("child"), fork)
+          yield* Effect.forkDetach(going("detached"), fork)
+          return "done"
+        }))
+      yield* tool.run(paris)
+      assert.deepStrictEqual(ended, ["child: Failure"])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(ended, ["child: Failure", "detached: Success"])
+    }))
+
+  const steps: Readonly<Record<string, <A, E, R>(inner: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>>> = {
+    "in one go": (inner) => inner,
+    later: (inner) => Effect.andThen(Effect.yieldNow, inner)
+  }
+  for (const [when, step] of Object.entries(steps)) {
+    const descend = (bottom: Effect.Effect<number>) => {
+      const counts = { opened: 0, closed: 0 }
+      const tool: Tool.Tool<"p", { readonly n: number }, number> = Tool.make("p", {
+        description: "",
+        parameters: Schema.Struct({ n: Schema.Number }),
+        success: Schema.Number
+      }, ({ n }) =>
+        Effect.suspend(() => {
+          counts.opened++
+          const inner: Effect.Effect<number> = n === 0
+            ? bottom
+            : Effect.map(step(Effect.suspend(() => tool.run({ n: n - 1 }))), (m) => m + 1)
+          return Effect.ensuring(inner, Effect.sync(() => counts.closed++))
+        }))
+      return { counts, run: tool.run({ n: 5000 }) }
+    }
+
+    it.live(`costs no stack: thousands of tools run inside of each other, each begun ${when}`, () =>
+      Effect.gen(function*() {
+        const { counts, run } = descend(Effect.succeed(0))
+        assert.strictEqual(yield* run, 5000)
+        assert.deepStrictEqual(counts, { opened: 5001, closed: 5001 })
+      }))
+
+    it.live(`costs no stack when all of them are interrupted, each begun ${when}`, () =>
+      Effect.gen(function*() {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        const { counts, run } = descend(Effect.andThen(Effect.sync(resolve), Effect.never))
+        const fiber = yield* Effect.forkChild(run)
+        yield* Effect.promise(() => promise)
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(counts, { opened: 5001, closed: 5001 })
+      }))
+  }
+
+  it("costs no stack in a program that runs in one go", () => {
+    const tool: Tool.Tool<"p", { readonly n: number }, number> = Tool.make(
+      "p",
+      { description: "", parameters: Schema.Struct({ n: Schema.Number }), success: Schema.Number },
+      ({ n }) => n === 0 ? Effect.succeed(0) : Effect.map(Effect.suspend(() => tool.run({ n: n - 1 })), (m) => m + 1)
+    )
+    assert.strictEqual(Effect.runSync(tool.run({ n: 5000 })), 5000)
+  })
 })
 
 describe("what a log says of other answers", () => {
@@ -367,7 +475,10 @@ describe("a failure of ill-typed fields", () => {
   const made: ReadonlyArray<readonly [given: unknown, detail: string]> = [
     [7, "7"],
     [new Error("No such city."), "No such city."],
-    [{ reason: "closed" }, "{\"reason\":\"closed\"}"],
+    [{ message: "Closed.", token: "hunter2" }, "Closed."],
+    [{ token: "hunter2" }, "The failure does not say what went wrong."],
+    [Object.assign(new Error(""), { token: "hunter2" }), "The failure does not say what went wrong."],
+    [new URL("https://somebody:hunter2@example.com"), "The failure does not say what went wrong."],
     [null, "The failure does not say what went wrong."],
     [Symbol("x"), "The failure does not say what went wrong."],
     [new Promise(() => {}), "The failure does not say what went wrong."]
@@ -391,6 +502,47 @@ describe("a failure of ill-typed fields", () => {
       assert.deepStrictEqual(logged, [
         "Warn | A ToolUnavailable was made of ill-typed fields: 'retryAfter' is a number, and not a Duration."
       ])
+    }))
+
+  it.effect("shows nothing but the message of an object, whatever the tool says with it", () =>
+    Effect.gen(function*() {
+      const error: Untyped = { config: { headers: { authorization: "hunter2" } } }
+      const handlers = [
+        () => Effect.fail(new SemanticGarbage({ code: error, detail: error, hint: error, alternatives: [error] })),
+        () => Effect.as(ToolCall.caveat(error), "fine"),
+        () => Effect.as(ToolCall.source({ name: error, age: "1 hour" }), "fine"),
+        () => ToolCall.ask(error),
+        () => ToolCall.stop(error)
+      ]
+      for (const handler of handlers) {
+        const { logged, value } = yield* logging(outcomeOf(handling(handler)))
+        assert.notInclude(JSON.stringify([value, read(value), logged]), "hunter2")
+      }
+    }))
+
+  it.effect("is made of what cannot be looked at, and of what is its own", () =>
+    Effect.gen(function*() {
+      const failures = [SchemaMismatch, PartialData, SemanticGarbage, ToolUnavailable]
+      const keys =
+        "code detail hint side severity alternatives tried issues fault coverage next data transient retryAfter outcome message name toString"
+      const given = [
+        "a proxy that cannot be looked at",
+        "a rejected promise",
+        "something deep"
+      ]
+      for (const failure of failures) {
+        for (const key of keys.split(" ")) {
+          for (const what of given) {
+            const fields: Untyped = { side: "result", code: "x", detail: "x", issues: [], transient: false, data: "x" }
+            const { value } = yield* logging(Effect.suspend(() => {
+              const made: Untyped = new failure({ ...fields, [key]: nonsense[what]!() })
+              return outcomeOf(handling(() => Effect.fail(made)))
+            }))
+            assert.isTrue(value._tag === "Failed" && value.failure.code !== "defect", `${failure.name} ${key} ${what}`)
+            assert.include(read(value), "retry")
+          }
+        }
+      }
     }))
 
   it.effect("is careful with what it cannot read", () =>

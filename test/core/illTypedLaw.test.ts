@@ -15,10 +15,12 @@ import {
   Model,
   PartialData,
   type Policy,
+  RetryBudget,
   SchemaMismatch,
   Tool,
   ToolCall,
   type ToolFailure,
+  ToolHealth,
   Toolkit,
   ToolUnavailable,
   Transcript
@@ -84,6 +86,22 @@ const failing = (failure: ToolFailure.ToolFailure<string>, sideEffect: "none" | 
   Tool.make("victim", { ...definition, sideEffect }, () => scoped(Effect.fail(failure)))
 
 const succeeding = Tool.make("victim", definition, () => scoped(Effect.succeed("fine")))
+
+type Transformation = Parameters<typeof Schema.decode<typeof Schema.String, never, never>>[0]
+
+const transformed = (city: Transformation) => Schema.Struct({ city: Schema.String.pipe(Schema.decode(city)) })
+
+const paged = (city: Transformation) => {
+  let page = 0
+  const more = new PartialData({ code: "more_pages", detail: "More.", data: "a", next: { city: "Rome" } })
+  return Tool.make(
+    "victim",
+    { ...definition, parameters: transformed(city) },
+    () => scoped(page++ === 0 ? Effect.fail(more) : Effect.succeed("b"))
+  ).pipe(Tool.complete({ merge: (a: string, b: string) => a + b }))
+}
+
+const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
   version: 1,
@@ -177,6 +195,32 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
         encode: SchemaGetter.transformEffect<string, string>(bad)
       }))
     }, () => Effect.succeed("fine"))
+  }),
+  "the parameters of the next page": (bad) => {
+    const decode = (city: string) => city === "Paris" ? Effect.succeed(city) : bad()
+    return { tool: paged({ decode: SchemaGetter.transformEffect(decode), encode: SchemaGetter.passthrough() }) }
+  },
+  "the parameters of a page, encoded": (bad) => ({
+    tool: paged({ decode: SchemaGetter.passthrough(), encode: SchemaGetter.transformEffect<string, string>(bad) })
+  }),
+  "the parameters of a correction": (bad) => {
+    const decode = (city: string) => city === "Rome" ? bad() : Effect.succeed(city)
+    const tool = Tool.make("victim", {
+      ...definition,
+      parameters: transformed({ decode: SchemaGetter.transformEffect(decode), encode: SchemaGetter.passthrough() })
+    }, () => scoped(Effect.fail(unclear)))
+    return { tool: Tool.fix(tool, () => ({ city: "Rome" })) }
+  },
+  "a retry budget": (bad) => ({
+    tool: failing(refused).pipe(Tool.retry(Schedule.recurs(1))),
+    layer: Layer.succeed(RetryBudget.current, { deposit: bad, withdraw: bad })
+  }),
+  "the schedule of a model": (bad) => ({
+    agent: { modelRetry: Schedule.recurs(1).pipe(Schedule.tap(bad)) },
+    layer: Model.layer({ respond: () => Effect.fail(disconnected) })
+  }),
+  "what counts the calls of a tool": (bad) => ({
+    layer: Layer.effect(ToolHealth.ToolHealth, Effect.map(ToolHealth.make, (health) => ({ ...health, called: bad })))
   }),
   "a caveat": (bad) => ({
     tool: Tool.make("victim", definition, () => Effect.as(Effect.suspend(() => ToolCall.caveat(bad())), "fine"))
@@ -288,11 +332,17 @@ const hidden = [
   "a policy around a run",
   "a question of a tool",
   "a result",
+  "a retry budget",
   "a schedule",
   "a source",
   "a stop",
   "parameters",
-  "the parts of a model's stream"
+  "the parameters of a correction",
+  "the parameters of a page, encoded",
+  "the parameters of the next page",
+  "the parts of a model's stream",
+  "the schedule of a model",
+  "what counts the calls of a tool"
 ]
 
 /** Functions of which only what they return counts: the end of an Effect is not looked at. */

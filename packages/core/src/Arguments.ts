@@ -65,6 +65,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { findObject, isObject, type Kind, openingOf } from "./internal/argumentText.ts"
+import { contained } from "./internal/containment.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { isFaithful } from "./internal/jsonCheck.ts"
 import { maxDepth, numbersOf, Reader } from "./internal/jsonReader.ts"
@@ -295,10 +296,12 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   if (known !== undefined) return asContractOf(known)
   const codec = Schema.toCodecJson(parameters)
   const schema = schemaOf(parameters)
+  const decode = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" })
+  const decodeAll = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" })
   const contract: Contract<Params> = {
     // The first error is enough to know that there is one; collecting all takes three times as long.
-    decode: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" }),
-    decodeAll: SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" }),
+    decode: (value) => contained(decode(value)),
+    decodeAll: (value) => contained(decodeAll(value)),
     jsonSchema: schema,
     // A struct without fields decodes any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),

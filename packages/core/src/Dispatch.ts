@@ -30,6 +30,7 @@ import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { asCall } from "./internal/call.ts"
 import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
+import { contained } from "./internal/containment.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
@@ -39,7 +40,7 @@ import { randomId } from "./internal/randomId.ts"
 import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { isA } from "./internal/stranger.ts"
 import { kind } from "./internal/text.ts"
-import { contained, heed, outright } from "./internal/userCode.ts"
+import { heed, outright } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
@@ -155,7 +156,7 @@ const keyed = <T extends Tool.Any>(
         )
       )
     )
-    return health === undefined ? outcome : Effect.map(outcome, (outcome) => counted(outcome, tool, record, health))
+    return health === undefined ? outcome : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
   })
 
 /**
@@ -296,11 +297,12 @@ const counted = (
   { name }: Tool.Any,
   { fellBack }: CallRecord,
   health: ToolHealth["Service"]
-): ToolOutcome => {
-  if (outcome.attempts > 0 && (outcome._tag === "Completed" || outcome._tag === "Failed")) {
-    health.called(name, fellBack || isAtFault(outcome))
-  }
-  return outcome
+): Effect.Effect<void> => {
+  if (outcome.attempts === 0 || (outcome._tag !== "Completed" && outcome._tag !== "Failed")) return Effect.void
+  return Effect.catchCause(
+    Effect.sync(() => health.called(name, fellBack || isAtFault(outcome))),
+    (cause) => Defect.report("The health of tools could not be kept", cause)
+  )
 }
 
 const isAtFault = (outcome: Completed | Failed): boolean =>

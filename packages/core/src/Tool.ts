@@ -106,6 +106,9 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * says what to do. A definition that is not of its type throws. With a `SchemaMismatch` on the side of the
  * arguments it promises that it has done nothing with them: it may be run again with better ones (`Tool.fix`).
  *
+ * It runs in a fiber of its own. So what it forks as a child ends with it; what is to go on is forked with `Effect.forkDetach`, or in
+ * a scope.
+ *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
  * @param definition `parameters` default to none. A result of `success` may be nested in at most 512 levels. `sideEffect` defaults to `"non_idempotent"`, the careful
  * assumption: such a tool is never retried unless the failure says that it was not executed. `instead` names tools that

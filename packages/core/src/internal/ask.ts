@@ -10,10 +10,11 @@ import * as Journal from "../Journal.ts"
 import * as Model from "../Model.ts"
 import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
+import { contained } from "./containment.ts"
 import { faultOf, isReply, withDistinctIds } from "./reply.ts"
 import { isA } from "./stranger.ts"
 import { kind } from "./text.ts"
-import { answered, contained, heed, IllTyped, present } from "./userCode.ts"
+import { answered, heed, IllTyped, present } from "./userCode.ts"
 
 /** What asking needs of a run. */
 export interface Asking {
@@ -35,7 +36,7 @@ export const ask = (
   const { watch } = run
   const step = { name: `turn/${turn}/model`, success: Model.Reply, error: Model.ModelFailure.schema }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
-    Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry)
+    typed(Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
   const replies = run.offersAvailable
     ? Effect.flatMap(Availability.offered(run.toolkit), (tools) => asking(tools, fitting(options, tools)))
     : asking(run.toolkit.definitions, options)
@@ -68,23 +69,24 @@ const respond = (
   turn: number,
   request: Model.Request
 ): Effect.Effect<Model.Reply, Model.ModelFailure> =>
-  Effect.catchDefect(
-    Effect.suspend(() =>
-      contained(
-        watch === undefined
-          ? answered("The model's respond", model.respond(request))
-          : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })),
-        judged
-      )
-    ),
-    (defect) => {
-      heed("The model", defect)
-      return Effect.andThen(
-        Defect.report("The model failed because of a fault of its own", Cause.die(defect)),
-        Effect.fail(faulty(defect))
-      )
-    }
+  Effect.suspend(() =>
+    contained(
+      watch === undefined
+        ? answered("The model's respond", model.respond(request))
+        : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })),
+      judged
+    )
   )
+
+// So are the schedule of its retries, and the budget that they have.
+const typed = <A>(asking: Effect.Effect<A, Model.ModelFailure>): Effect.Effect<A, Model.ModelFailure> =>
+  Effect.catchDefect(asking, (defect) => {
+    heed("The model", defect)
+    return Effect.andThen(
+      Defect.report("The model failed because of a fault of its own", Cause.die(defect)),
+      Effect.fail(faulty(defect))
+    )
+  })
 
 const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
   if (!Stream.isStream(parts)) {

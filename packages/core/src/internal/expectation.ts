@@ -52,9 +52,12 @@ export const expectationFor = (value: Value | undefined, schema: unknown, forms:
     }
     return `${words}${suggestion(meant)}`
   }
-  if (limit !== undefined || !takesNumber(flat, forms)) return words
+  const numbers = numbersOf(flat, forms)
+  if (limit !== undefined || numbers.length === 0) return words
   if (mayBeGrouped(value.trim())) {
-    return `${words}, without quotes (${Number(value)}, or ${Number(value.replace(".", ""))})`
+    const readings = [Number(value), Number(value.replace(".", ""))]
+    const valid = numbers.includes("number") ? readings : readings.filter(Number.isInteger)
+    return `${words}, without quotes (${Array.from(new Set(valid)).join(", or ")})`
   }
   return isNumberInWords(value) ? `${words}, as bare digits` : words
 }
@@ -85,8 +88,10 @@ const listed = (choices: ReadonlyArray<unknown>): string => {
 const textsOf = (flat: JsonSchema.JsonSchema, forms: Forms): ReadonlyArray<string> =>
   [flat, ...(forms.members(flat) ?? [])].flatMap((member) => choicesOf(member) ?? []).filter(Predicate.isString)
 
-const takesNumber = (flat: JsonSchema.JsonSchema, forms: Forms): boolean =>
-  [flat, ...(forms.members(flat) ?? [])].some(({ type }) => type === "number" || type === "integer")
+const numbersOf = (flat: JsonSchema.JsonSchema, forms: Forms): ReadonlyArray<unknown> =>
+  [flat, ...(forms.members(flat) ?? [])].map(({ type }) => type).filter((type) =>
+    type === "number" || type === "integer"
+  )
 
 const isNumberInWords = (text: string): boolean => /\p{N}/u.test(text.slice(0, 80)) || numerals.test(text)
 

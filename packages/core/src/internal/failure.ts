@@ -74,7 +74,10 @@ const fill = (
   for (const key in fields) {
     const value = fields[key]
     const field = fieldOf(key)
-    if (value === undefined || field === undefined || field.is(value)) {
+    if (field === undefined) {
+      silence(value)
+      set(failure, key, value)
+    } else if (value === undefined || field.is(value)) {
       set(failure, key, value)
     } else {
       set(failure, key, field.mend(value))
@@ -90,11 +93,11 @@ const fill = (
   if (wrong.length > 0) warn(`A ${made?.name ?? "failure"} was made of ill-typed fields: ${wrong.join("; ")}.`)
 }
 
-// A field that is given as `undefined` counts as not given.
+// A field that is given as `undefined` counts as not given; what a failure is by itself, its message, say, is not for its fields to change.
 const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
   if (value === undefined) return
   if (key === "cause") Object.defineProperty(failure, key, { value, enumerable: false })
-  else failure[key] = value
+  else if (!(key in prototype)) failure[key] = value
 }
 
 // A constructor is not an Effect; the fiber that runs it knows where logs go.

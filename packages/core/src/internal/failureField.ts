@@ -5,8 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { isPromise, silence } from "./stranger.ts"
-import { excerpt } from "./text.ts"
+import { attempted, isPromise, silence } from "./stranger.ts"
 
 interface Field {
   /** What it must be, as a log says it. */
@@ -16,76 +15,87 @@ interface Field {
   readonly mend: (value: unknown) => unknown
 }
 
-/** A text, or what a value that is not one has to say; `undefined` if nothing. */
-export const textOf = (value: unknown): string | undefined => {
+/**
+ * A text, or the message of what is not one; `undefined` if there is none. Nothing else of an object is shown: a model would read its
+ * secrets, and where it was thrown.
+ */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "object" && value !== null ? messageOf(value) : wordOf(value)
+
+const wordOf = (value: unknown): string | undefined => {
   if (typeof value === "string") return value
-  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value)
-  return typeof value === "object" && value !== null ? textOfObject(value) : undefined
+  return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
+    ? String(value)
+    : undefined
 }
 
-const textOfObject = (value: object): string | undefined => {
+const messageOf = (value: object): string | undefined => {
   silence(value)
-  if ("message" in value && typeof value.message === "string" && value.message !== "") return value.message
-  const text = excerpt(value, 300)
-  return text === "{}" || text === "[]" ? undefined : text
+  const message = attempted(() => "message" in value ? value.message : undefined)
+  return typeof message === "string" && message !== "" ? message : undefined
 }
 
 const oneOf = (...choices: ReadonlyArray<unknown>) => (value: unknown): boolean => choices.includes(value)
-const nothing = () => undefined
+
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(Predicate.isString)
 const textsOf = (value: unknown): ReadonlyArray<string> =>
-  (Array.isArray(value) ? value : [value]).flatMap((item) => textOf(item) ?? [])
+  attempted(() => (Array.isArray(value) ? value : [value]).flatMap((item) => textOf(item) ?? [])) ?? []
+
+const isRecord = (value: unknown): boolean => Predicate.isObject(value) && !isPromise(value)
 
 const isIssue = (value: unknown): boolean =>
   Predicate.isObject(value) && Array.isArray(value["path"]) && typeof value["expected"] === "string" &&
   typeof value["actual"] === "string"
+const isIssues = (value: unknown): boolean => Array.isArray(value) && value.every(isIssue)
+const issuesOf = (value: unknown): ReadonlyArray<unknown> =>
+  attempted(() => (Array.isArray(value) ? value : []).filter((item) => attempted(() => isIssue(item)) === true)) ?? []
 
 const isCoverage = (value: unknown): boolean =>
   Predicate.isObject(value) && Number.isFinite(value["have"]) &&
   (value["of"] === undefined || Number.isFinite(value["of"])) &&
   (value["unit"] === undefined || typeof value["unit"] === "string")
 
-const text: Field = { expected: "a text", is: Predicate.isString, mend: textOf }
-const texts: Field = { expected: "a list of texts", is: isTexts, mend: textsOf }
-const whole: Field = { expected: "a whole number", is: Number.isSafeInteger, mend: nothing }
+// A text has its unit; a number may be seconds, or milliseconds.
+const durationOf = (value: unknown): Duration.Duration | undefined =>
+  typeof value === "string" ? Option.getOrUndefined(Duration.fromInput(value as Duration.Input)) : undefined
+
+// What is inside of a value may throw when it is looked at.
+const field = (
+  expected: string,
+  is: (value: unknown) => boolean,
+  mend: (value: unknown) => unknown = () => undefined
+): Field => ({
+  expected,
+  is: (value) => attempted(() => is(value)) === true,
+  mend: (value) => attempted(() => mend(value))
+})
+
+const text = field("a text", Predicate.isString, textOf)
+const texts = field("a list of texts", isTexts, textsOf)
+const whole = field("a whole number", Number.isSafeInteger)
 
 const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
-  ["code", text],
+  ["code", field("a text", Predicate.isString, wordOf)],
   ["detail", text],
   ["hint", text],
   ["question", text],
   ["reason", text],
-  ["severity", { expected: "a severity", is: oneOf("low", "medium", "high", "critical"), mend: nothing }],
-  ["side", { expected: "'arguments' or 'result'", is: oneOf("arguments", "result"), mend: () => "result" }],
+  ["severity", field("a severity", oneOf("low", "medium", "high", "critical"))],
+  ["side", field("'arguments' or 'result'", oneOf("arguments", "result"), () => "result")],
   ["alternatives", texts],
   ["tried", texts],
-  [
-    "issues",
-    {
-      expected: "a list of issues",
-      is: (value) => Array.isArray(value) && value.every(isIssue),
-      mend: (value) => Array.isArray(value) ? value.filter(isIssue) : []
-    }
-  ],
-  ["fault", { expected: "a fault", is: Predicate.isObject, mend: nothing }],
-  ["coverage", { expected: "a Coverage", is: isCoverage, mend: nothing }],
-  ["next", { expected: "an object", is: Predicate.isObject, mend: nothing }],
-  ["data", { expected: "a value", is: (value) => !isPromise(value), mend: nothing }],
-  ["transient", { expected: "a boolean", is: Predicate.isBoolean, mend: () => false }],
-  ["retryAfter", { expected: "a Duration", is: Duration.isDuration, mend: durationOf }],
+  ["issues", field("a list of issues", isIssues, issuesOf)],
+  ["fault", field("a fault", isRecord)],
+  ["coverage", field("a Coverage", isCoverage)],
+  ["next", field("an object", isRecord)],
+  ["data", field("a value", (value) => !isPromise(value))],
+  ["transient", field("a boolean", Predicate.isBoolean, () => false)],
+  ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
   // Of what is not certain, the careful reading.
-  [
-    "outcome",
-    { expected: "'not_executed' or 'unknown'", is: oneOf("not_executed", "unknown"), mend: () => "unknown" }
-  ],
+  ["outcome", field("'not_executed' or 'unknown'", oneOf("not_executed", "unknown"), () => "unknown")],
   ["status", whole],
   ["attempts", whole]
 ])
-
-// A text has its unit; a number may be seconds, or milliseconds.
-function durationOf(value: unknown): Duration.Duration | undefined {
-  return typeof value === "string" ? Option.getOrUndefined(Duration.fromInput(value as Duration.Input)) : undefined
-}
 
 /** What a field must be, if this library knows it. */
 export const fieldOf = (key: string): Field | undefined => fields.get(key)

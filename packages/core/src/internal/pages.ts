@@ -11,6 +11,7 @@ import * as Deadline from "../Deadline.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { type Coverage, PartialData, type ToolFailure } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
+import { contained } from "./containment.ts"
 import { Page } from "./relay.ts"
 import { utf8Length } from "./text.ts"
 import { withinTime } from "./withinTime.ts"
@@ -152,10 +153,12 @@ const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject
   )
 
 // Parameters are declared as something to decode. Most can be encoded, too; the others have to continue with all arguments.
-export const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) =>
-  SchemaParser.encodeUnknownEffect(
+export const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) => {
+  const encode = SchemaParser.encodeUnknownEffect(
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)
   )
+  return (params: unknown) => contained(encode(params))
+}
 
 const sizeOf = (data: unknown): number => utf8Length(canonical(data) ?? "")
 

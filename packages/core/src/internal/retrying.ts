@@ -8,7 +8,7 @@ import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
 import * as RetryBudget from "../RetryBudget.ts"
-import { contained } from "./userCode.ts"
+import { contained } from "./containment.ts"
 
 /**
  * Retries an Effect on a Schedule, at the cost of one handler while nothing fails: the schedule's

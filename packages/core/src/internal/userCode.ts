@@ -6,14 +6,13 @@
  * fiber of its own. It ends with a value, with one of the four failures, or with a defect that says what to do.
  */
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Scheduler from "effect/Scheduler"
 import * as Defect from "../Defect.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
+import { contained, currentContext } from "./containment.ts"
 import { attempted, isPromise, isStarted } from "./stranger.ts"
 import { kind } from "./text.ts"
 
@@ -36,26 +35,6 @@ export const ended = <A, E extends ToolFailure, R>(
 /** What a user's function has answered, if it is an Effect; else a defect. */
 export const answered = <A, E, R>(who: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(who, "returned", answer))
-
-/**
- * Runs an Effect in a fiber of its own and waits for it: an Effect that breaks its fiber breaks no other.
- *
- * @param judge what its end comes to; by default it stays as it is
- */
-export const contained = <A, E, R>(
-  self: Effect.Effect<A, E, R>,
-  judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit
-): Effect.Effect<A, E, R> => {
-  // What has ended already needs no fiber.
-  if (isExit(self)) return judge(self)
-  return Effect.uninterruptibleMask((restore) => {
-    const fiber = Effect.runForkWith(currentContext<R>())(self)
-    const exit = fiber.pollUnsafe() ?? flushed(fiber)
-    return exit === undefined
-      ? Effect.flatMap(Effect.onInterrupt(restore(Fiber.await(fiber)), () => interrupted(fiber)), judge)
-      : judge(exit)
-  })
-}
 
 /** Fails with what a user's function has made of a failure, if that is one of the four; else with a defect. */
 export const failing = <E extends ToolFailure>(who: string, failure: E): Effect.Effect<never, E> =>
@@ -145,31 +124,3 @@ const settled = (who: string, promise: Promise<unknown>): Effect.Effect<void> =>
     (exit) => Exit.isSuccess(exit) ? Effect.void : Defect.report(`${who} left a promise that was rejected`, exit.cause)
   )
 }
-
-// -----------------------------------------------------------------------------
-// Fibers
-// -----------------------------------------------------------------------------
-
-// The type guard of `Exit` loses the types of the Effect.
-const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> & Effect.Effect<A, E, R> =>
-  Exit.isExit(self)
-
-// A fiber has all that its Effects need, which its own type does not say.
-const currentContext = <R>() => (Fiber.getCurrent()?.context ?? Context.empty()) as Context.Context<R>
-
-// A program that runs in one go (`Effect.runSync`) does not wait for a fiber that has yielded.
-const flushed = <A, E>(fiber: Fiber.Fiber<A, E>): Exit.Exit<A, E> | undefined => {
-  if (fiber.getRef(Scheduler.Scheduler).executionMode !== "sync") return undefined
-  fiber.currentDispatcher.flush()
-  return fiber.pollUnsafe()
-}
-
-// What it dies of while it is interrupted is not lost.
-const interrupted = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
-  Effect.andThen(
-    Fiber.interrupt(fiber),
-    Effect.flatMap(Fiber.await(fiber), (exit) => {
-      const defects = Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason) : []
-      return defects.length === 0 ? Effect.void : Effect.failCause(Cause.fromReasons<never>(defects))
-    })
-  )

@@ -1,0 +1,107 @@
+/*
+ * A fiber of its own for what users write: an Effect that breaks its fiber breaks no other.
+ *
+ * Otherwise nothing is different. It begins at once, in the context of its caller, and may be interrupted where its caller may. A
+ * caller that is interrupted waits for its end. However many are inside of each other, they do not use up the stack.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+
+/**
+ * Runs an Effect in a fiber of its own and waits for it.
+ *
+ * @param judge what its end comes to; by default it stays as it is
+ */
+export const contained = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit
+): Effect.Effect<A, E, R> => {
+  // What has ended already needs no fiber.
+  if (isExit(self)) return judge(self)
+  return Effect.uninterruptibleMask((restore) => {
+    const isDeep = depth >= mostDepth
+    // A program that runs in one go cannot come back to a fiber later.
+    if (isDeep && runsInOneGo()) return Effect.flatMap(Effect.exit(restore(self)), judge)
+    const fiber = deeper(() => started(isDeep ? Effect.andThen(Effect.yieldNow, restore(self)) : restore(self)))
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return judge(exit)
+    const end = endOf(fiber)
+    const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
+    // A caller that may not be interrupted passes on that it was: what it waits for may be so in parts.
+    const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
+    return Effect.flatMap(
+      Effect.onInterrupt(restore(waiting), (interruptors) => Effect.flatMap(interrupted(interruptors), defectsOf)),
+      judge
+    )
+  })
+}
+
+/** The context of the fiber that runs now: it has all that its Effects need, which its own type does not say. */
+export const currentContext = <R>() => (Fiber.getCurrent()?.context ?? Context.empty()) as Context.Context<R>
+
+// The type guard of `Exit` loses the types of the Effect.
+const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> & Effect.Effect<A, E, R> =>
+  Exit.isExit(self)
+
+// -----------------------------------------------------------------------------
+// From its beginning to its end
+// -----------------------------------------------------------------------------
+
+const started = <A, E, R>(self: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> => {
+  // What may be interrupted in it is for `self` to say, which the caller has restored.
+  const fiber = Effect.runForkWith(currentContext<R>())(self, { uninterruptible: true })
+  if (fiber.pollUnsafe() === undefined && runsInOneGo()) fiber.currentDispatcher.flush()
+  return fiber
+}
+
+/** Does the program end without ever waiting (`Effect.runSync`)? */
+const runsInOneGo = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"
+
+const endOf = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
+  Effect.withFiber((waiting) =>
+    Effect.callback((resume) => {
+      const remove = fiber.addObserver((exit) => {
+        const end = () => resume(Effect.succeed(exit))
+        // Of a long chain of fibers that wait for each other, each end would take some of the stack.
+        if (depth < mostDepth) deeper(end)
+        else waiting.currentDispatcher.scheduleTask(end, 0)
+      })
+      return Effect.sync(remove)
+    })
+  )
+
+const interruption = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  interruptors: ReadonlySet<number>
+): Effect.Effect<void> => {
+  const [interruptor] = interruptors
+  const interrupting = Effect.sync(() => deeper(() => fiber.interruptUnsafe(interruptor)))
+  return depth < mostDepth ? interrupting : Effect.andThen(Effect.yieldNow, interrupting)
+}
+
+// What it dies of while it is interrupted is not lost.
+const defectsOf = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+  const defects = Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason) : []
+  return defects.length === 0 ? Effect.void : Effect.failCause(Cause.fromReasons<never>(defects))
+}
+
+// -----------------------------------------------------------------------------
+// The stack
+// -----------------------------------------------------------------------------
+
+// How many fibers have begun or ended within each other, in one go.
+let depth = 0
+const mostDepth = 64
+
+const deeper = <A>(run: () => A): A => {
+  depth++
+  try {
+    return run()
+  } finally {
+    depth--
+  }
+}
