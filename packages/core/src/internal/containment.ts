@@ -26,7 +26,7 @@ export const contained = <A, E, R>(
     const isDeep = depth >= mostDepth
     // A program that runs in one go cannot come back to a fiber later.
     if (isDeep && runsInOneGo()) return Effect.flatMap(Effect.exit(restore(self)), judge)
-    const fiber = deeper(() => started(isDeep ? Effect.andThen(Effect.yieldNow, restore(self)) : restore(self)))
+    const fiber = started(isDeep ? Effect.andThen(Effect.yieldNow, restore(self)) : restore(self))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return judge(exit)
     const end = endOf(fiber)
@@ -52,11 +52,18 @@ const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> 
 // -----------------------------------------------------------------------------
 
 const started = <A, E, R>(self: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> => {
-  // What may be interrupted in it is for `self` to say, which the caller has restored.
-  const fiber = Effect.runForkWith(currentContext<R>())(self, { uninterruptible: true })
-  if (fiber.pollUnsafe() === undefined && runsInOneGo()) fiber.currentDispatcher.flush()
-  return fiber
+  depth++
+  try {
+    const fiber = Effect.runForkWith(currentContext<R>())(self, forked)
+    if (fiber.pollUnsafe() === undefined && runsInOneGo()) fiber.currentDispatcher.flush()
+    return fiber
+  } finally {
+    depth--
+  }
 }
+
+// What may be interrupted in it is for the Effect to say, which its caller has restored.
+const forked = { uninterruptible: true }
 
 /** Does the program end without ever waiting (`Effect.runSync`)? */
 const runsInOneGo = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"

@@ -12,6 +12,8 @@ export type Unfit = "too_deep" | "no_json"
  * `JSON.stringify` makes of them.
  */
 export const plainJson = (value: unknown): { readonly json: Schema.Json } | Unfit => {
+  // Most results are small, and seen at a glance.
+  if (isSmall(value, 3)) return { json: asJson(value) }
   const found = survey(value)
   if (found === "too_deep") return found
   if (found === "plain") return { json: asJson(value) }
@@ -21,6 +23,17 @@ export const plainJson = (value: unknown): { readonly json: Schema.Json } | Unfi
 
 /** Is a value nested more deeply than a result may be? */
 export const isTooDeep = (value: unknown): boolean => survey(value) === "too_deep"
+
+/** Is it plain, in so few levels and so few members that nothing need be kept of it? */
+const isSmall = (value: unknown, levels: number): boolean => {
+  if (!isObject(value)) return isScalar(value)
+  if (levels === 0 || !isPlainObject(value)) return false
+  let members = 0
+  for (const key in value) {
+    if (++members > 20 || !isSmall((value as Readonly<Record<string, unknown>>)[key], levels - 1)) return false
+  }
+  return true
+}
 
 // Level by level, so that no depth takes it down.
 const survey = (value: unknown): "plain" | "odd" | "too_deep" => {
