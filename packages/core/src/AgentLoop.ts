@@ -314,7 +314,8 @@ const perform = <T extends Tool.Any>(
   // A resumed call is a step of its own: under the first name stands that it was suspended.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  const lost = () => Effect.succeed(unrecordedCall(run.toolkit, call))
+  const lost = (_: unknown, known: ToolOutcome.ToolOutcome | undefined) =>
+    Effect.succeed(known ?? unrecordedCall(run.toolkit, call))
   if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
@@ -330,7 +331,7 @@ const perform = <T extends Tool.Any>(
   })
 }
 
-// A journal that failed beside a call: whether the call was run is not known.
+// A journal that failed instead of a call: whether the call was ever run is not known.
 const unrecordedCall = (toolkit: Toolkit.Toolkit, call: ToolCall.ToolCall): ToolOutcome.Failed => {
   const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
   const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
