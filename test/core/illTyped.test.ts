@@ -599,6 +599,15 @@ describe("a journal that dies", () => {
       assert.notProperty(asked.failure, "outcome")
     }))
 
+  it.effect("is not blamed for what it only passes on", () =>
+    Effect.gen(function*() {
+      const native: Untyped = { source: "elsewhere", message: { content: undefined } }
+      const journal = dying(() => true, (_, effect) => Effect.map(effect, (value) => value))
+      const { logged, value } = yield* run(journal, [{ text: "Done.", calls: [], native }])
+      assert.deepStrictEqual(logged, [])
+      assert.isTrue(Exit.isSuccess(value))
+    }))
+
   it.effect("after a call loses neither its value nor its stop", () =>
     Effect.gen(function*() {
       const journal = dying(ofCalls, (_, effect) => Effect.andThen(effect, Effect.die("full")))

@@ -93,6 +93,8 @@ export const stepOr = <A, E, R>(
       return value
     })
     const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+      // What it has passed on is not its own.
+      if (known !== undefined && Exit.isSuccess(exit) && exit.value === known) return exit
       const cause = faultOf(step, exit)
       return cause === undefined
         ? exit
