@@ -408,7 +408,7 @@ describe("Coercion", () => {
         refused(text, strings)
       }
       for (const text of ["- a", "* a", " – a", "1. a", "2) b"]) refused(text, strings)
-      for (const text of ["a-b", "New York", "v1.2", "-1", "3D", "a/b", "*.ts"]) {
+      for (const text of ["a-b", "New York", "v1.2", "-1", "3D", "a/b", "*.ts", "R&D", "/find?a=1&b=2"]) {
         assert.deepStrictEqual(coerced(text, strings), [[text], "SINGLE_FOR_ARRAY"])
       }
       refused("5", { type: "array", items: integer })

@@ -520,6 +520,18 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(yield* told("outer", 20_000), ["of the outer", ...twenty.slice(0, 19), "… and 19981 more"])
     }))
 
+  it.effect("does not count what an attempt noted that another one has made up for", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const note = (text: string) => ToolCall.caveat(text)
+      const tool = Tool.make("p", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        attempts++ === 0
+          ? Effect.andThen(Effect.forEach(Array.from({ length: 30 }, () => "early"), note), Effect.fail(refused))
+          : Effect.as(note("late"), 1)).pipe(Tool.retry(Schedule.recurs(1)))
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "p" })
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["late"])
+    }))
+
   it.effect("does not change what it answered when something notes later", () =>
     Effect.gen(function*() {
       const late = Tool.make("late", { description: "", success: Schema.Int, sideEffect: "none" }, () =>

@@ -19,7 +19,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Fiber, Logger, Schedule, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Logger, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { nonsense, thenable, type Untyped } from "../support/nonsense.ts"
 import { macrotask } from "../support/virtualTime.ts"
@@ -599,6 +599,10 @@ describe("a model that replies nonsense", () => {
       { text: "", calls: [{ id: "1", name: "sibling", arguments: paris }] },
       "The model's reply is ill-typed: calls.0.arguments: expected string, got an object."
     ],
+    [
+      { text: "", calls: [], usage: { inputTokens: Number.NaN, outputTokens: 1 } },
+      "The model's reply is ill-typed: usage.inputTokens: expected an integer, got a number."
+    ],
     [undefined, "The model's reply is ill-typed: as a whole: expected object, got nothing."]
   ]
   for (const [reply, told] of replies) {
@@ -628,6 +632,63 @@ describe("a model that replies nonsense", () => {
         Effect.flip(Agent.make({ toolkit: Toolkit.empty }).run("?").pipe(Effect.provide(later)))
       )
       assert.strictEqual(second.value.detail, "The model succeeded with a promise: wrap it in Effect.tryPromise.")
+    }))
+})
+
+describe("a journal that dies", () => {
+  const pay = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.succeed("paid"))
+  const stop = Tool.make("stop", { description: "", success: Schema.String }, () => ToolCall.stop("Enough."))
+  const agent = Agent.make({ toolkit: Toolkit.make(pay, stop, sibling) })
+  type Step = Journal.Journal["step"]
+  const dying = (when: (name: string) => boolean, step: Step): Journal.Journal => ({
+    step: (about, effect) => when(about.name) ? step(about, effect) : effect
+  })
+  const ofCalls = (name: string) => name.includes("call")
+  const run = (journal: Journal.Journal, script: ScriptedModel.Script) =>
+    logging(
+      Effect.exit(Effect.provideService(agent.run("?"), Journal.current, journal)).pipe(
+        Effect.provide(ScriptedModel.layer(script))
+      )
+    )
+
+  it.effect("in place of a call leaves unknown whether one that acts was run", () =>
+    Effect.gen(function*() {
+      const journal = dying(ofCalls, () => Effect.die("full"))
+      const script = [ScriptedModel.calls(["pay"], ["sibling", paris]), ScriptedModel.text("Done.")]
+      const { value } = yield* logging(
+        Stream.runCollect(agent.stream("?")).pipe(
+          Effect.provideService(Journal.current, journal),
+          Effect.provide(ScriptedModel.layer(script))
+        )
+      )
+      const outcomes = Array.from(value).flatMap((event) => event._tag === "CallEnded" ? [event.outcome] : [])
+      assert.strictEqual(outcomes.length, 2)
+      const [paid, asked] = outcomes
+      if (paid?._tag !== "Failed" || asked?._tag !== "Failed") return assert.fail(JSON.stringify(outcomes))
+      assert.isTrue(paid.mayHaveActed)
+      assert.deepInclude({ ...paid.failure }, { code: "defect", outcome: "unknown" })
+      assert.isUndefined(asked.mayHaveActed)
+      assert.notProperty(asked.failure, "outcome")
+    }))
+
+  it.effect("is not blamed for what it only passes on", () =>
+    Effect.gen(function*() {
+      const native: Untyped = { source: "elsewhere", message: { content: undefined } }
+      const journal = dying(() => true, (_, effect) => Effect.map(effect, (value) => value))
+      const { logged, value } = yield* run(journal, [{ text: "Done.", calls: [], native }])
+      assert.deepStrictEqual(logged, [])
+      assert.isTrue(Exit.isSuccess(value))
+    }))
+
+  it.effect("after a call loses neither its value nor its stop", () =>
+    Effect.gen(function*() {
+      const journal = dying(ofCalls, (_, effect) => Effect.andThen(effect, Effect.die("full")))
+      const paid = yield* run(journal, [ScriptedModel.call("pay"), ScriptedModel.text("Done.")])
+      assert.isTrue(Exit.isSuccess(paid.value))
+      assert.include(JSON.stringify(paid.value), "paid")
+      assert.include(paid.logged[0], "The journal failed")
+      const { value } = yield* run(journal, [ScriptedModel.call("stop"), ScriptedModel.text("Done.")])
+      assert.isTrue(Exit.isFailure(value) && Cause.squash(value.cause) instanceof AgentFailure.RunStopped)
     }))
 })
 
@@ -762,6 +823,16 @@ describe("a value that is nested too deeply", () => {
           assert.strictEqual(outcome.stage, "guard")
         }
       }
+    }))
+
+  it.effect("is looked at once, however often it is shared", () =>
+    Effect.gen(function*() {
+      let shared: Schema.Json = 1
+      for (let level = 0; level < 600; level++) shared = [shared, shared]
+      const any = Tool.make("p", { description: "", success: Schema.Any, sideEffect: "none" }, () =>
+        Effect.succeed(shared))
+      const outcome = yield* outcomeOf(any, {})
+      assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "invalid_result")
     }))
 
   it.effect("is left out of the arguments that continue", () =>

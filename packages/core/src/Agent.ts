@@ -174,7 +174,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     watch
   })
 
-  const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions = {}) => (watch: Watch) =>
+  const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions) => (watch: Watch) =>
     unless(() => refusedOpening({ question, transcript }), () => {
       const asked = typeof question === "string" ? { text: question } : question
       const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }))
@@ -189,7 +189,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
       )
     })
 
-  const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions = {}) => (watch: Watch) =>
+  const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions) => (watch: Watch) =>
     unless(() => refusedContinuation({ suspension, reply }), () =>
       Effect.flatMap(
         Model,
@@ -202,10 +202,10 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
       ))
 
   return {
-    run: (question, options) => start(question, options)(undefined),
-    stream: (question, options) => streamed(start(question, options)),
-    resume: (suspension, reply, options) => goOn(suspension, reply, options)(undefined),
-    resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
+    run: (question, options) => start(question, options ?? {})(undefined),
+    stream: (question, options) => streamed(start(question, options ?? {})),
+    resume: (suspension, reply, options) => goOn(suspension, reply, options ?? {})(undefined),
+    resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options ?? {}))
   }
 }
 

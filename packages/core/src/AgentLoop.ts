@@ -314,7 +314,8 @@ const perform = <T extends Tool.Any>(
   // A resumed call is a step of its own: under the first name stands that it was suspended.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  const lost = () => Effect.succeed(untold(run.toolkit, call, "run"))
+  const lost = (_: unknown, known: ToolOutcome.ToolOutcome | undefined) =>
+    Effect.succeed(known ?? untold(run.toolkit, call, "run"))
   if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }

@@ -189,8 +189,9 @@ const oneForMany = (written: Written): Reading | undefined => {
 const isOneItem = (text: string): boolean =>
   text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
 
-// Commas and semicolons of all scripts, and what else stands between the items of a list.
-const separator = /[,;|&\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
+// Commas and semicolons of all scripts, and what else stands between the items of a list. An ampersand without white space beside it
+// belongs to a name or an address: `R&D`, `?a=1&b=2`.
+const separator = /\s&|&\s|[,;|\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
 const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
 
 const manyForOne = ({ path, show, value }: Written): Reading | undefined => {
