@@ -754,6 +754,14 @@ describe("a run that is given what was parsed and not decoded", () => {
       assert.strictEqual((yield* agent.resume(decoded, "yes")).text, "Paid.")
     }).pipe(Effect.provide(script)))
 
+  it.effect("takes no options for none, however they are written", () =>
+    Effect.gen(function*() {
+      for (const options of [null, undefined, 1, "none", []]) {
+        const end = yield* Effect.flip(agent.run("Pay!", options as Untyped))
+        assert.strictEqual(end._tag, "RunSuspended")
+      }
+    }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.call("pay")))))
+
   it.effect("is refused with a reply that is not a text, and with a question that is none", () =>
     Effect.gen(function*() {
       const suspension = yield* suspended

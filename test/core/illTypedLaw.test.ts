@@ -294,7 +294,6 @@ const values: Readonly<Record<string, (value: Untyped) => Scene>> = {
   "a question": (question) => ({ run: (agent) => agent.run(question) }),
   "a question's images": (images) => ({ run: (agent) => agent.run({ text: "?", images }) }),
   "a transcript": (transcript) => ({ run: (agent) => agent.run("?", { transcript }) }),
-  "options of a run": (value) => ({ run: (agent) => agent.run("?", value) }),
   "a suspension": (value) => ({ run: (agent) => agent.resume(value, "yes") }),
   "a suspension's transcript": (transcript) => ({
     run: (agent) => agent.resume({ ...suspension, transcript }, "yes")
