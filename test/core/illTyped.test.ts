@@ -123,6 +123,16 @@ describe("a handler that returns a promise", () => {
       assert.include(logged[1], "no such city")
     }))
 
+  it.effect("may be that of a tool that was put together by hand, with a policy around it or not", () =>
+    Effect.gen(function*() {
+      const byHand: Untyped = { ...sibling, run: async () => "sunny" }
+      for (const tool of [byHand, Tool.timeout(byHand, "1 second")]) {
+        const { logged, value } = yield* logging(outcomeOf(tool))
+        assert.isTrue(value._tag === "Failed" && value.failure.code === "defect")
+        assert.include(logged[0], "The run of 'sibling' returned a promise: wrap it in Effect.tryPromise.")
+      }
+    }))
+
   it.effect("is not awaited when it is a thenable, which may be a query that starts then", () =>
     Effect.gen(function*() {
       let started = false

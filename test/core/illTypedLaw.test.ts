@@ -118,6 +118,7 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
   "a handler of a tool that acts": (bad) => ({
     tool: Tool.make("victim", { ...definition, sideEffect: "non_idempotent" }, bad)
   }),
+  "a tool that was put together by hand": (bad) => ({ tool: { ...succeeding, run: bad } }),
   "a handler of any result": (bad) => ({ tool: Tool.make("victim", { ...definition, success: Schema.Unknown }, bad) }),
   "a handler inside of another": (bad) => {
     const inner = Tool.make("inner", definition, bad)
@@ -377,7 +378,7 @@ const handled = (value: unknown) => {
 /** The end of a run, with what the model has read. */
 const play = ({ agent: options = {}, layer, run = (agent: Untyped) => agent.run("?"), tool = succeeding }: Scene) =>
   Effect.gen(function*() {
-    const limited = (tool as typeof succeeding).pipe(Tool.limit(1, { maxWait: "1 minute" }))
+    const limited = Tool.limit(tool as typeof succeeding, 1, { maxWait: "1 minute" })
     const agent: Untyped = Agent.make({
       toolkit: Toolkit.make(limited, sibling),
       modelRetry: Schedule.recurs(1),

@@ -40,9 +40,9 @@ import { randomId } from "./internal/randomId.ts"
 import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { isA } from "./internal/stranger.ts"
 import { kind } from "./internal/text.ts"
-import { heed, outright } from "./internal/userCode.ts"
+import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
-import type * as Tool from "./Tool.ts"
+import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import {
   isOutcomeUnknown,
@@ -104,16 +104,17 @@ export const call = <T extends Tool.Any>(
   place: Place = {}
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   place.idempotencyKey === undefined
-    ? Effect.flatMap(randomId("call"), (key) => keyed(toolkit, asCall(call), key, place))
-    : keyed(toolkit, asCall(call), place.idempotencyKey, place)
+    ? Effect.flatMap(randomId("call"), (key) => keyed(toolkit, call, key, place))
+    : keyed(toolkit, call, place.idempotencyKey, place)
 
 const keyed = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
-  call: ToolCall.ToolCall,
+  given: ToolCall.ToolCall,
   key: string,
   place: Place
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.withFiber((fiber) => {
+    const call = asCall(given)
     const { before, refuse } = place
     const text = before?.arguments ?? call.arguments
     const record = new CallRecord(key, place.replies, place.onHandled, text)
@@ -131,7 +132,7 @@ const keyed = <T extends Tool.Any>(
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(contained(decodeOf(tool, refuse)(text)), ({ params, repairs }) => {
+      Effect.flatMapEager(decodeOf(tool, refuse)(text), ({ params, repairs }) => {
         stage = "admit"
         // What was corrected before says what was done to it.
         if (before?.arguments === undefined) record.repaired(repairs)
@@ -258,7 +259,7 @@ const neighbours = (
 
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
-const runOf = <T extends Tool.Any>(tool: T) => tool.run as Policy.Run<Tool.Requirements<T>>
+const runOf = <T extends Tool.Any>(tool: T) => Tool.runOf(tool) as Policy.Run<Tool.Requirements<T>>
 
 // Most tools decode as they are. What a policy needs to decode, it needs to run, too; but in a union of tools the compiler no
 // longer sees it. Nobody corrects the arguments of what is not called anyway: disabled, in an open circuit, or over a limit.
@@ -501,14 +502,14 @@ const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
   const known = encoders.get(success)
   if (known !== undefined) return known
   const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(success), { errors: "all" })
-  encoders.set(success, encode)
-  return encode
+  const encoder: Encode = (value) => contained(encode(value))
+  encoders.set(success, encoder)
+  return encoder
 }
 
 const guard = (tool: Tool.Any, value: unknown) => {
   const { name } = tool
-  const encoded = contained(encoderOf(tool.success)(outright(`A policy of '${name}'`, value)))
-  const guarded = Effect.mapErrorEager(encoded, (issue) =>
+  const guarded = Effect.mapErrorEager(encoderOf(tool.success)(value), (issue) =>
     DispatchFailure.invalidResult({
       tool: name,
       issues: Coercion.fieldIssues(issue, value, { show: kind }),

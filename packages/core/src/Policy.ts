@@ -63,7 +63,7 @@ import {
   type ToolFailure,
   ToolUnavailable
 } from "./ToolFailure.ts"
-import type { Repair } from "./ToolOutcome.ts"
+import { Handled, type Repair } from "./ToolOutcome.ts"
 
 /**
  * What a policy may know of the tool that it wraps.
@@ -279,8 +279,10 @@ export const catchTag = <R>(
   handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, R>
 ): Policy<R> => {
   const tags = Array.isArray(tag) ? tag : [tag]
-  const stranger = tags.find((tag) => !known.includes(tag))
-  if (stranger !== undefined) throw new TypeError(`A failure's tag is one of ${list(known)}; got ${excerpt(stranger)}.`)
+  const stranger = tags.find((tag) => !tagsOfFailures.includes(tag))
+  if (stranger !== undefined) {
+    throw new TypeError(`A failure's tag is one of ${list(tagsOfFailures)}; got ${excerpt(stranger)}.`)
+  }
   const recover = erased("The handler of a catch", handler)
   // To whom nobody is unavailable, that is a fallback.
   const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
@@ -415,13 +417,9 @@ export interface CompleteOptions<A> {
 export const complete = <A>(options: CompleteOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
   if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
-  const merging = erased("A merge of pages", merge)
-  const counting = coverage === undefined ? undefined : erased("A coverage of pages", coverage)
   const limits = {
-    merge: (soFar: unknown, page: unknown) => outright("The merge of pages", merging(soFar, page)),
-    coverage: counting === undefined
-      ? undefined
-      : (soFar: unknown) => outright("The coverage of pages", counting(soFar)),
+    merge: immediate("merge of pages", merge),
+    coverage: coverage === undefined ? undefined : immediate("coverage of pages", coverage),
     pages: whole("A limit of pages", pages, 2),
     time: positive("limit of time", time),
     bytes
@@ -646,11 +644,17 @@ const full = (name: string, permits: number): ToolUnavailable =>
     detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} under way.`
   })
 
-const known: ReadonlyArray<Tag> = ["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]
+const tagsOfFailures: ReadonlyArray<Tag> = Handled.fields.tag.literals
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which
 // is what guarantees that these are the parameters and failures it gets.
 const erased = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
   if (typeof f !== "function") throw new TypeError(`${what} is a function; got ${kind(f)}.`)
   return f as unknown as (...args: ReadonlyArray<unknown>) => B
+}
+
+// One that answers by itself, and not by an Effect.
+const immediate = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
+  const call = erased(`A ${what}`, f)
+  return (...args: ReadonlyArray<unknown>) => outright(`The ${what}`, call(...args))
 }

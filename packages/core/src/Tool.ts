@@ -26,7 +26,7 @@ import { boundsOf, explained } from "./internal/explaining.ts"
 import { isOwn } from "./internal/own.ts"
 import { afterAct, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
-import { ended } from "./internal/userCode.ts"
+import { called, ended } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -836,10 +836,18 @@ const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as
 // Policies treat every tool alike and so are written without its types. What each does to them is said
 // by the signature of its combinator above, and pinned by the type tests.
 const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
-  const { policies, run, ...fields } = self
-  const parts = partsOf.get(self) ?? { handler: run, inside: policies, own: [], defaults: [] }
+  const { policies, run: _, ...fields } = self
+  const parts = partsOf.get(self) ?? { handler: runOf(self), inside: policies, own: [], defaults: [] }
   return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
 }
+
+/**
+ * A tool's run. Of a tool that was put together by hand, it is a user's function like any other.
+ *
+ * @internal
+ */
+export const runOf = <T extends Any>(tool: T): T["run"] =>
+  partsOf.has(tool) ? tool.run : (params) => called(`The run of '${tool.name}'`, () => tool.run(params))
 
 /**
  * A tool with one more policy around it. What is added by hand goes around what is there, defaults included.
