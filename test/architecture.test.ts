@@ -100,6 +100,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/account",
     "internal/ask",
     "internal/given",
+    "internal/issues",
     "internal/reply"
   ]]
 ]

@@ -174,8 +174,11 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     watch
   })
 
-  const start = (question: Question, { modelOptions, transcript = opening() }: RunOptions) => (watch: Watch) =>
-    unless(() => refusedOpening({ question, transcript }), () => {
+  const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
+    Effect.suspend((): Run<T, R> => {
+      const { modelOptions, transcript = opening() } = options ?? {}
+      const refusal = refusedOpening({ question, transcript })
+      if (refusal !== undefined) return Effect.fail(refusal)
       const asked = typeof question === "string" ? { text: question } : question
       const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }))
       return Effect.flatMap(
@@ -189,23 +192,30 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
       )
     })
 
-  const goOn = (suspension: Suspension, reply: string, { modelOptions }: RunOptions) => (watch: Watch) =>
-    unless(() => refusedContinuation({ suspension, reply }), () =>
-      Effect.flatMap(
+  const goOn = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
+    Effect.suspend((): Run<T, R> => {
+      const refusal = refusedContinuation({ suspension, reply })
+      if (refusal !== undefined) return Effect.fail(refusal)
+      return Effect.flatMap(
         Model,
         (model) =>
           withDeadline(
             budget,
             (deadline) =>
-              AgentLoop.resume(begin(suspension.runId, model, modelOptions, deadline, watch), suspension, reply)
+              AgentLoop.resume(
+                begin(suspension.runId, model, options?.modelOptions, deadline, watch),
+                suspension,
+                reply
+              )
           )
-      ))
+      )
+    })
 
   return {
-    run: (question, options) => start(question, options ?? {})(undefined),
-    stream: (question, options) => streamed(start(question, options ?? {})),
-    resume: (suspension, reply, options) => goOn(suspension, reply, options ?? {})(undefined),
-    resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options ?? {}))
+    run: (question, options) => start(question, options)(undefined),
+    stream: (question, options) => streamed(start(question, options)),
+    resume: (suspension, reply, options) => goOn(suspension, reply, options)(undefined),
+    resumeStream: (suspension, reply, options) => streamed(goOn(suspension, reply, options))
   }
 }
 
@@ -221,14 +231,7 @@ const wrongIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown
   return undefined
 }
 
-const unless = <A, R>(
-  refuse: () => AgentFailure | undefined,
-  run: () => Effect.Effect<A, AgentFailure, R>
-): Effect.Effect<A, AgentFailure, R> =>
-  Effect.suspend(() => {
-    const refusal = refuse()
-    return refusal === undefined ? run() : Effect.fail(refusal)
-  })
+type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
 // The policies' services are required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
 const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): Toolkit.Toolkit<T> =>

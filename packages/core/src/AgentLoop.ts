@@ -361,7 +361,7 @@ const heard = <T extends Tool.Any>(
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): { readonly messages: ReadonlyArray<Message>; readonly faults: ReadonlyArray<unknown> } => {
   const faults: Array<unknown> = []
-  const attempted = (rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) => {
+  const textBy = (rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) => {
     try {
       const text: unknown = outright("The rendering", rendering(outcome, call))
       if (typeof text === "string") return text
@@ -374,8 +374,8 @@ const heard = <T extends Tool.Any>(
   }
   // What came of a call is not lost with its rendering.
   const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
-    attempted(run.rendering, outcome, call) ??
-      attempted(Rendering.json, outcome, call) ??
+    textBy(run.rendering, outcome, call) ??
+      textBy(Rendering.json, outcome, call) ??
       Rendering.json(unrenderable(run.toolkit, outcome, call), call)
   const messages = outcomes.map((outcome, index): Message => {
     const call = calls[index]!

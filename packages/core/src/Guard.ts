@@ -20,7 +20,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import { faultOf } from "./internal/jsonSyntax.ts"
 import { excerpt, firstIssue, kind } from "./internal/text.ts"
-import { called, outright } from "./internal/userCode.ts"
+import { ended, outright } from "./internal/userCode.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 /**
@@ -125,7 +125,7 @@ export const check: {
       const verdict = check(value)
       return verdict === undefined
         ? Effect.succeed(value)
-        : Effect.as(called("A function of Guard.check", () => verdict), value)
+        : Effect.as(ended("A function of Guard.check", verdict), value)
     })
 )
 

@@ -105,6 +105,7 @@ export const stepOr = <A, E, R>(
         )
     }
     return Effect.suspend(() => contained(answered("The journal's step", taken(journal, step, noted)), judged)).pipe(
+      // Thrown by the journal, or by a result that cannot be looked at.
       Effect.catchDefect((defect) => judged(Exit.die(defect)))
     )
   })

@@ -69,13 +69,13 @@ const respond = (
   turn: number,
   request: Model.Request
 ): Effect.Effect<Model.Reply, Model.ModelFailure> =>
-  Effect.suspend(() =>
-    contained(
+  contained(
+    Effect.suspend(() =>
       watch === undefined
         ? answered("The model's respond", model.respond(request))
-        : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text })),
-      judged
-    )
+        : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text }))
+    ),
+    judged
   )
 
 // So are the schedule of its retries, and the budget that they have.

@@ -1,12 +1,11 @@
 import type * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
+import { currentContext } from "./containment.ts"
 import { fieldOf } from "./failureField.ts"
 import { silence } from "./stranger.ts"
 import { kind } from "./text.ts"
@@ -101,10 +100,7 @@ const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
 }
 
 // A constructor is not an Effect; the fiber that runs it knows where logs go.
-const warn = (message: string) => {
-  const fiber = Fiber.getCurrent()
-  Effect.runForkWith(fiber === undefined ? Context.empty() : fiber.context)(Effect.logWarning(message))
-}
+const warn = (message: string) => Effect.runForkWith(currentContext<never>())(Effect.logWarning(message))
 
 function construct(this: Record<string, unknown>, fields: Fields) {
   fill(this, fields, ["detail"], new.target)

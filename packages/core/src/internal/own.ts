@@ -1,9 +1,8 @@
 /*
- * Which policies are this library's own. The others are users' code, and run with care.
+ * Which policies `Policy` has made. Any other, an adapter's too, is a user's code and runs with care.
  */
 const policies = new WeakSet<object>()
 
-/** A policy of this library. */
 export const own = <P extends object>(policy: P): P => {
   policies.add(policy)
   return policy

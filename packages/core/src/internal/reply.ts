@@ -1,12 +1,9 @@
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import * as SchemaParser from "effect/SchemaParser"
-import * as Coercion from "../Coercion.ts"
 import { Reply, type Usage } from "../Model.ts"
 import { isCall } from "./call.ts"
-import { attempted, silence } from "./stranger.ts"
-import { firstIssue, kind } from "./text.ts"
+import { issuesBy } from "./issues.ts"
+import { attempted } from "./stranger.ts"
+import { firstIssue } from "./text.ts"
 
 /** Is it a reply? Asked of each, so it looks at what a run relies on, and at no more. */
 export const isReply = (reply: Reply): boolean =>
@@ -19,16 +16,10 @@ const isUsage = (usage: Usage): boolean =>
   Predicate.isObject(usage) && Number.isSafeInteger(usage.inputTokens) && Number.isSafeInteger(usage.outputTokens)
 
 /** What is wrong with a value that is not a reply, in one sentence. */
-export const faultOf = (reply: unknown): string => {
-  const issues = attempted(() => {
-    for (const value of Predicate.isObject(reply) ? [reply, ...Object.values(reply)] : []) silence(value)
-    const decoded = decodeReply(reply)
-    return Result.isSuccess(decoded) ? [] : Coercion.fieldIssues(decoded.failure, reply, { show: kind })
-  })
-  return `The model's reply is ill-typed: ${firstIssue(issues ?? [])}.`
-}
+export const faultOf = (reply: unknown): string =>
+  `The model's reply is ill-typed: ${firstIssue(issuesOf(reply) ?? [])}.`
 
-const decodeReply = SchemaParser.decodeUnknownResult(Schema.toType(Reply), { errors: "all" })
+const issuesOf = issuesBy(Reply)
 
 /** The same reply with an id of its own for each call: each result is matched to its call by id; models repeat ids, and some send none. */
 export const withDistinctIds = (reply: Reply): Reply => {
