@@ -228,7 +228,7 @@ const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: S
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-// Neither text nor calls is no answer, and must not pass for one. It costs a turn like any other reply.
+// A reply without text and calls is not an answer. It costs a turn like any other reply.
 const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.blanks === 2
     ? Effect.fail(modelFailed(state, emptyReply))
@@ -251,7 +251,7 @@ type Perform<T extends Tool.Any> = (
   suspended?: ToolOutcome.Suspended
 ) => Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
 
-/** What is different about calls some of which have been run before. */
+/** How a turn goes on when some of its calls have been run before. */
 interface Resumed<T extends Tool.Any> {
   readonly choose: (perform: Perform<T>) => Perform<T>
   readonly kept: (outcome: ToolOutcome.ToolOutcome, index: number) => ToolOutcome.ToolOutcome
