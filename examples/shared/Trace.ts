@@ -1,8 +1,8 @@
 /**
  * A run, line by line, as it happens: for people, or as one JSON object a line for programs.
  */
-import { ToolFailure, ToolOutcome } from "@fallible/core"
-import type { AgentEvent, AgentFailure, Ledger, ToolCall } from "@fallible/core"
+import { ToolOutcome } from "@fallible/core"
+import type { AgentEvent, AgentFailure, Ledger, ToolCall, ToolFailure } from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
@@ -13,22 +13,17 @@ export type Trace = (event: AgentEvent.AgentEvent) => ReadonlyArray<string>
 // -----------------------------------------------------------------------------
 
 export const readable: Trace = (event) => {
-  switch (event._tag) {
-    case "TurnStarted":
-      return [`turn ${event.turn}`]
-    case "ModelRetried":
-      return [`  retry  the model: ${event.failure.detail} Again in ${took(event.wait)}.`]
-    case "ModelReplied":
-      return [`  model  ${repliedWith(event.reply.calls.length)}  ${took(event.elapsed)}`]
-    case "FailureHandled":
-      return [`  ${event.by.padEnd(8)} ${called(event.call)}  after attempt ${event.attempt}: ${event.failure.detail}`]
-    case "CallEnded":
-      return endedWith(event.call, event.outcome, event.elapsed)
-    case "TextDelta":
-    case "CallStarted":
-    case "RunEnded":
-      return []
+  if (event._tag === "TurnStarted") return [`turn ${event.turn}`]
+  if (event._tag === "ModelRetried") {
+    return [`  retry  the model: ${event.failure.detail} Again in ${took(event.wait)}.`]
   }
+  if (event._tag === "ModelReplied") {
+    return [`  model  ${repliedWith(event.reply.calls.length)}  ${took(event.elapsed)}`]
+  }
+  if (event._tag === "FailureHandled") {
+    return [`  ${event.by.padEnd(8)} ${called(event.call)}  after attempt ${event.attempt}: ${event.detail}`]
+  }
+  return event._tag === "CallEnded" ? endedWith(event.call, event.outcome, event.elapsed) : []
 }
 
 /** A line without what could drive a terminal: control and direction characters. */
@@ -93,27 +88,19 @@ const repliedWith = (calls: number): string => calls === 0 ? "answers" : `calls 
 // -----------------------------------------------------------------------------
 
 export const json: Trace = (event) => {
-  switch (event._tag) {
-    case "TextDelta":
-      return []
-    case "ModelRetried":
-      return [JSON.stringify({ ...event, wait: Duration.toMillis(event.wait) })]
-    case "ModelReplied":
-      return [JSON.stringify({ ...event, elapsed: Duration.toMillis(event.elapsed) })]
-    case "FailureHandled":
-      return [JSON.stringify({ ...event, failure: encodeFailure(event.failure) })]
-    case "CallEnded":
-      return [JSON.stringify({
-        ...event,
-        outcome: encodeOutcome(event.outcome),
-        elapsed: Duration.toMillis(event.elapsed)
-      })]
-    case "RunEnded":
-      return [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, ledger: event.answer.ledger } })]
-    case "TurnStarted":
-    case "CallStarted":
-      return [JSON.stringify(event)]
+  if (event._tag === "TextDelta") return []
+  if (event._tag === "ModelRetried") return [JSON.stringify({ ...event, wait: Duration.toMillis(event.wait) })]
+  if (event._tag === "ModelReplied") return [JSON.stringify({ ...event, elapsed: Duration.toMillis(event.elapsed) })]
+  if (event._tag === "CallEnded") {
+    return [JSON.stringify({
+      ...event,
+      outcome: encodeOutcome(event.outcome),
+      elapsed: Duration.toMillis(event.elapsed)
+    })]
   }
+  return event._tag === "RunEnded"
+    ? [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, ledger: event.answer.ledger } })]
+    : [JSON.stringify(event)]
 }
 
 /** A run that failed, as the last line for programs. */
@@ -121,4 +108,3 @@ export const failedJson = (failure: AgentFailure.AgentFailure): string =>
   JSON.stringify({ _tag: "RunFailed", failure: failure._tag, detail: why(failure), ledger: failure.ledger })
 
 const encodeOutcome = Schema.encodeSync(ToolOutcome.schema)
-const encodeFailure = Schema.encodeSync(ToolFailure.schema(Schema.Unknown))

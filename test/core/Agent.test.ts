@@ -356,6 +356,8 @@ describe("Agent.stream", () => {
         "TurnStarted 1",
         "ModelReplied 1",
         "CallStarted 1.1",
+        "AttemptStarted 1.1",
+        "AttemptEnded 1.1",
         "CallEnded 1.1",
         "TurnStarted 2",
         "TextDelta 2",
@@ -385,7 +387,7 @@ describe("Agent.stream", () => {
           )
       ))
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(seen.at(-1), "FailureHandled 1.1")
+      assert.deepStrictEqual(seen.slice(-2), ["FailureHandled 1.1", "WaitStarted 1.1"])
       yield* passing(Fiber.join(fiber))
       assert.deepStrictEqual(seen.slice(-5), [
         "CallEnded 1.1",
@@ -514,6 +516,8 @@ describe("Agent.resume", () => {
       const events = yield* Stream.runCollect(agent.resumeStream(second.suspension, "outside"))
       assert.deepStrictEqual(events.map(({ _tag }) => _tag), [
         "CallStarted",
+        "AttemptStarted",
+        "AttemptEnded",
         "CallEnded",
         "TurnStarted",
         "TextDelta",

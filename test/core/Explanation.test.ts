@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  CallEvent,
   Defect,
   Explanation,
   PartialData,
@@ -8,7 +9,6 @@ import {
   SemanticGarbage,
   type SideEffect,
   Tool,
-  ToolCall,
   type ToolFailure,
   ToolUnavailable
 } from "@fallible/core"
@@ -41,12 +41,14 @@ const reasons = <T extends Tool.Any>(tool: T) => {
 const codes = <T extends Tool.Any>(tool: T) => Tool.explain(tool).warnings.map(({ code }) => code)
 
 /** What a policy by hand needs at least. */
-const byHand = (kind: string, bound?: Policy.Policy["bound"]): Policy.Policy => ({
-  kind,
-  description: kind,
-  wrap: (run) => run,
-  ...(bound === undefined ? {} : { bound })
-})
+const byHand = (name: string, bound?: Policy.Policy["bound"]): Policy.Policy =>
+  Policy.make({
+    kind: "custom",
+    name,
+    description: name,
+    wrap: (run) => run,
+    ...(bound === undefined ? {} : { bound })
+  })
 
 const adding = (policy: Policy.Any) => <T extends Tool.Any>(tool: T) => Tool.withDefaults(tool, [policy])
 
@@ -126,9 +128,9 @@ describe("Tool.explain", () => {
       ])
     })
 
-    it("mapping failures changes nothing, nor does a deadline that others set", () => {
-      const mapped = timely().pipe(Tool.mapFailure((failure) => failure), adding(byHand("none", Policy.deadline.bound)))
-      assert.deepStrictEqual(rows(mapped).slice(1), ["maps failures | 1 | 0ms | 5s", "none | 1 | 0ms | 5s"])
+    it("mapping failures changes nothing", () => {
+      const mapped = timely().pipe(Tool.mapFailure((failure) => failure))
+      assert.deepStrictEqual(rows(mapped).slice(1), ["maps failures | 1 | 0ms | 5s"])
     })
 
     it("limit waits for a permit, as long as it is patient", () => {
@@ -335,7 +337,9 @@ describe("Tool.explain", () => {
   describe("warns of", () => {
     const steady = Schedule.jittered(twice)
     const retrying = Tool.retry(RetryPolicy.transient)
-    const breaker = adding(byHand("breaker", (inner) => inner))
+    const breaker = adding(
+      Policy.make({ kind: "breaker", description: "breaker", wrap: (run) => run, bound: (inner) => inner })
+    )
 
     it("a retry without jitter", () => {
       assert.deepStrictEqual(codes(timely().pipe(Tool.retry(twice))), ["unjittered_retry"])
@@ -813,21 +817,15 @@ const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>
         })
     )
     const tool = policies.reduce((tool, [, policy]) => policy(tool), bare)
-    // In a tool of its own, each call has a context whose waits can be heard.
-    const metered = Tool.make("metered", { description: "", parameters: Params, success: Schema.String }, (params) =>
-      Effect.flatMap(ToolCall.current, (call) => {
-        const metered: ToolCall.Current = Object.assign(Object.create(call), {
-          waited: (millis: number) => {
-            costs[params.call]!.waited += millis
-          }
-        })
-        return Effect.provideService(tool.run(params), ToolCall.current, metered)
-      }))
+    const metered = (params: typeof Params.Type) =>
+      Effect.provideService(tool.run(params), CallEvent.watcher, (event) => {
+        if (event._tag === "WaitEnded") costs[params.call]!.waited += Duration.toMillis(event.wait)
+      })
     for (const [call, start] of starts.entries()) {
       yield* Effect.gen(function*() {
         yield* Effect.sleep(start)
         const began = yield* Clock.currentTimeMillis
-        yield* Effect.exit(metered.run({ call, page: 1 }))
+        yield* Effect.exit(metered({ call, page: 1 }))
         costs[call]!.elapsed = (yield* Clock.currentTimeMillis) - began
       }).pipe(Effect.forkDetach)
     }
@@ -836,11 +834,9 @@ const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>
   }).pipe(
     Random.withSeed(seed),
     inWholeMillis,
-    Effect.provideService(Defect.reporter, () =>
-      Effect.void),
+    Effect.provideService(Defect.reporter, () => Effect.void),
     Effect.provide(TestClock.layer()),
-    (effect) =>
-      Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })
+    (effect) => Effect.runPromise(effect, { scheduler: new Scheduler.MixedScheduler("sync") })
   )
 
 describe("no run", () => {

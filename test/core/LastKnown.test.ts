@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import {
+  CallEvent,
   Deadline,
   Dispatch,
   PartialData,
@@ -145,13 +146,10 @@ describe("LastKnown", () => {
         const station = new Station()
         const { run } = station.tool().pipe(LastKnown.fallback({ maxAge: "1 hour", name: "yesterday" }))
         const ages: Array<unknown> = []
-        const call = yield* ToolCall.current
-        const answering = run(paris).pipe(
-          Effect.provideService(ToolCall.current, {
-            ...call,
-            source: ({ age, name }) => ages.push([name, age === undefined ? age : Duration.toMillis(age)])
-          })
-        )
+        const answering = Effect.provideService(run(paris), CallEvent.watcher, (event) => {
+          if (event._tag !== "SourceNamed") return
+          ages.push([event.name, event.age === undefined ? undefined : Duration.toMillis(event.age)])
+        })
         yield* answering
         yield* station.down
         yield* TestClock.adjust(1)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  CallEvent,
   PartialData,
-  Policy,
   SchemaMismatch,
   SemanticGarbage,
   type SideEffect,
@@ -97,14 +97,11 @@ describe("Tool", () => {
     it.effect("starts the call's attempt before the handler", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
-        const call = yield* ToolCall.current
         yield* doing(Effect.sync(() => {
           events.push("handler")
           return ""
-        })).run(paris).pipe(
-          Effect.provideService(ToolCall.current, { ...call, begin: () => events.push("begin") })
-        )
-        assert.deepStrictEqual(events, ["begin", "handler"])
+        })).run(paris).pipe(Effect.provideService(CallEvent.watcher, ({ _tag }) => events.push(_tag)))
+        assert.deepStrictEqual(events, ["AttemptStarted", "handler", "AttemptEnded"])
       }))
   })
 
@@ -492,18 +489,6 @@ describe("Tool", () => {
         assert.strictEqual(yield* safe.run(paris), "sunny")
         const { name, parameters, sideEffect, success } = safe
         assert.deepInclude({ ...bare }, { name, parameters, sideEffect, success })
-      }))
-
-    it.effect("wrap any run by hand as they wrap a tool's", () =>
-      Effect.gen(function*() {
-        const run = Policy.retry(Schedule.recurs(1)).wrap(() => Effect.fail(refused), {
-          name: "t",
-          sideEffect: "none",
-          parameters,
-          success: Schema.String
-        })
-        const exit = yield* Effect.exit(run({}))
-        assert.deepStrictEqual(exit, Exit.fail(refused))
       }))
   })
 

@@ -3,6 +3,7 @@ import {
   Availability,
   Dispatch,
   PartialData,
+  Policy,
   SchemaMismatch,
   SemanticGarbage,
   Tool,
@@ -10,7 +11,6 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { Policy } from "@fallible/core"
 import { Duration, Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -184,8 +184,8 @@ describe("Availability", () => {
     Effect.gen(function*() {
       const health = yield* ToolHealth.ToolHealth
       yield* health.noticed("t", { _tag: "CircuitOpen", until: 30_000 })
-      const of = (...kinds: ReadonlyArray<string>) => {
-        const policies = kinds.map((kind): Policy.Policy => ({ kind, description: kind, wrap: (run) => run }))
+      const of = (...kinds: ReadonlyArray<Policy.Kind>) => {
+        const policies = kinds.map((kind) => Policy.make({ kind, description: kind, wrap: (run) => run }))
         return Effect.map(
           Availability.of(Toolkit.make(Tool.withDefaults(obedient("t"), []).pipe((tool) => ({ ...tool, policies })))),
           (all) => all.get("t")?._tag

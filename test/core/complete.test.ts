@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  CallEvent,
   Deadline,
   Dispatch,
   PartialData,
@@ -407,13 +408,12 @@ describe("F6 Tool.complete", () => {
         const tool = paged((number) =>
           number === 1 ? counting(2)(1) : Effect.andThen(ToolCall.caveat("of page 2"), Effect.never)
         ).pipe(Tool.complete({ merge, time: "1 second" }))
-        const call = yield* ToolCall.current
         yield* partial(
           tool,
-          Effect.provideService(ToolCall.current, {
-            ...call,
-            caveat: (text) => noted.push(text)
-          })
+          Effect.provideService(
+            CallEvent.watcher,
+            (event) => event._tag === "CaveatAdded" && noted.push(event.text)
+          )
         )
         assert.deepStrictEqual(noted, [])
       }))

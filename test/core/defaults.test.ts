@@ -6,14 +6,12 @@ import { after, doing, type Failure, paris, refused, Sequence, sunny } from "../
 const merge = (soFar: never): never => soFar
 
 /** A policy that does nothing. */
-const inert = (kind: string, description = kind): Policy.Policy => ({ kind, description, wrap: (run) => run })
+const inert = (kind: Policy.Kind, description: string = kind): Policy.Policy =>
+  Policy.make({ kind, description, wrap: (run) => run })
 
 /** A policy that notes when a call comes in. */
-const noting = ({ note }: Sequence, kind: string): Policy.Policy => ({
-  kind,
-  description: kind,
-  wrap: (run) => (params) => Effect.andThen(note(kind), run(params))
-})
+const noting = ({ note }: Sequence, kind: Policy.Kind): Policy.Policy =>
+  Policy.make({ kind, description: kind, wrap: (run) => (params) => Effect.andThen(note(kind), run(params)) })
 
 const kinds = (policies: ReadonlyArray<Policy.Any>) => policies.map(({ kind }) => kind)
 const descriptions = (policies: ReadonlyArray<Policy.Any>) => policies.map(({ description }) => description)

@@ -218,7 +218,8 @@ describe("Tool.fallback", () => {
           value: "cached",
           source: { name: "cache", age: Duration.hours(3) },
           caveats: ["from cache, 3h old; the live service is unavailable"],
-          attempts: 1
+          attempts: 2,
+          executions: 1
         })
         const fresh = named("live", fail(refused)).pipe(
           Tool.fallback(named("mirror", Effect.succeed("rain")).run, { name: "mirror" })

@@ -27,8 +27,8 @@ import * as LastKnown from "@fallible/core/LastKnown"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { CallRecord } from "../../packages/core/src/internal/callRecord.ts"
-import { Relay } from "../../packages/core/src/internal/relay.ts"
+import { stopped } from "../../packages/core/src/internal/callOutcome.ts"
+import { Call, Gate } from "../../packages/core/src/internal/frame.ts"
 import { refused } from "../support/sequence.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
@@ -578,7 +578,7 @@ describe("C3: a fixer", () => {
       Effect.gen(function*() {
         const heard: Array<unknown> = []
         yield* call(weather().tool.pipe(Tool.fix(() => Effect.fail("no idea"))), unclosed, {
-          onHandled: ({ cause }) => heard.push(cause)
+          onEvent: ({ _tag }, failure) => _tag === "FailureHandled" && heard.push(failure?.cause)
         })
         assert.deepStrictEqual(heard, [Cause.fail("no idea")])
       }))
@@ -1153,14 +1153,14 @@ describe("C3: what a fixer has corrected is known to", () => {
 
   it.effect("nobody who does not wait for it any more: a call that has timed out stays as it was", () =>
     Effect.gen(function*() {
-      const record = new CallRecord("key", [], undefined, unclosed)
-      const relay = new Relay(record)
+      const record = new Call("key", { name: "t", acts: false }, unclosed)
+      const gate = new Gate(record)
       const correction = { to: toParis(), text: "{\"city\":\"Paris\"}", repairs: [], isSecret: false }
-      relay.close()
-      assert.isTrue(Exit.hasInterrupts(yield* Effect.exit(relay.correct(correction))))
-      assert.deepStrictEqual([record.text, record.stopped("").arguments], [unclosed, undefined])
-      yield* new Relay(record).correct(correction)
-      assert.deepStrictEqual(record.stopped("").arguments, correction.text)
+      gate.close()
+      assert.isTrue(Exit.hasInterrupts(yield* Effect.exit(gate.correct(correction))))
+      assert.deepStrictEqual([record.text, stopped(record, "").arguments], [unclosed, undefined])
+      yield* new Gate(record).correct(correction)
+      assert.deepStrictEqual(stopped(record, "").arguments, correction.text)
     }))
 
   it.effect("a fix inside of a timeout", () =>

@@ -7,6 +7,7 @@ import {
   Journal,
   Model,
   PartialData,
+  Policy,
   Rendering,
   SchemaMismatch,
   SemanticGarbage,
@@ -343,7 +344,9 @@ describe("what a log says of other answers", () => {
           "The fixer of 'victim' returned a promise: wrap it in Effect.tryPromise."
         ],
         [
-          succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => promised }])),
+          succeeding.pipe(
+            Tool.with(Policy.make({ kind: "custom", name: "mine", description: "", wrap: () => promised }))
+          ),
           "The policy 'mine' of 'victim' returned a promise"
         ],
         [
@@ -387,7 +390,10 @@ describe("a policy that nobody could run", () => {
     ],
     [
       "a wrap that is not a function",
-      () => succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => 3 as Untyped }])),
+      () =>
+        succeeding.pipe(
+          Tool.with(Policy.make({ kind: "custom", name: "mine", description: "", wrap: () => 3 as Untyped }))
+        ),
       /^The policy 'mine' of 'victim' wraps a run in a number, which is not a function\.$/
     ],
     [

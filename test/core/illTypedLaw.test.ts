@@ -14,7 +14,7 @@ import {
   Journal,
   Model,
   PartialData,
-  type Policy,
+  Policy,
   RetryBudget,
   SchemaMismatch,
   Tool,
@@ -168,14 +168,14 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
     tool: Tool.make("victim", definition, () => scoped(Effect.succeed("fine").pipe(Guard.partial(bad))))
   }),
   "a policy": (bad) => ({
-    tool: succeeding.pipe(Tool.withDefaults([{ kind: "mine", description: "", wrap: () => bad }]))
+    tool: succeeding.pipe(Tool.with(Policy.make({ kind: "custom", name: "mine", description: "", wrap: () => bad })))
   }),
   "a policy around a run": (bad) => ({
-    tool: succeeding.pipe(Tool.withDefaults([{
+    tool: succeeding.pipe(Tool.with(Policy.make({
       kind: "retry",
       description: "",
-      wrap: (run: Policy.Run<Untyped>) => (params: unknown) => Effect.flatMap(run(params), bad)
-    }]))
+      wrap: (run: Policy.Run) => (params: unknown): Untyped => Effect.flatMap(run(params), bad)
+    })))
   }),
   "parameters": (bad) => ({
     tool: Tool.make("victim", {

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Tool, ToolCall, ToolHealth, Toolkit, ToolUnavailable } from "@fallible/core"
-import type { Policy } from "@fallible/core"
+import { Agent, Policy, Tool, ToolCall, ToolHealth, Toolkit, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Layer, Schedule, Schema } from "effect"
@@ -141,15 +140,16 @@ describe("what a model is offered", () => {
 })
 
 describe("the policies of an agent", () => {
-  const noting = (events: Array<string>, kind: string, whose: string): Policy.Policy => ({
-    kind,
-    description: `${kind} of the ${whose}`,
-    wrap: (run) => (params) =>
-      Effect.suspend(() => {
-        events.push(`${kind} of the ${whose}`)
-        return run(params)
-      })
-  })
+  const noting = (events: Array<string>, kind: Policy.Kind, whose: string): Policy.Policy =>
+    Policy.make({
+      kind,
+      description: `${kind} of the ${whose}`,
+      wrap: (run) => (params) =>
+        Effect.suspend(() => {
+          events.push(`${kind} of the ${whose}`)
+          return run(params)
+        })
+    })
 
   it.effect("C1 lose against a tool's own, and win over those of its toolkit, kind by kind", () =>
     Effect.gen(function*() {

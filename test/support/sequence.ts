@@ -1,6 +1,6 @@
 /** What happens on a run, and when: a weather tool that does as it is told, and a list of what came of it. */
-import { type SchemaMismatch, SemanticGarbage, type SideEffect, Tool, ToolCall, ToolUnavailable } from "@fallible/core"
-import { Clock, Effect, Schema } from "effect"
+import { CallEvent, type SchemaMismatch, SemanticGarbage, type SideEffect, Tool, ToolUnavailable } from "@fallible/core"
+import { Clock, Duration, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
 export type Failure = SchemaMismatch | SemanticGarbage | ToolUnavailable
@@ -49,13 +49,10 @@ export class Sequence {
   /** Runs an Effect for an hour, with what policies tell of themselves among the events. */
   readonly watch = (run: Effect.Effect<string, Pick<Failure, "code">>) =>
     Effect.gen({ self: this }, function*() {
-      const call = yield* ToolCall.current
       yield* this.ending(run).pipe(
-        Effect.provideService(ToolCall.current, {
-          ...call,
-          heard: (failure, by) => this.events.push(`${by} handles ${failure.code}`),
-          handled: (failure, by) => this.events.push(`${by} handles ${failure.code}`),
-          waited: (millis) => this.events.push(`waits ${millis}`)
+        Effect.provideService(CallEvent.watcher, (event) => {
+          if (event._tag === "FailureHandled") this.events.push(`${event.by} handles ${event.code}`)
+          if (event._tag === "WaitStarted") this.events.push(`waits ${Duration.toMillis(event.wait ?? Duration.zero)}`)
         }),
         Effect.forkChild
       )

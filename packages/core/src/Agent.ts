@@ -30,6 +30,7 @@ import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as Tool from "./Tool.ts"
+import type { ToolFailure } from "./ToolFailure.ts"
 import * as Toolkit from "./Toolkit.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -49,7 +50,7 @@ export interface Options<out T extends Tool.Any, out R = never> {
    * Policies for those tools that have none of the kind. They lose against a tool's own, and win over a toolkit's defaults.
    * Default: none.
    */
-  readonly policies?: ReadonlyArray<Policy.Policy<R>>
+  readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure>>
   /**
    * What the model is offered: all tools, or only those that may be called at the moment (`Availability`). Default: `"all"`; what
    * may not be called is refused, and the refusal says what else serves.

@@ -5,9 +5,9 @@
  */
 import type * as Duration from "effect/Duration"
 import type { Answer } from "./Answer.ts"
+import type { CallEvent } from "./CallEvent.ts"
 import type { ModelFailure, Reply } from "./Model.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
 import type { ToolOutcome } from "./ToolOutcome.ts"
 
 /**
@@ -37,15 +37,13 @@ export type AgentEvent =
   }
   /** A tool call begins. */
   | { readonly _tag: "CallStarted"; readonly turn: number; readonly index: number; readonly call: ToolCall }
-  /** A policy took care of a failure: a retry, a fallback. */
-  | {
-    readonly _tag: "FailureHandled"
+  /** Something happened in a tool call. */
+  | CallEvent & {
+    readonly at: number
+    readonly attempt: number
     readonly turn: number
     readonly index: number
     readonly call: ToolCall
-    readonly failure: ToolFailure
-    readonly by: string
-    readonly attempt: number
   }
   /** A tool call has its outcome. */
   | {

@@ -22,6 +22,7 @@ import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as AgentFailure from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
+import type * as CallEvent from "./CallEvent.ts"
 import * as CallFacts from "./CallFacts.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
@@ -38,7 +39,6 @@ import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
 import type { Message, Transcript } from "./Transcript.ts"
@@ -199,6 +199,7 @@ export const resume = <T extends Tool.Any>(
 const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => ({
   ...outcome,
   attempts: before.attempts + outcome.attempts,
+  executions: ToolOutcome.executions(before) + ToolOutcome.executions(outcome),
   waited: Duration.sum(before.waited, outcome.waited),
   handled: [...before.handled, ...outcome.handled]
 })
@@ -319,11 +320,13 @@ const perform = <T extends Tool.Any>(
   if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
-  const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
-    watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
+  const onEvent: CallEvent.Watcher = (watched) => {
+    const { key: _, tool: __, ...happened } = watched
+    watch({ ...happened, ...event })
+  }
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
-    const dispatched = Journal.stepOr(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }), lost)
+    const dispatched = Journal.stepOr(step, Dispatch.call(run.toolkit, call, { ...place, onEvent }), lost)
     return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
       watch({ _tag: "CallEnded", ...event, outcome, elapsed })
       return outcome

@@ -24,7 +24,7 @@ import { cut, mostDetail } from "./internal/text.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { isNotExecuted } from "./ToolFailure.ts"
-import { Handled, type ToolOutcome } from "./ToolOutcome.ts"
+import { executions as executionsOf, Handled, type ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What is known of a call that has failed.
@@ -122,6 +122,7 @@ export const ended = (
     outcome._tag !== "Failed" || outcome.attempts === 0 ||
     outcome.failure._tag === "PartialData" && outcome.mayHaveActed !== true
   ) return facts
+  const ran = executionsOf(outcome)
   const key = used === undefined && isWithheld(outcome)
     ? ofAll(call)
     : keyOf(call, used ?? { params: undefined, text: outcome.arguments })
@@ -131,8 +132,8 @@ export const ended = (
   return {
     ...facts,
     failed: HashMap.set(facts.failed, key, {
-      executions: executions + outcome.attempts,
-      acted: acted + (didNothing ? 0 : outcome.attempts),
+      executions: executions + ran,
+      acted: acted + (didNothing ? 0 : ran),
       code,
       detail: cut(detail, mostDetail),
       ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),

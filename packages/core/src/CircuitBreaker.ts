@@ -35,7 +35,8 @@ import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
 import { isRefusal, refusal } from "./internal/outcome.ts"
-import type * as Policy from "./Policy.ts"
+import { own } from "./internal/own.ts"
+import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
@@ -66,20 +67,30 @@ export interface Options {
  * @category policies
  * @since 0.1.0
  */
-export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBreaker> => ({
-  kind: "breaker",
-  description: key === undefined ? "breaker" : `breaker of ${key}`,
-  bound: same,
-  wrap: (run, { name }) => (params) =>
-    Effect.flatMap(Breaker.CircuitBreaker, (breaker) =>
-      Effect.withFiber((fiber) => {
-        const health = Context.getOrUndefined(fiber.context, ToolHealth)
-        const called = health === undefined
-          ? breaker.execute(run(params), { key: key ?? name, classify })
-          : observed(run(params), { breaker, health, key: key ?? name, tool: name })
-        return Effect.mapError(called, (error) => error._tag === "CircuitBreakerError" ? refused(name, error) : error)
-      }))
-})
+export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBreaker> =>
+  own(Policy.make<Breaker.CircuitBreaker, ToolUnavailable>({
+    kind: "breaker",
+    description: key === undefined ? "breaker" : `breaker of ${key}`,
+    bound: same,
+    wrap: <A, E extends ToolFailure, R>(
+      run: Policy.Run<A, E, R>,
+      { name }: Policy.Subject<A>,
+      call: Policy.Call
+    ) =>
+    (params: unknown) =>
+      Effect.flatMap(Breaker.CircuitBreaker, (breaker) =>
+        Effect.withFiber((fiber) => {
+          const health = Context.getOrUndefined(fiber.context, ToolHealth)
+          const called = health === undefined
+            ? breaker.execute(run(params), { key: key ?? name, classify })
+            : observed(run(params), { breaker, health, key: key ?? name, tool: name })
+          return Effect.catch(
+            called,
+            (error): Effect.Effect<never, E | ToolUnavailable> =>
+              error._tag === "CircuitBreakerError" ? call.refuse(refused(name, error)) : Effect.fail(error)
+          )
+        }))
+  }))
 
 /**
  * Refuses the calls of a tool while its circuit is open.
@@ -121,7 +132,7 @@ export const protect = (options?: Options) => {
   const added = policy(options)
   return <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool.Tool<Name, Params, A, E, R>
-  ): Tool.Tool<Name, Params, A, E | ToolUnavailable, R | Breaker.CircuitBreaker> => Tool.withPolicy(self, added)
+  ): Tool.Tool<Name, Params, A, E | ToolUnavailable, R | Breaker.CircuitBreaker> => Tool.with(self, added)
 }
 
 // -----------------------------------------------------------------------------
@@ -171,15 +182,15 @@ const refused = (tool: string, error: Breaker.CircuitBreakerError): ToolUnavaila
  * Only a probe says that it probes, since it alone is sure to say how that ended: whoever it refuses meanwhile would leave
  * the tool as being probed for ever.
  */
-const observed = <R>(
-  self: Effect.Effect<unknown, ToolFailure, R>,
+const observed = <A, E extends ToolFailure, R>(
+  self: Effect.Effect<A, E, R>,
   { breaker, health, key, tool }: {
     readonly breaker: Breaker.CircuitBreaker
     readonly health: ToolHealth["Service"]
     readonly key: string
     readonly tool: string
   }
-): Effect.Effect<unknown, ToolFailure | Breaker.CircuitBreakerError, R> => {
+): Effect.Effect<A, E | Breaker.CircuitBreakerError, R> => {
   // Effect's breaker has no reset: who was enabled by hand starts anew under another key.
   const keyNow = () => health.enabled(tool) === 0 ? key : `${key}#${health.enabled(tool)}`
   const circuit = keyNow()

@@ -23,16 +23,19 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "./Arguments.ts"
 import * as Availability from "./Availability.ts"
+import * as CallEvent from "./CallEvent.ts"
 import type * as CallFacts from "./CallFacts.ts"
 import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { asCall } from "./internal/call.ts"
-import { CallRecord, type OnHandled } from "./internal/callRecord.ts"
+import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
+import { Call, current } from "./internal/frame.ts"
+import { hearing } from "./internal/hearing.ts"
 import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
@@ -43,7 +46,7 @@ import { kind } from "./internal/text.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
-import * as ToolCall from "./ToolCall.ts"
+import type * as ToolCall from "./ToolCall.ts"
 import {
   isOutcomeUnknown,
   isToolFailure,
@@ -54,7 +57,7 @@ import {
 } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Completed, Failed, Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
+import type { Completed, Failed, Repair, Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What a call is told about its place in a run.
@@ -69,8 +72,8 @@ export interface Place {
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** What came of the call before, when it was suspended and is resumed: it goes on with what its arguments were corrected to. */
   readonly before?: Pick<Suspended, "arguments" | "repairs">
-  /** Told at once when a policy handles a failure. */
-  readonly onHandled?: OnHandled
+  /** Told of each event of the call as it happens, beside `CallEvent.watcher`. */
+  readonly onEvent?: CallEvent.Watcher
   /** What logs say of the call. Default: its tool and its key. */
   readonly annotations?: Readonly<Record<string, unknown>>
   /**
@@ -117,14 +120,16 @@ const keyed = <T extends Tool.Any>(
     const call = asCall(given)
     const { before, refuse } = place
     const text = before?.arguments ?? call.arguments
-    const record = new CallRecord(key, place.replies, place.onHandled, text)
     const tool = toolkit.tools.get(call.name)
+    const subject = { name: call.name, acts: tool !== undefined && tool.sideEffect !== "none" }
+    const watcher = both(place.onEvent, fiber.getRef(CallEvent.watcher))
+    const record = new Call(key, subject, text, place.replies, hearing(fiber, call.name, key, watcher))
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
-      return Effect.succeed(record.failed(failure, "resolve"))
+      return Effect.succeed(failedCall(record, failure, "resolve"))
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
-    if (before !== undefined) record.resumed(before, mentionsSecret(schemaOf(tool.parameters)))
+    if (before !== undefined) resumed(record, before, mentionsSecret(schemaOf(tool.parameters)))
     const admitted = (params: unknown, text: string | undefined) =>
       disabled(tool, health) ?? refuse?.(tool, { params, text })
     record.refuse = admitted
@@ -135,13 +140,16 @@ const keyed = <T extends Tool.Any>(
       Effect.flatMapEager(decodeOf(tool, refuse)(text), ({ params, repairs }) => {
         stage = "admit"
         // What was corrected before says what was done to it.
-        if (before?.arguments === undefined) record.repaired(repairs)
+        if (before?.arguments === undefined) repaired(record, repairs)
         const refusal = admitted(params, record.text)
-        if (refusal !== undefined) return Effect.fail(refusal)
+        if (refusal !== undefined) {
+          record.note({ _tag: "CallRefused", code: refusal.code })
+          return Effect.fail(refusal)
+        }
         stage = "run"
         return Effect.flatMap(run(params), (value) => {
           stage = "guard"
-          return Effect.mapEager(guard(tool, value), (json): ToolOutcome => record.completed(json))
+          return Effect.mapEager(guard(tool, value), (json): ToolOutcome => completed(record, json))
         })
       })
     ).pipe(
@@ -151,7 +159,7 @@ const keyed = <T extends Tool.Any>(
       // In one step, since every call takes it.
       Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
         Context.add(
-          Context.add(context, ToolCall.current, record),
+          Context.add(context, current, record),
           References.CurrentLogAnnotations,
           annotated(fiber.getRef(References.CurrentLogAnnotations), place.annotations ?? { tool: call.name, call: key })
         )
@@ -159,6 +167,30 @@ const keyed = <T extends Tool.Any>(
     )
     return health === undefined ? outcome : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
   })
+
+const both = (first: CallEvent.Watcher | undefined, second: CallEvent.Watcher | undefined) => {
+  if (first === undefined || second === undefined) return first ?? second
+  const all: CallEvent.Watcher = (event, failure) => {
+    first(event, failure)
+    second(event, failure)
+  }
+  return all
+}
+
+// The call goes on with what its arguments were corrected to before it was suspended.
+const resumed = (
+  call: Call,
+  { arguments: text, repairs = [] }: Pick<Suspended, "arguments" | "repairs">,
+  isSecret: boolean
+) => {
+  if (text === undefined) return
+  call.live.arguments.correct({ to: undefined, text, repairs, isSecret })
+  repaired(call, repairs)
+}
+
+const repaired = (call: Call, repairs: ReadonlyArray<Repair>) => {
+  if (repairs.length > 0) call.note({ _tag: "ArgumentsRepaired", repairs })
+}
 
 /**
  * Runs the calls of one turn, with their outcomes in the order of the calls.
@@ -218,7 +250,7 @@ export const ordered = <E, R>(
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
 
 const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
-  new CallRecord("").failed(DispatchFailure.notRun(call.name), "admit")
+  failedCall(new Call("", { name: call.name, acts: false }), DispatchFailure.notRun(call.name), "admit")
 
 /**
  * Was the call held back by an earlier one of its turn, so that it can still be run?
@@ -259,7 +291,8 @@ const neighbours = (
 
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
-const runOf = <T extends Tool.Any>(tool: T) => Tool.runOf(tool) as Policy.Run<Tool.Requirements<T>>
+const runOf = <T extends Tool.Any>(tool: T) =>
+  Tool.runOf(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
 // Most tools decode as they are. What a policy needs to decode, it needs to run, too; but in a union of tools the compiler no
 // longer sees it. Nobody corrects the arguments of what is not called anyway: disabled, in an open circuit, or over a limit.
@@ -281,7 +314,7 @@ const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Rec
   return inner
 }
 
-const endedAtDeadline = <T extends Tool.Any>(tool: T) => Policy.deadline.wrap(runOf(tool), tool)
+const endedAtDeadline = <T extends Tool.Any>(tool: T) => Policy.deadline(runOf(tool), tool)
 
 // -----------------------------------------------------------------------------
 // Health
@@ -296,7 +329,7 @@ const disabled = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined)
 const counted = (
   outcome: ToolOutcome,
   { name }: Tool.Any,
-  { fellBack }: CallRecord,
+  { state: { fellBack } }: Call,
   health: ToolHealth["Service"]
 ): Effect.Effect<void> => {
   if (outcome.attempts === 0 || (outcome._tag !== "Completed" && outcome._tag !== "Failed")) return Effect.void
@@ -360,14 +393,14 @@ const fold = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
-  record: CallRecord
+  record: Call
 ): Effect.Effect<ToolOutcome> => {
   // A stop goes before all else, and a question before what its finalizers may have done.
   const signals = defectsOf(cause)
   const stop = signals.find(isA(StopSignal))
-  if (stop !== undefined) return Effect.succeed(record.stopped(stop.reason))
+  if (stop !== undefined) return Effect.succeed(stopped(record, stop.reason))
   const question = signals.find(isA(SuspendSignal))
-  if (question !== undefined) return Effect.succeed(record.suspended(question))
+  if (question !== undefined) return Effect.succeed(suspended(record, question))
 
   const refusal = signals.find(isA(RefusalSignal))
   if (refusal !== undefined) return settle(refusal.failure, "admit", tool, record)
@@ -387,7 +420,7 @@ const broken = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
-  record: CallRecord
+  record: Call
 ): Effect.Effect<ToolOutcome> => {
   for (const defect of defectsOf(cause)) heed(`The tool '${tool.name}'`, defect)
   const acted = stage !== "decode" && stage !== "admit" && tool.sideEffect !== "none"
@@ -402,7 +435,7 @@ const settle = (
   failure: ToolFailure,
   stage: Stage,
   tool: Tool.Any,
-  record: CallRecord
+  record: Call
 ): Effect.Effect<ToolOutcome> => {
   switch (failure._tag) {
     case "PartialData":
@@ -421,31 +454,32 @@ const failed = (
   failure: Failed["failure"],
   stage: Stage,
   { sideEffect }: Tool.Any,
-  record: CallRecord,
+  record: Call,
   isUnknown: boolean
 ): Failed => {
-  const outcome = record.failed(failure, stage)
+  const outcome = failedCall(record, failure, stage)
   // Or one that a policy took care of, by something that failed then in another way.
-  return sideEffect !== "none" && (isUnknown || sideEffect === "non_idempotent" && record.sawUnknown)
+  return sideEffect !== "none" && (isUnknown || sideEffect === "non_idempotent" && record.state.isUnknown)
     ? { ...outcome, mayHaveActed: true }
     : outcome
 }
 
 // An answer that nobody can read is lost, too.
-const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
+const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: Call): Failed => {
   if (failure.side === "result") return failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
   if (stage !== "decode") return failed(failure, stage, tool, record, false)
   if (failure.code === "invalid_json") return failed(failure, "parse", tool, record, false)
   // What had to be repaired before anybody could see that it does not fit.
-  record.repaired(
+  repaired(
+    record,
     Result.match(Arguments.parse(record.text), { onSuccess: ({ repairs }) => repairs, onFailure: () => [] })
   )
   return failed(failure, stage, tool, record, false)
 }
 
-const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: CallRecord): Failed => {
+const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: Call): Failed => {
   const isUnknown = isOutcomeUnknown(failure) ||
-    tool.sideEffect === "non_idempotent" && (record.sawUnknown || isUncertain(failure))
+    tool.sideEffect === "non_idempotent" && (record.state.isUnknown || isUncertain(failure))
   return failed(isUnknown ? judged(failure, tool) : failure, stage, tool, record, isUnknown)
 }
 
@@ -474,7 +508,7 @@ const partial = (
   failure: PartialData,
   stage: Stage,
   tool: Tool.Any,
-  record: CallRecord
+  record: Call
 ): Effect.Effect<ToolOutcome> =>
   Effect.suspend(() => guard(tool, failure.data)).pipe(
     Effect.match({

@@ -34,13 +34,13 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Deadline from "./Deadline.ts"
 import { canonical } from "./internal/canonical.ts"
 import { positive } from "./internal/limits.ts"
+import { own } from "./internal/own.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { answered } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
-import type * as Policy from "./Policy.ts"
+import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
-import * as ToolCall from "./ToolCall.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
+import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * What is said of the values that answer.
@@ -67,41 +67,47 @@ export interface Options {
  * @category policies
  * @since 0.1.0
  */
-export const policy = ({ maxAge = Duration.infinity, name = "cache" }: Options = {}): Policy.Policy<LastKnown> => {
+export const policy = (
+  { maxAge = Duration.infinity, name = "cache" }: Options = {}
+): Policy.Policy<LastKnown, never> => {
   const limit = positive("maxAge", maxAge)
-  return {
+  return own(Policy.make<LastKnown>({
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
     // What is inside, and then the store's time, to keep or to read.
     bound: (inner) => ({ ...inner, time: { ...inner.time, most: Duration.sum(inner.time.most, patience) } }),
-    wrap: (run, subject) => {
+    wrap: <A, E extends ToolFailure, R>(
+      run: Policy.Run<A, E, R>,
+      subject: Policy.Subject<A>,
+      call: Policy.Call
+    ) => {
       if (subject.sideEffect !== "none") {
         throw new TypeError(
           `The last known value of ${subject.name} says nothing of what a new call would do. Declare its sideEffect as "none", if it only reads.`
         )
       }
-      const { find, keep } = valuesOf(subject, limit)
-      return (params) =>
+      const { find, keep } = valuesOf(subject, limit, call)
+      return (params: unknown) =>
         Effect.matchEffect(run(params), {
           onSuccess: (value) => Effect.as(keep(params, value), value),
-          onFailure: (failure): Effect.Effect<unknown, ToolFailure, LastKnown> =>
-            failure._tag !== "ToolUnavailable"
+          onFailure: (failure): Effect.Effect<A, E, LastKnown> =>
+            !isUnavailable(failure)
               ? Effect.fail(failure)
-              : Effect.flatMap(ToolCall.current, (call) =>
-                Effect.flatMap(find(call.arguments.meant(params)), (found) => {
-                  if (Option.isNone(found)) {
-                    return Effect.fail(
-                      exhausted(failure, failure, [...tried(failure, subject.name), `${name} (nothing known)`])
-                    )
-                  }
-                  call.handled(failure, "fallback")
-                  call.source({ name, age: found.value.age })
-                  return Effect.succeed(found.value.value)
-                }))
+              : Effect.flatMap(find(params), (found) =>
+                Option.isNone(found)
+                  ? Effect.fail(nothingKnown(failure, subject.name, name))
+                  : Effect.as(call.instead(failure, { name, age: found.value.age }), found.value.value))
         })
     }
-  }
+  }))
 }
+
+const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUnavailable =>
+  failure._tag === "ToolUnavailable"
+
+// What is left of a failure is of its own type, which the compiler does not see of a type parameter.
+const nothingKnown = <E extends ToolFailure>(failure: E & ToolUnavailable, tool: string, name: string) =>
+  exhausted(failure, failure, [...tried(failure, tool), `${name} (nothing known)`]) as E & ToolUnavailable
 
 /**
  * Answers with the last known value for the same arguments when the tool is unavailable.
@@ -140,7 +146,7 @@ export const fallback = (options?: Options) => {
   const added = policy(options)
   return <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool.Tool<Name, Params, A, E, R>
-  ): Tool.Tool<Name, Params, A, E, R | LastKnown> => Tool.withPolicy(self, added)
+  ): Tool.Tool<Name, Params, A, E, R | LastKnown> => Tool.with(self, added)
 }
 
 // -----------------------------------------------------------------------------
@@ -229,7 +235,7 @@ class Kept extends Persistable.Class<{ payload: { readonly key: string } }>()("L
   success: Schema.Struct({ key: Schema.String, value: Schema.Json, at: Schema.Finite })
 }) {}
 
-const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) => {
+const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Duration, call: Policy.Call) => {
   const codec = Schema.toCodecJson(success)
   const encode = SchemaParser.encodeUnknownEffect(codec)
   const decode = SchemaParser.decodeUnknownEffect(codec)
@@ -238,27 +244,28 @@ const valuesOf = ({ name, success }: Policy.Subject, maxAge: Duration.Duration) 
     return args === undefined ? undefined : `${name} ${args}`
   }
   return {
-    find: (params: unknown) => {
-      const key = keyOf(params)
-      return key === undefined ? Effect.succeedNone : asked(
-        `The last known value of ${name} could not be read`,
-        LastKnown.use((store) =>
-          Effect.flatMap(
-            answered("The store of last known values", store.get(key)),
-            (entry) =>
-              Effect.flatMap(Clock.currentTimeMillis, (now) => {
-                if (Option.isNone(entry)) return Effect.succeedNone
-                const age = Duration.millis(Math.max(0, now - entry.value.at))
-                if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
-                return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
-              })
+    find: (params: unknown) =>
+      Effect.flatMap(call.meant(params), (meant) => {
+        const key = keyOf(meant)
+        return key === undefined ? Effect.succeedNone : asked(
+          `The last known value of ${name} could not be read`,
+          LastKnown.use((store) =>
+            Effect.flatMap(
+              answered("The store of last known values", store.get(key)),
+              (entry) =>
+                Effect.flatMap(Clock.currentTimeMillis, (now) => {
+                  if (Option.isNone(entry)) return Effect.succeedNone
+                  const age = Duration.millis(Math.max(0, now - entry.value.at))
+                  if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
+                  return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
+                })
+            )
           )
         )
-      )
-    },
-    keep: (params: unknown, value: unknown) =>
-      Effect.flatMap(ToolCall.current, ({ answeredBy, arguments: args }) => {
-        const key = answeredBy?.age === undefined ? keyOf(args.meant(params)) : undefined
+      }),
+    keep: (params: unknown, value: A) =>
+      Effect.flatMap(Effect.zip(call.state, call.meant(params)), ([{ source }, meant]) => {
+        const key = source?.age === undefined ? keyOf(meant) : undefined
         return key === undefined ? Effect.succeedNone : asked(
           `The last known value of ${name} could not be kept`,
           LastKnown.use((store) =>

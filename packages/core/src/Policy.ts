@@ -31,20 +31,23 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
-import { isRejection } from "./internal/callArguments.ts"
+import { type CallArguments, isRejection } from "./internal/callArguments.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
+import { current, Gate, Sourced } from "./internal/frame.ts"
 import { positive, whole } from "./internal/limits.ts"
 import { isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
-import { Relay } from "./internal/relay.ts"
+import type { Call } from "./internal/policyCall.ts"
+import { type PolicyKind, PolicyKind as PolicyKinds } from "./internal/policyKind.ts"
 import { retrying } from "./internal/retrying.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { exhausted, tried } from "./internal/tried.ts"
@@ -52,7 +55,6 @@ import { called, failing, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
-import * as ToolCall from "./ToolCall.ts"
 import {
   type Coverage,
   isNotExecuted,
@@ -65,29 +67,32 @@ import {
 } from "./ToolFailure.ts"
 import { Handled, type Repair } from "./ToolOutcome.ts"
 
+export type { Again, Call, State } from "./internal/policyCall.ts"
+
 /**
  * What a policy may know of the tool that it wraps.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Subject {
+export interface Subject<A = unknown> {
   readonly name: string
   readonly sideEffect: SideEffect
   readonly parameters: Schema.ConstraintDecoder<unknown>
-  readonly success: Schema.ConstraintCodec<unknown, unknown>
+  readonly success: Schema.ConstraintCodec<A, unknown>
 }
 
 /**
- * A tool's run with its types erased: a policy treats every tool alike.
+ * A tool's run, as a policy sees it: parameters in, an answer or a failure out.
  *
- * A fix inside may have corrected the parameters that a policy was given. One that hands them on, or files anything under them, goes by
- * `call.arguments.meant(params)`, with the `call` of `ToolCall.current`, once what is inside has ended.
+ * A fix inside may have corrected the parameters that a policy was given.
  *
  * @category models
  * @since 0.1.0
  */
-export type Run<R = unknown> = (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
+export type Run<A = unknown, E extends ToolFailure = ToolFailure, R = unknown> = (
+  params: unknown
+) => Effect.Effect<A, E, R>
 
 /**
  * How a model's argument text becomes a tool's parameters, with its types erased: what stands before a tool's run, where a
@@ -101,19 +106,35 @@ export type Decode<R = unknown> = (
 ) => Effect.Effect<{ readonly params: unknown; readonly repairs: ReadonlyArray<Repair> }, SchemaMismatch, R>
 
 /**
- * One policy: what kind it is, what it does in words, and how it wraps a tool's run. It needs an `R`.
+ * What a policy does: its place among defaults, and its name in the ledger. `"custom"` is a policy of your own.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Policy<out R = never> {
-  /** `"retry"`, `"timeout"`, …: what the ledger says, and what a default is compared by. */
-  readonly kind: string
+export type Kind = PolicyKind
+
+/**
+ * What a policy is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<out R = never, out E extends ToolFailure = never> {
+  /** What it does. A policy of another kind than `"custom"` replaces a default of that kind. */
+  readonly kind: Kind
+  /** The name of a custom policy. A custom policy without one is called "custom". */
+  readonly name?: string
   /** For people: `"timeout of 5s"`. */
   readonly description: string
-  readonly wrap: <R0>(run: Run<R0>, subject: Subject) => Run<R0 | R>
-  /** How it wraps the decoding of a model's arguments, which comes before the run. Default: not at all. */
-  readonly decode?: <R0>(decode: Decode<R0>, subject: Subject) => Decode<R0 | R>
+  /**
+   * Wraps a tool's run. It is called once for each tool, and what it returns for each call. It answers with what is inside answers,
+   * and fails with what is inside fails with, or with an `E`.
+   */
+  readonly wrap: <A, E0 extends ToolFailure, R0>(
+    run: Run<A, E0, R0>,
+    subject: Subject<A>,
+    call: Call
+  ) => Run<A, E0 | E, R0 | R>
   /**
    * What it makes of the bounds of what is inside, for `Tool.explain`; `(inner) => inner` where it changes none. Of a policy that
    * does not say, nothing is known, and the tool is unbounded.
@@ -122,12 +143,26 @@ export interface Policy<out R = never> {
 }
 
 /**
- * Any policy, whatever it needs.
+ * One policy. It needs an `R`, and may fail with an `E` of its own. Make one with {@link make}.
  *
  * @category models
  * @since 0.1.0
  */
-export type Any = Policy<unknown>
+export interface Policy<out R = never, out E extends ToolFailure = ToolUnavailable> extends Options<R, E> {
+  readonly [TypeId]: typeof TypeId
+  /** How it wraps the decoding of a model's arguments, which comes before the run. Only a fix does. */
+  readonly decode?: <R0>(decode: Decode<R0>, subject: Subject) => Decode<R0 | R>
+}
+
+const TypeId = "~@fallible/core/Policy"
+
+/**
+ * Any policy, whatever it needs and fails with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Any = Policy<unknown, ToolFailure>
 
 /**
  * A schedule over the failures that a tool is retried after, or a function that makes one: its `$` gives a schedule
@@ -145,6 +180,66 @@ export type Retries<R> =
   ) => Schedule.Schedule<unknown, ToolUnavailable, never, R>)
 
 // -----------------------------------------------------------------------------
+// Constructors
+// -----------------------------------------------------------------------------
+
+/**
+ * A policy of your own. `Tool.with` adds it to a tool.
+ *
+ * When to use: for what no policy of this library does: a hedge, a cache, an audit. `docs/writing-a-policy.md` has examples.
+ *
+ * The account of a call is right whatever the policy does. Each run of what is inside is an attempt; a failure that does not come out
+ * was handled by it; the time in which nothing inside runs was waited; what still runs when it ends was left behind. `call` lets it say
+ * more, and at once.
+ *
+ * A description that is not a text, an unknown kind, or a `wrap` that is not a function throws.
+ *
+ * @example
+ * ```ts
+ * import { Policy, Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const audited = Policy.make({
+ *   kind: "custom",
+ *   name: "audit",
+ *   description: "audit of every call",
+ *   wrap: (run, { name }) => (params) => Effect.tap(run(params), () => Effect.logDebug(`${name} was called`))
+ * })
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong")).pipe(
+ *   Tool.with(audited)
+ * )
+ * ping.policies.map(({ name }) => name) // => ["audit"]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <R = never, E extends ToolFailure = never>(options: Options<R, E>): Policy<R, E> => {
+  const { description, kind: is, name, wrap } = options
+  if (!kinds.includes(is)) {
+    throw new TypeError(`A policy's kind is one of ${list(kinds, kinds.length)}; got ${excerpt(is)}.`)
+  }
+  if (typeof description !== "string") {
+    throw new TypeError(`A policy's description is a text; got ${kind(description)}.`)
+  }
+  if (name !== undefined && typeof name !== "string") {
+    throw new TypeError(`A policy's name is a text; got ${kind(name)}.`)
+  }
+  if (typeof wrap !== "function") throw new TypeError(`A policy's wrap is a function; got ${kind(wrap)}.`)
+  return { ...options, ...(is === "custom" && name === undefined ? { name: is } : {}), [TypeId]: TypeId }
+}
+
+/**
+ * Was a value made by {@link make}?
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isPolicy = (value: unknown): value is Any => Predicate.hasProperty(value, TypeId)
+
+const kinds: ReadonlyArray<Kind> = PolicyKinds.literals
+
+// -----------------------------------------------------------------------------
 // Policies
 // -----------------------------------------------------------------------------
 
@@ -160,29 +255,37 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
   }
   const schedule = Schedule.isSchedule(retries) ? retries : retries((schedule) => schedule)
   if (!Schedule.isSchedule(schedule)) throw new TypeError(`A retry takes a Schedule; got ${kind(schedule)}.`)
-  return own({
+  return ours({
     kind: "retry",
     description: "retry of transient failures",
     bound: bounds.retry(schedule),
-    wrap: (run, { sideEffect }) => {
-      const mayRepeat = (failure: ToolUnavailable): boolean =>
-        sideEffect !== "non_idempotent" || failure.outcome === "not_executed"
+    wrap: (run, { sideEffect }, call) => {
+      const acts = sideEffect === "non_idempotent"
       return (params) =>
-        retrying(run(params), (fiber) => {
-          const call = fiber.getRef(ToolCall.current)
+        retrying(run(params), () => {
           let mayHaveActed = false
+          let number = 0
+          let wait = Duration.zero
           return {
             schedule,
-            // What acts is not tried again while an attempt that was left behind may still act.
-            retryable: (failure): failure is ToolUnavailable =>
-              isTransient(failure) && mayRepeat(failure) &&
-              (sideEffect !== "non_idempotent" || call.stragglers.running.size === 0),
-            onRetry: (failure, wait) =>
-              Effect.sync(() => {
-                mayHaveActed ||= failure.outcome !== "not_executed"
-                call.handled(failure, "retry")
-                call.waited(Duration.toMillis(wait))
+            retryable: isTransient,
+            refusal: (failure) =>
+              Effect.map(call.state, ({ isStillRunning }) => {
+                if (!acts) return undefined
+                if (failure.outcome !== "not_executed") return "may_have_acted"
+                // What acts is not tried again while an attempt that was left behind may still act.
+                return isStillRunning ? "still_running" : undefined
               }),
+            onRefused: (failure, why) =>
+              Effect.map(current, (frame) => {
+                frame.note({ _tag: "RetryRefused", by: "retry", code: failure.code, why })
+              }),
+            onRetry: (failure, length) => {
+              mayHaveActed ||= failure.outcome !== "not_executed"
+              wait = length
+              return call.again(failure, { number: ++number, wait })
+            },
+            waiting: (step) => call.waiting(step, wait),
             // That the last attempt did nothing, or says nothing of it, says nothing of those before.
             last: (failure) =>
               mayHaveActed && sideEffect !== "none" && failure._tag === "ToolUnavailable"
@@ -202,7 +305,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
  */
 export const timeout = (duration: Duration.Input): Policy => {
   const limit = positive("timeout", duration)
-  return own({
+  return ours({
     kind: "timeout",
     description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
@@ -211,16 +314,12 @@ export const timeout = (duration: Duration.Input): Policy => {
 }
 
 /**
- * Ends a call when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
+ * Ends a run when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
  *
  * @internal
  */
-export const deadline: Policy = own({
-  kind: "timeout",
-  description: "timeout at the run's deadline",
-  bound: bounds.same,
-  wrap: (run, subject) => (params) => limited(run(params), subject, Duration.infinity, false)
-})
+export const deadline = <A, R>(run: Run<A, ToolFailure, R>, subject: Subject): Run<A, ToolFailure, R> => (params) =>
+  limited(run(params), subject, Duration.infinity)
 
 /**
  * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
@@ -228,32 +327,30 @@ export const deadline: Policy = own({
  * @category policies
  * @since 0.1.0
  */
-export const fallback = <R>(
-  source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, R>,
+export const fallback = <R, E extends ToolFailure>(
+  source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, E, R>,
   options?: FallbackOptions
-): Policy<R> => {
+): Policy<R, E> => {
   const answer = erased("A fallback", source)
   const name = options?.name
-  return own({
+  return ours({
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
     bound: bounds.fallback(source, name),
-    wrap: (run, subject) => (params) =>
-      Effect.catch(run(params), (failure) =>
+    wrap: (run, subject, call) => (params) =>
+      Effect.catch(run(params), (failure): Effect.Effect<unknown, ToolFailure, R> =>
         failure._tag !== "ToolUnavailable"
           ? Effect.fail(failure)
-          : Effect.flatMap(ToolCall.current, (call) => {
-            call.handled(failure, "fallback")
-            if (name !== undefined) call.source({ name })
-            const answered = called(
-              `The fallback of '${subject.name}'`,
-              () => answer(call.arguments.meant(params), failure)
+          : Effect.andThen(
+            call.instead(failure, name === undefined ? undefined : { name }),
+            Effect.mapError(
+              sourced((args) => called(`The fallback of '${subject.name}'`, () => answer(args(params), failure))),
+              (last) =>
+                last._tag === "ToolUnavailable"
+                  ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
+                  : last
             )
-            return Effect.mapError(answered, (last) =>
-              last._tag === "ToolUnavailable"
-                ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
-                : last)
-          }))
+          ))
   })
 }
 
@@ -274,10 +371,10 @@ export interface FallbackOptions {
  * @category policies
  * @since 0.1.0
  */
-export const catchTag = <R>(
+export const catchTag = <R, E extends ToolFailure>(
   tag: Tag | ReadonlyArray<Tag>,
-  handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, R>
-): Policy<R> => {
+  handler: (failure: never, params: never) => Effect.Effect<unknown, E, R>
+): Policy<R, E> => {
   const tags = Array.isArray(tag) ? tag : [tag]
   const stranger = tags.find((tag) => !tagsOfFailures.includes(tag))
   if (stranger !== undefined) {
@@ -286,25 +383,28 @@ export const catchTag = <R>(
   const recover = erased("The handler of a catch", handler)
   // To whom nobody is unavailable, that is a fallback.
   const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
-  return own({
+  return ours({
     kind,
     description: `catch of ${tags.join(", ")}`,
     bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
-    wrap: (run, { name, sideEffect }) => (params) =>
+    wrap: (run, { name, sideEffect }, call) => (params) =>
       Effect.catch(run(params), (failure) =>
         tags.includes(failure._tag)
-          ? Effect.flatMap(ToolCall.current, (call) => {
-            call.handled(failure, kind)
-            return Effect.mapError(
-              called(`The catch of '${name}'`, () => recover(failure, call.arguments.meant(params))),
-              (last) => {
-                disowned(call, failure, last)
-                return sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
-                  ? withOutcome(last, "unknown")
-                  : last
-              }
+          ? Effect.andThen(
+            call.instead(failure),
+            Effect.catch(
+              sourced((args) => called(`The catch of '${name}'`, () => recover(failure, args(params)))),
+              (last) =>
+                Effect.flatMap(current, ({ live }) => {
+                  disowned(live.arguments, failure, last)
+                  return Effect.fail(
+                    sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
+                      ? withOutcome(last, "unknown")
+                      : last
+                  )
+                })
             )
-          })
+          )
           : Effect.fail(failure))
   })
 }
@@ -315,9 +415,9 @@ export const catchTag = <R>(
  * @category policies
  * @since 0.1.0
  */
-export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
+export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Policy<never, E> => {
   const map = erased("A mapping of failures", f)
-  return own({
+  return ours({
     kind: "map",
     description: "maps failures",
     bound: bounds.same,
@@ -329,9 +429,9 @@ export const mapFailure = (f: (failure: never) => ToolFailure): Policy => {
             const mapped = withCauseOf(made, failure)
             if (mapped === failure) return Effect.fail(mapped)
             // What it is called now does not make it certain, nor a tool's own what was another's.
-            return Effect.flatMap(ToolCall.current, (call) => {
-              if (isLost(failure) && !isLost(mapped)) call.suspected()
-              disowned(call, failure, mapped)
+            return Effect.flatMap(current, (frame) => {
+              if (isLost(failure) && !isLost(mapped)) frame.doubt()
+              disowned(frame.live.arguments, failure, mapped)
               return Effect.fail(mapped)
             })
           })
@@ -352,7 +452,7 @@ export const reconcile = <R>(
   ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
 ): Policy<R> => {
   const look = erased("A check of an outcome", check)
-  return own({
+  return ours({
     kind: "reconcile",
     description: "reconciles unknown outcomes",
     bound: bounds.afterwards("the check of the outcome"),
@@ -360,17 +460,17 @@ export const reconcile = <R>(
       Effect.catch(run(params), (failure) => {
         const mayBeUnreadable = sideEffect !== "none" && isUnreadable(failure)
         if (!isOutcomeUnknown(failure) && !mayBeUnreadable) return Effect.fail(failure)
-        return Effect.flatMap(ToolCall.current, (call) => {
+        return Effect.flatMap(current, (frame) => {
           // What was left behind may act after the check has looked: not there yet is not the same as not there.
-          const mayStillAct = call.stragglers.running.size > 0
-          call.forget()
+          const mayStillAct = frame.live.running.isAny
+          frame.discard()
           const looked = called(
             `The check of '${name}'`,
-            () => look(call.arguments.meant(params), failure)
+            () => look(frame.live.arguments.meant(params), failure)
           )
           return Effect.matchEffect(looked, {
             onFailure: (problem) => {
-              call.heard(problem, "reconcile")
+              frame.handled(problem, { by: "reconcile" })
               return Effect.fail(failure)
             },
             onSuccess: (found) => {
@@ -380,7 +480,7 @@ export const reconcile = <R>(
               if (Option.isNone(found)) {
                 return Effect.fail(mayStillAct || failure._tag === "SchemaMismatch" ? failure : notExecuted(failure))
               }
-              call.heard(failure, "reconcile")
+              frame.handled(failure, { by: "reconcile" })
               return Effect.succeed(found.value)
             }
           })
@@ -424,7 +524,7 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
     time: positive("limit of time", time),
     bytes
   }
-  return own({
+  return ours({
     kind: "complete",
     description: `fetches up to ${pages} pages`,
     bound: bounds.complete(pages, limits.time),
@@ -461,7 +561,7 @@ export const fix = <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown
   { tries = 1 }: FixOptions = {}
 ): Policy<Needed<Answer>> => {
   const fixing = new Fixing(asNeeding(fixer), whole("A limit of tries", tries))
-  return own({
+  return ours({
     kind: "fix",
     description: `fix of rejected arguments${tries === 1 ? "" : `, up to ${tries} times`}`,
     bound: bounds.fix(tries),
@@ -499,19 +599,23 @@ export interface LimitOptions {
  * @category policies
  * @since 0.1.0
  */
-export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOptions = {}): Policy => {
+export const limit = (
+  permits: number,
+  { maxWait = Duration.infinity }: LimitOptions = {}
+): Policy => {
   whole("A limit of calls at once", permits)
   const patience = Duration.fromInputUnsafe(maxWait)
   if (Duration.isNegative(patience)) throw new TypeError("A limit's maxWait is zero or above.")
-  const make = (name: string) => bulkhead(permits, patience, Effect.suspend(() => Effect.fail(full(name, permits))))
+  const bulkheadOf = (name: string, call: Call) =>
+    bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))))
   // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
-  const bulkheads = new Map<string, ReturnType<typeof make>>()
-  return own({
+  const bulkheads = new Map<string, ReturnType<typeof bulkheadOf>>()
+  return ours({
     kind: "limit",
     description: `limit of ${permits} at once`,
     bound: bounds.turn("a permit", patience),
-    wrap: (run, { name }) => {
-      const through = bulkheads.get(name) ?? make(name)
+    wrap: (run, { name }, call) => {
+      const through = bulkheads.get(name) ?? bulkheadOf(name, call)
       bulkheads.set(name, through)
       return (params) => through(run(params))
     }
@@ -528,7 +632,7 @@ export const limit = (permits: number, { maxWait = Duration.infinity }: LimitOpt
  * @category defaults
  * @since 0.1.0
  */
-export const order: ReadonlyArray<string> = [
+export const order: ReadonlyArray<Kind> = [
   "timeout",
   "reconcile",
   "retry",
@@ -550,7 +654,7 @@ export const order: ReadonlyArray<string> = [
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> =>
   defaults.reduce((policies, policy) => {
-    if (policies.some(({ kind }) => kind === policy.kind)) return policies
+    if (policies.some(({ kind, name }) => kind === policy.kind && name === policy.name)) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
     const mapped = policies.findLastIndex(({ kind }) => kind === "map")
@@ -563,27 +667,26 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
 // -----------------------------------------------------------------------------
 
 // For so long, or until the deadline, if that comes first; what runs inside knows of it, and what it notes is heard until then.
-// Around the whole tool, and not inside of it, the tool has yet to enter its call.
-const limited = <R>(
-  run: Effect.Effect<unknown, ToolFailure, R>,
+const limited = <A, R>(
+  run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
-  limit: Duration.Duration,
-  isInside = true
-): Effect.Effect<unknown, ToolFailure, R> =>
+  limit: Duration.Duration
+): Effect.Effect<A, ToolFailure, R> =>
   Effect.flatMap(Deadline.timeLeft, (left) => {
     const time = Duration.min(limit, left)
     if (!Duration.isFinite(time)) return run
     // What acts must not be begun only to be left behind.
     if (Duration.isZero(time)) return Effect.fail(tooLate(subject))
-    return Effect.flatMap(ToolCall.current, (call) => {
-      const relay = new Relay(call, isInside)
-      const inside = Effect.provideService(Deadline.within(run, time), ToolCall.current, relay)
+    return Effect.flatMap(current, (frame) => {
+      const gate = new Gate(frame)
+      const inside = Effect.provideService(Deadline.within(run, time), current, gate)
       return Effect.flatMap(
-        withinTime(inside, time, (fiber) => call.stragglers.add(fiber)),
+        withinTime(inside, time, (fiber) => frame.live.running.add(fiber)),
         Option.match({
           onSome: (value) => Effect.succeed(value),
           onNone: () => {
-            relay.close()
+            gate.close()
+            frame.note({ _tag: "AttemptAbandoned", by: "timeout" })
             const late = Duration.isLessThan(left, limit)
               ? "before its time was up"
               : `within ${Duration.format(limit)}`
@@ -631,9 +734,18 @@ const notExecuted = ({ cause, detail, retryAfter }: ToolUnavailable): ToolUnavai
   })
 
 // The arguments of a tool inside are not those of the call, whatever is made of their rejection.
-const disowned = ({ arguments: args }: ToolCall.Current, failure: ToolFailure, last: ToolFailure) => {
+const disowned = (args: CallArguments, failure: ToolFailure, last: ToolFailure) => {
   if (isRejection(last) && isRejection(failure) && !args.areRejectedBy(failure)) args.disown(last)
 }
+
+// What answers for a tool, with the parameters that are meant now: attempts of the tools that it asks count.
+const sourced = <A, E, R>(
+  ask: (meant: (params: unknown) => unknown) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(
+    current,
+    (frame) => Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, new Sourced(frame))
+  )
 
 /** Of what acts, nobody knows whether it did. */
 const isLost = (failure: ToolFailure): boolean => isOutcomeUnknown(failure) || isUnreadable(failure)
@@ -645,6 +757,23 @@ const full = (name: string, permits: number): ToolUnavailable =>
   })
 
 const tagsOfFailures: ReadonlyArray<Tag> = Handled.fields.tag.literals
+
+interface Ours<R> extends Omit<Options<R>, "wrap">, Pick<Policy<R>, "decode"> {
+  readonly wrap: <R0>(
+    run: Run<unknown, ToolFailure, R0>,
+    subject: Subject,
+    call: Call
+  ) => Run<unknown, ToolFailure, R0 | R>
+}
+
+// The combinators in `Tool` say what each of these does to a tool's types; here they treat every tool alike.
+function asTyped<R, E extends ToolFailure>(wrap: Ours<R>["wrap"]) {
+  return wrap as Options<R, E>["wrap"]
+}
+
+function ours<R = never, E extends ToolFailure = ToolUnavailable>({ decode, wrap, ...options }: Ours<R>): Policy<R, E> {
+  return own({ ...make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }), ...(decode === undefined ? {} : { decode }) })
+}
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which
 // is what guarantees that these are the parameters and failures it gets.

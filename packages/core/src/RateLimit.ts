@@ -23,9 +23,9 @@ import * as Deadline from "./Deadline.ts"
 import { turn } from "./internal/bounds.ts"
 import { whole } from "./internal/limits.ts"
 import { refusal } from "./internal/outcome.ts"
-import type * as Policy from "./Policy.ts"
+import { own } from "./internal/own.ts"
+import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
-import * as ToolCall from "./ToolCall.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
@@ -67,36 +67,37 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
     throw new TypeError("A rate limit's window is a finite duration above zero.")
   }
   const rate = `${limit} ${limit === 1 ? "call" : "calls"} in ${Duration.format(window)}`
-  return {
+  return own(Policy.make<RateLimiter.RateLimiter, ToolUnavailable>({
     kind: "rate",
     description: `rate of ${rate}`,
     bound: turn("its turn", onExceeded === "wait" ? Duration.infinity : Duration.zero),
-    wrap: (run, { name }) => {
+    wrap: <A, E extends ToolFailure, R>(run: Policy.Run<A, E, R>, { name }: Policy.Subject<A>, call: Policy.Call) => {
       const token = { algorithm, key: key ?? name, limit, window }
-      return (params) =>
+      type Running = Effect.Effect<A, E | ToolUnavailable, R>
+      return (params: unknown) =>
         Effect.flatMap(RateLimiter.RateLimiter, (limiter) => {
           const wait = (left: Duration.Duration) =>
             Effect.matchEffect(limiter.consume({ ...token, onExceeded: "delay" }), {
-              onSuccess: ({ delay }) =>
+              onSuccess: ({ delay }): Running =>
                 Duration.isLessThan(delay, left)
-                  ? Effect.andThen(waiting(delay), run(params))
-                  : Effect.fail(throttled(name, rate, delay)),
-              onFailure: (error) => Effect.fail(refused(name, rate, error))
+                  ? Effect.andThen(call.waiting(Effect.sleep(delay), delay), run(params))
+                  : call.refuse(throttled(name, rate, delay)),
+              onFailure: (error) => call.refuse(refused(name, rate, error))
             })
           // First without waiting: who is refused then has taken no turn. (Of a fixed window for which others wait already it
           // is told the longest that the wait may be.)
           return Effect.matchEffect(limiter.consume({ ...token, onExceeded: "fail" }), {
-            onSuccess: () => run(params),
+            onSuccess: (): Running => run(params),
             onFailure: (error) =>
               Effect.flatMap(Deadline.timeLeft, (left) =>
                 onExceeded === "wait" && error.reason._tag === "RateLimitExceeded" &&
                   Duration.isLessThan(error.reason.retryAfter, left)
                   ? wait(left)
-                  : Effect.fail(refused(name, rate, error)))
+                  : call.refuse(refused(name, rate, error)))
           })
         })
     }
-  }
+  }))
 }
 
 /**
@@ -135,18 +136,12 @@ export const limit = (options: Options) => {
   const added = policy(options)
   return <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool.Tool<Name, Params, A, E, R>
-  ): Tool.Tool<Name, Params, A, E | ToolUnavailable, R | RateLimiter.RateLimiter> => Tool.withPolicy(self, added)
+  ): Tool.Tool<Name, Params, A, E | ToolUnavailable, R | RateLimiter.RateLimiter> => Tool.with(self, added)
 }
 
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
-
-const waiting = (delay: Duration.Duration): Effect.Effect<void> =>
-  Effect.flatMap(ToolCall.current, (call) => {
-    call.waited(Duration.toMillis(delay))
-    return Effect.sleep(delay)
-  })
 
 const refused = (tool: string, rate: string, error: RateLimiter.RateLimiterError): ToolUnavailable => {
   switch (error.reason._tag) {

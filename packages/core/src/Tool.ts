@@ -12,25 +12,29 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Explanation } from "./Explanation.ts"
 import { sources } from "./internal/bounds.ts"
+import { watched } from "./internal/customPolicy.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
+import { current, type Frame } from "./internal/frame.ts"
 import { isOwn } from "./internal/own.ts"
+import { callOf } from "./internal/policyCall.ts"
 import { afterAct, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
-import * as ToolCall from "./ToolCall.ts"
 import type { SchemaMismatch, Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
@@ -172,11 +176,13 @@ export const make = <
     check
   }, {
     handler: (params: Params) =>
-      Effect.flatMap(ToolCall.current, (call) => {
-        call.begin()
-        const handled = ended(who, parted(handler(params)))
+      Effect.flatMap(current, (frame) => {
+        frame.begin()
+        const handled = frame.isWatched
+          ? endNoted(frame, Effect.suspend(() => ended(who, parted(handler(params)))))
+          : ended(who, parted(handler(params)))
         return sideEffect === "non_idempotent"
-          ? Effect.mapError(handled, (failure) => afterAct(failure, call.hasActedInside))
+          ? Effect.mapError(handled, (failure) => afterAct(failure, frame.state.hasActedInside))
           : handled
       }),
     inside: [],
@@ -227,7 +233,7 @@ export const retry: {
     self: Tool<Name, Params, A, E, R>,
     retries: Policy.Retries<R2>
   ): Tool<Name, Params, A, E, R | R2>
-} = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => withPolicy(self, Policy.retry(retries)))
+} = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => added(self, Policy.retry(retries)))
 
 /**
  * Ends what is inside after a time: an attempt, or all attempts, by its place.
@@ -266,7 +272,7 @@ export const timeout: {
     self: Tool<Name, Params, A, E, R>,
     duration: Duration.Input
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
+} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.timeout(duration)))
 
 /**
  * Answers from elsewhere when the tool is unavailable: a mirror, a cache, a default.
@@ -331,7 +337,7 @@ export const fallback: {
     self: Any,
     source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>,
     options?: Policy.FallbackOptions
-  ): T => withPolicy(self, Policy.fallback(source, options))
+  ): T => added(self, Policy.fallback(source, options))
 )
 
 /**
@@ -399,7 +405,7 @@ export const catchTag: {
     self: Any,
     tag: ToolFailureTag | ReadonlyArray<ToolFailureTag>,
     handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, unknown>
-  ): T => withPolicy(self, Policy.catchTag(tag, handler))
+  ): T => added(self, Policy.catchTag(tag, handler))
 )
 
 // `E` stands without `NoInfer` in `ExtractTag<E, …>`: a conditional type does not distribute over it.
@@ -436,7 +442,7 @@ export const mapFailure: {
     self: Tool<Name, Params, A, E, R>,
     f: (failure: E) => E2
   ): Tool<Name, Params, A, E2, R>
-} = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
+} = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => added(self, Policy.mapFailure(f)))
 
 /**
  * Finds out what became of a call that may have acted, and turns the unknown into a fact.
@@ -502,7 +508,7 @@ export const reconcile: {
       params: never,
       failure: ToolUnavailable | SchemaMismatch
     ) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>
-  ): T => withPolicy(self, Policy.reconcile(check))
+  ): T => added(self, Policy.reconcile(check))
 )
 
 /**
@@ -549,7 +555,7 @@ export const complete: {
   ): Tool<Name, Params, A, E, R>
 } = dual(
   2,
-  <T extends Any>(self: Any, options: Policy.CompleteOptions<unknown>): T => withPolicy(self, Policy.complete(options))
+  <T extends Any>(self: Any, options: Policy.CompleteOptions<unknown>): T => added(self, Policy.complete(options))
 )
 
 /**
@@ -619,7 +625,7 @@ export const fix: {
     self: Any,
     fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, unknown>,
     options?: Policy.FixOptions
-  ): T => withPolicy(self, Policy.fix(fixer, options))
+  ): T => added(self, Policy.fix(fixer, options))
 )
 
 /**
@@ -664,8 +670,55 @@ export const limit: {
 } = dual(
   isDataFirst,
   <T extends Any>(self: Any, permits: number, options?: Policy.LimitOptions): T =>
-    withPolicy(self, Policy.limit(permits, options))
+    added(self, Policy.limit(permits, options))
 )
+
+/**
+ * Adds a policy around all that is there, defaults included.
+ *
+ * When to use: for a policy of your own (`Policy.make`), and for one that you have as a value. It adds what the policy needs and what it
+ * may fail with to the tool's type; it takes nothing away.
+ *
+ * @param policy what is not made by `Policy.make` throws
+ *
+ * @example
+ * ```ts
+ * import { Policy, Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const twice = Policy.make({
+ *   kind: "custom",
+ *   name: "second try",
+ *   description: "a second try",
+ *   wrap: (run) => (params) => Effect.catch(run(params), () => run(params))
+ * })
+ * let calls = 0
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.Int, sideEffect: "none" }, () =>
+ *   Effect.succeed(++calls)
+ * ).pipe(Tool.with(twice))
+ *
+ * Effect.runSync(ping.run({})) // => 1
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+const with_: {
+  <R2, E2 extends ToolFailure>(
+    policy: Policy.Policy<R2, E2>
+  ): <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E | E2, R | R2>
+  <Name extends string, Params, A, E extends ToolFailure, R, R2, E2 extends ToolFailure>(
+    self: Tool<Name, Params, A, E, R>,
+    policy: Policy.Policy<R2, E2>
+  ): Tool<Name, Params, A, E | E2, R | R2>
+} = dual(
+  2,
+  <T extends Any>(self: Any, policy: Policy.Any): T => added(self, made(policy))
+)
+
+export { with_ as with }
 
 /**
  * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`).
@@ -688,12 +741,17 @@ export const limit: {
  * @since 0.1.0
  */
 export const withDefaults: {
-  <R2 = never>(policies: ReadonlyArray<Policy.Policy<R2>>): <T extends Any>(self: T) => WithDefaults<T, R2>
-  <T extends Any, R2 = never>(self: T, policies: ReadonlyArray<Policy.Policy<R2>>): WithDefaults<T, R2>
+  <R2 = never, E2 extends ToolFailure = ToolUnavailable>(
+    policies: ReadonlyArray<Policy.Policy<R2, E2>>
+  ): <T extends Any>(self: T) => WithDefaults<T, R2, E2>
+  <T extends Any, R2 = never, E2 extends ToolFailure = ToolUnavailable>(
+    self: T,
+    policies: ReadonlyArray<Policy.Policy<R2, E2>>
+  ): WithDefaults<T, R2, E2>
 } = dual(
   2,
   <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
-    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...policies] }))
+    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...policies.map(made)] }))
 )
 
 /**
@@ -702,7 +760,7 @@ export const withDefaults: {
  * @internal
  */
 export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
-  rebuild(self, ({ defaults }) => ({ defaults: [...policies, ...defaults] }))
+  rebuild(self, ({ defaults }) => ({ defaults: [...policies.map(made), ...defaults] }))
 
 /**
  * A tool with default policies: any of them may find it unavailable.
@@ -710,8 +768,8 @@ export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Po
  * @category utility types
  * @since 0.1.0
  */
-export type WithDefaults<T extends Any, R2> = T extends Tool<infer Name, infer Params, infer A, infer E, infer R> ?
-  Tool<Name, Params, A, E | ToolUnavailable, R | R2> :
+export type WithDefaults<T extends Any, R2, E2 extends ToolFailure = ToolUnavailable> = T extends
+  Tool<infer Name, infer Params, infer A, infer E, infer R> ? Tool<Name, Params, A, E | E2 | ToolUnavailable, R | R2> :
   never
 
 // -----------------------------------------------------------------------------
@@ -816,14 +874,38 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
   return tool
 }
 
+// What is added by hand goes around what is there, defaults included.
+const added = <T extends Any>(self: Any, policy: Policy.Any): T =>
+  rebuild(self, ({ inside }) => ({
+    own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
+    defaults: []
+  }))
+
 const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject): Policy.Run => {
-  const around = policy.wrap(run, subject)
-  if (isOwn(policy)) return around
-  const who = `The policy '${policy.kind}' of '${subject.name}'`
-  if (typeof around !== "function") {
-    throw new TypeError(`${who} wraps a run in ${kind(around)}, which is not a function.`)
-  }
-  return (params) => ended(who, around(params))
+  const call = callOf(policy)
+  return isOwn(policy)
+    ? policy.wrap(run, subject, call)
+    : watched(policy, subject.name, (run) => policy.wrap(run, subject, call), run)
+}
+
+// By hand, anything may be called a policy, and one of ours.
+const made = (policy: Policy.Any): Policy.Any => {
+  if (Policy.isPolicy(policy)) return policy
+  throw new TypeError(`A policy is made by Policy.make; got ${kind(policy)}.`)
+}
+
+// How an attempt ended is told to whoever watches, and to nobody else.
+const endNoted = <A, E extends ToolFailure, R>(frame: Frame, handled: Effect.Effect<A, E, R>) =>
+  Effect.onExit(handled, (exit) =>
+    Effect.sync(() => {
+      const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+      frame.note({ _tag: "AttemptEnded", ...endOf(exit, failure) }, failure)
+    }))
+
+const endOf = (exit: Exit.Exit<unknown, ToolFailure>, failure: ToolFailure | undefined) => {
+  if (Exit.isSuccess(exit)) return { end: "succeeded" } as const
+  if (failure !== undefined) return { end: "failed", code: failure.code } as const
+  return { end: Cause.hasInterruptsOnly(exit.cause) ? "interrupted" : "died" } as const
 }
 
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
@@ -848,14 +930,3 @@ const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Par
  */
 export const runOf = <T extends Any>(tool: T): T["run"] =>
   partsOf.has(tool) ? tool.run : (params) => called(`The run of '${tool.name}'`, () => tool.run(params))
-
-/**
- * A tool with one more policy around it. What is added by hand goes around what is there, defaults included.
- *
- * @internal
- */
-export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
-  rebuild(self, ({ inside }) => ({
-    own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
-    defaults: []
-  }))

@@ -14,11 +14,12 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { CallArguments, type Correction } from "./internal/callArguments.ts"
 import { textOf } from "./internal/failureField.ts"
+import { current as frame, detached } from "./internal/frame.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
-import { Stragglers } from "./internal/stragglers.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
+
+export type { Source } from "./CallEvent.ts"
+export { Reply } from "./ToolOutcome.ts"
 
 /**
  * A tool call as the model made it.
@@ -43,41 +44,7 @@ export const ToolCall = Schema.Struct({
 })
 
 /**
- * Where an answer came from, when it was not the tool's first choice.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Source {
-  readonly name: string
-  /** How old the answer is; absent when it is fresh. */
-  readonly age?: Duration.Duration
-}
-
-/**
- * A question to the user, who asked it, and the answer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Reply extends Schema.Schema.Type<typeof Reply> {}
-
-/**
- * The schema of a {@link Reply}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Reply = Schema.Struct({
-  /** The idempotency key of the tool that asked. */
-  key: Schema.String,
-  question: Schema.String,
-  reply: Schema.String
-})
-
-/**
- * The context of one running call. A handler reads the first two fields; the rest serves policies, and the functions
- * of this module.
+ * What a handler is told of the call under way.
  *
  * @category models
  * @since 0.1.0
@@ -90,91 +57,20 @@ export interface Current {
   readonly idempotencyKey: string
   /** Which execution of the handler this is, from 1; 0 before the first. */
   readonly attempt: number
-  /** What the arguments were, and what they were corrected to. */
-  readonly arguments: CallArguments
-  /**
-   * A policy has better arguments, and runs what is inside with them. It does not come back where the call would not have been
-   * admitted with these, or nobody waits for it any more.
-   */
-  readonly correct: (correction: Correction) => Effect.Effect<void>
-  /** The context for a tool that runs now: this one for the tool that was called, one of its own for a tool run inside. */
-  readonly enter: (tool: string, acts: boolean) => Current
-  /** The handler starts (again): what an earlier attempt noted is forgotten. */
-  readonly begin: () => void
-  /** The handler ran once more for the same answer: for a further page. */
-  readonly executed: () => void
-  /** Tells the model something about the answer, in one short sentence. */
-  readonly caveat: (text: string) => void
-  /** Says where the answer came from. */
-  readonly source: (source: Source) => void
-  /** Where the answer came from, as far as anybody said so. */
-  readonly answeredBy: Source | undefined
-  /** Attempts that a timeout left behind, and whether any that is over may have acted. */
-  readonly stragglers: Stragglers
-  /** Has a tool acted, or may it have, inside of this attempt? */
-  readonly hasActedInside: boolean
-  /** A tool has acted, or may have, inside of this attempt. */
-  readonly actedInside: () => void
-  /** The call may have acted, whatever it fails with. */
-  readonly suspected: () => void
-  /** What was noted so far belongs to an answer that did not come. */
-  readonly forget: () => void
-  /** A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. */
-  readonly handled: (failure: ToolFailure, by: string) => void
-  /** A policy waited before the next attempt. */
-  readonly waited: (millis: number) => void
-  /** A failure was taken care of inside of this call, which changes nothing of what it noted itself. */
-  readonly heard: (failure: ToolFailure, by: string) => void
-  /** What was asked of the user, and answered, in earlier runs of this call. */
-  readonly replies: ReadonlyArray<Reply>
-  /** The user's reply to a question: the first with the same words that this attempt has not used yet. */
-  readonly replyTo: (question: string) => string | undefined
-  /** The tool has its answer: what a tool that ran inside of another noted is now said of the outer answer. */
-  readonly leave: () => void
 }
 
 /**
- * The context outside of any tool: nothing is noted, and there is nobody to ask.
+ * The call under way. Outside of any tool its key is `"detached"`, and its attempt 1.
  *
  * @category context
  * @since 0.1.0
  */
-export const detached: Current = {
-  idempotencyKey: "detached",
-  attempt: 1,
-  get arguments() {
-    return new CallArguments()
-  },
-  correct: () => Effect.void,
-  enter() {
-    return this
-  },
-  begin() {},
-  executed() {},
-  hasActedInside: false,
-  actedInside() {},
-  suspected() {},
-  caveat() {},
-  source() {},
-  answeredBy: undefined,
-  stragglers: new Stragglers(),
-  forget() {},
-  handled() {},
-  heard() {},
-  waited() {},
-  replies: [],
-  replyTo: () => undefined,
-  leave() {}
-}
-
-/**
- * The context of the call under way; outside of any tool, {@link detached}.
- *
- * @category context
- * @since 0.1.0
- */
-export const current: Context.Reference<Current> = Context.Reference("@fallible/core/ToolCall/current", {
-  defaultValue: () => detached
+export const current: Effect.Effect<Current> = Effect.withFiber((fiber) => {
+  const call = fiber.getRef(frame)
+  return Effect.succeed({
+    idempotencyKey: call.idempotencyKey,
+    attempt: call === detached ? 1 : call.state.executions
+  })
 })
 
 const standaloneKey: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
@@ -223,9 +119,9 @@ export const keyOr = (fallback: Effect.Effect<string>): Effect.Effect<string> =>
  * @since 0.1.0
  */
 export const caveat = (text: string): Effect.Effect<void> =>
-  Effect.map(current, (call) => {
+  Effect.map(frame, (call) => {
     const words = textOf(text)
-    if (words !== undefined) call.caveat(words)
+    if (words !== undefined) call.note({ _tag: "CaveatAdded", text: words })
   })
 
 /**
@@ -240,13 +136,14 @@ export const caveat = (text: string): Effect.Effect<void> =>
 export const source = (
   { age, name }: { readonly name: string; readonly age?: Duration.Input }
 ): Effect.Effect<void> =>
-  Effect.map(
-    current,
-    (call) => {
-      const from = textOf(name) ?? "another source"
-      call.source(age === undefined ? { name: from } : { name: from, age: Duration.fromInputUnsafe(age) })
-    }
-  )
+  Effect.map(frame, (call) => {
+    const from = textOf(name) ?? "another source"
+    call.note({
+      _tag: "SourceNamed",
+      name: from,
+      ...(age === undefined ? {} : { age: Duration.fromInputUnsafe(age) })
+    })
+  })
 
 /**
  * Asks the user: the run ends as a resumable value, and once it is resumed, the handler runs again
@@ -261,9 +158,9 @@ export const source = (
  * @since 0.1.0
  */
 export const ask = (question: string): Effect.Effect<string> =>
-  Effect.flatMap(current, (call) => {
+  Effect.flatMap(frame, (call) => {
     const words = textOf(question) ?? "The tool asks without a question."
-    const reply = call.replyTo(words)
+    const reply = call.live.replyTo(call.idempotencyKey, words)
     return reply === undefined ? Effect.die(new SuspendSignal(words, call.idempotencyKey)) : Effect.succeed(reply)
   })
 

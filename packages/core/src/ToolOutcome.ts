@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { Reply } from "./ToolCall.ts"
+import { PolicyKind } from "./internal/policyKind.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
 /**
@@ -28,6 +28,36 @@ export type Stage = typeof Stage.Type
 export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "run", "guard"])
 
 /**
+ * A question to the user, who asked it, and the answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reply extends Schema.Schema.Type<typeof Reply> {}
+
+/**
+ * The schema of a {@link Reply}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Reply = Schema.Struct({
+  /** The idempotency key of the tool that asked. */
+  key: Schema.String,
+  question: Schema.String,
+  reply: Schema.String
+})
+
+/**
+ * What handled a failure: the kind of a policy; or of a fix, `"fix"` for arguments that it corrected, `"escalated"` and `"stopped"` for
+ * what its fixer said instead, and `"ignored"` for a fixer that failed itself.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const HandledBy = Schema.Literals([...PolicyKind.literals, "escalated", "stopped", "ignored"])
+
+/**
  * A failure that a policy took care of, so that the model never heard of it.
  *
  * @category models
@@ -45,8 +75,9 @@ export const Handled = Schema.Struct({
   tag: Schema.Literals(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]),
   code: Schema.String,
   detail: Schema.String,
-  /** The kind of the policy: `"retry"`, `"fallback"`, …; of a fix `"fix"` (corrected), `"escalated"`, `"stopped"`, or `"ignored"` for a fixer that failed itself. */
-  by: Schema.String
+  by: HandledBy,
+  /** The name of a custom policy. */
+  policy: Schema.optionalKey(Schema.String)
 })
 
 /**
@@ -157,8 +188,10 @@ const effort = {
   repairs: Schema.optionalKey(Schema.Array(Repair)),
   /** The text of the arguments that were used, where a fixer has corrected the model's. Absent: they were not, or hold a secret. */
   arguments: Schema.optionalKey(Schema.String),
-  /** How often the handler ran; 0 when the call never reached it. */
+  /** How often the handler ran, and the tools that its fallbacks asked; 0 when the call never reached them. */
   attempts: Schema.Int,
+  /** How often the handler ran, where that is another number. */
+  executions: Schema.optionalKey(Schema.Int),
   /** How long policies waited between attempts. */
   waited: Schema.DurationFromMillis,
   /** What policies took care of, in order. */
@@ -266,6 +299,16 @@ export interface Stopped extends Schema.Schema.Type<typeof Stopped> {}
  * @since 0.1.0
  */
 export type ToolOutcome = Completed | Failed | Suspended | Stopped
+
+/**
+ * How often the handler of a call ran, without the tools that its fallbacks asked.
+ *
+ * When to use: to tell what a repetition of the call would repeat.
+ *
+ * @category accounts
+ * @since 0.1.0
+ */
+export const executions = ({ attempts, executions = attempts }: ToolOutcome): number => executions
 
 /**
  * The schema of a {@link ToolOutcome}: encodes to plain JSON.

@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Deadline from "../Deadline.ts"
-import * as ToolCall from "../ToolCall.ts"
+import { current } from "./frame.ts"
 
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
@@ -22,12 +22,12 @@ export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refus
   let waiting = 0
 
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
-    Effect.flatMap(ToolCall.current, ({ stragglers }) =>
+    Effect.flatMap(current, ({ live: { running } }) =>
       Effect.uninterruptibleMask((restore) => {
-        const before = Array.from(stragglers.running)
+        const before = Array.from(running.fibers)
         const holding = (release: Effect.Effect<void>) =>
           Effect.onExit(restore(self), () => {
-            const left = Array.from(stragglers.running).filter((fiber) => !before.includes(fiber))
+            const left = Array.from(running.fibers).filter((fiber) => !before.includes(fiber))
             return left.length === 0
               ? release
               : Effect.asVoid(Effect.forkDetach(Effect.andThen(Fiber.awaitAll(left), release)))

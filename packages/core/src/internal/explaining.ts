@@ -49,7 +49,7 @@ const layersOf = (tool: Explained) =>
   tool.policies.reduce(
     (layers, policy) => {
       const inner = layers.at(-1)!.bounds
-      const bounds = policy.bound?.(inner, tool) ?? anything(policy.kind)(inner)
+      const bounds = policy.bound?.(inner, tool) ?? anything(policy.name ?? policy.kind)(inner)
       return [...layers, { description: policy.description, bounds }]
     },
     [{ description: "handler", bounds: handler }]

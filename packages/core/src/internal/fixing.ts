@@ -10,18 +10,17 @@ import * as Deadline from "../Deadline.ts"
 import * as Defect from "../Defect.ts"
 import { Escalation, type Fixed, type Rejected, type Rejection } from "../Rejection.ts"
 import type { SideEffect } from "../SideEffect.ts"
-import * as ToolCall from "../ToolCall.ts"
 import { SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import type { Repair } from "../ToolOutcome.ts"
 import type { CallArguments } from "./callArguments.ts"
-import { withoutNote } from "./callRecord.ts"
+import { withoutNote } from "./callState.ts"
 import { canonical } from "./canonical.ts"
 import { contained } from "./containment.ts"
 import { copied, escalated, hasWords, isNothing, isPlain, isSame, reason, saysTheSame, written } from "./fixed.ts"
 import { mentionsSecret } from "./form.ts"
+import { current, type Frame, Inside } from "./frame.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
-import { Nested } from "./relay.ts"
 import { StopSignal, SuspendSignal } from "./signal.ts"
 import { isA } from "./stranger.ts"
 import { excerpt, firstNotes } from "./text.ts"
@@ -86,9 +85,9 @@ export const fixedDecoding = <R, R0>(
 ) =>
 (text: string | undefined): Effect.Effect<Arguments.Decoded<unknown>, SchemaMismatch, R | R0> =>
   Effect.catchEager(decode(text), (failure) =>
-    Effect.flatMap(ToolCall.current, (call) =>
+    Effect.flatMap(current, (frame) =>
       // The call knows what was done to them.
-      Effect.map(new Fix(fixing, subject, call).correct({ text: text ?? "", failure }), (params) => ({
+      Effect.map(new Fix(fixing, subject, frame).correct({ text: text ?? "", failure }), (params) => ({
         params,
         repairs: []
       }))))
@@ -100,19 +99,21 @@ export const fixedRun = <R, R0>(
   subject: Subject
 ) =>
 (first: unknown): Effect.Effect<unknown, ToolFailure, R | R0> =>
-  Effect.flatMap(ToolCall.current, (call) => {
+  Effect.flatMap(current, (frame) => {
+    const args = frame.live.arguments
     const from = (params: unknown): Effect.Effect<unknown, ToolFailure, R | R0> =>
       Effect.catch(run(params), (failure) => {
         // The handler says that it did nothing with these arguments. What came before them in this call does not say so.
-        const mayHaveActed = subject.sideEffect !== "none" && (call.hasActedInside || call.stragglers.mayHaveActed)
-        if (mayHaveActed || !call.arguments.areRejectedBy(failure)) return Effect.fail(failure)
-        const fix = new Fix(fixing, subject, call)
-        const rejected = call.arguments.meant(params)
+        const mayHaveActed = subject.sideEffect !== "none" &&
+          (frame.state.hasActedInside || frame.state.mayHaveActed || frame.live.running.isAny)
+        if (mayHaveActed || !args.areRejectedBy(failure)) return Effect.fail(failure)
+        const fix = new Fix(fixing, subject, frame)
+        const rejected = args.meant(params)
         return Effect.flatMap(fix.textOf(rejected), (text) =>
           Effect.flatMap(fix.correct({ text, failure }, { params: rejected }), from))
       })
     // A retry around it begins with the same parameters once more.
-    return from(call.arguments.meant(first))
+    return from(args.meant(first))
   })
 
 // -----------------------------------------------------------------------------
@@ -129,21 +130,21 @@ interface Answer {
 class Fix<R> {
   readonly #fixing: Fixing<R>
   readonly #subject: Subject
-  readonly #call: ToolCall.Current
+  readonly #frame: Frame
   readonly #state: State
   readonly #isSecret: boolean
 
-  constructor(fixing: Fixing<R>, subject: Subject, call: ToolCall.Current) {
+  constructor(fixing: Fixing<R>, subject: Subject, frame: Frame) {
     this.#fixing = fixing
     this.#subject = subject
-    this.#call = call
-    this.#state = fixing.stateOf(call.arguments)
+    this.#frame = frame
+    this.#state = fixing.stateOf(frame.live.arguments)
     this.#isSecret = mentionsSecret(schemaOf(subject.parameters))
   }
 
   /** What the model wrote, or a fixer; else what the parameters come to. */
   textOf(params: unknown): Effect.Effect<string> {
-    const { text } = this.#call.arguments
+    const { text } = this.#frame.live.arguments
     if (text !== undefined || this.#isSecret) return Effect.succeed(text ?? "")
     return Effect.suspend(() => encoderOf(this.#subject.parameters)(params)).pipe(
       Effect.map((json) => JSON.stringify(json)),
@@ -187,7 +188,7 @@ class Fix<R> {
     const used = isPlain(params) ? params : Result.getOrUndefined(Arguments.parse(text))?.value
     const told = `The arguments were corrected${this.#isSecret ? "" : `; used were ${excerpt(used, 400)}`}`
     const fixed: Repair = { kind: "fixed", path: [], note: [told, ...caveats].join(". ") }
-    const corrected = this.#call.correct({
+    const corrected = this.#frame.correct({
       ...(from === undefined ? {} : { from }),
       to: params,
       text,
@@ -199,7 +200,9 @@ class Fix<R> {
       corrected,
       (exit) =>
         Effect.sync(() =>
-          Exit.isSuccess(exit) ? this.#call.handled(failure, "fix") : this.#call.heard(failure, "ignored")
+          Exit.isSuccess(exit)
+            ? this.#frame.replaced(failure, { by: "fix" })
+            : this.#frame.handled(failure, { by: "ignored" })
         )
     )
   }
@@ -228,8 +231,8 @@ class Fix<R> {
   #answer(rejected: Rejected, before: ReadonlyArray<Rejected>, left: Duration.Duration) {
     const { name, parameters } = this.#subject
     // A tool that it runs is not the one that was called: it has a key and attempts of its own. No tool's name has a plus in it.
-    const key = `${this.#call.idempotencyKey}/fix+${++this.#call.arguments.asked}`
-    const context = new Nested(this.#call, key, true)
+    const key = `${this.#frame.idempotencyKey}/fix+${++this.#frame.live.arguments.asked}`
+    const context = new Inside(this.#frame, key, { name, acts: true })
     const who = `The fixer of '${name}'`
     const answer = Effect.suspend(() => {
       const told = this.#told(rejected)
@@ -247,11 +250,11 @@ class Fix<R> {
         ? Effect.map(contained(fixed), (fixed) => present(who, "succeeded with", fixed))
         : Effect.succeed(present(who, "returned", fixed))
     }).pipe(
-      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: firstNotes(context.noted) })),
-      Effect.provideService(ToolCall.current, context)
+      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: firstNotes(context.state.caveats.toArray()) })),
+      Effect.provideService(current, context)
     )
     return Duration.isFinite(left)
-      ? withinTime(answer, left, (fiber) => this.#call.stragglers.add(fiber), `The fixer of ${name}`)
+      ? withinTime(answer, left, (fiber) => this.#frame.live.running.add(fiber), `The fixer of ${name}`)
       : Effect.map(answer, Option.some)
   }
 
@@ -266,14 +269,14 @@ class Fix<R> {
     heed(`The fixer of '${this.#subject.name}'`, Cause.squash(cause))
     const stop = defects.find(isA(StopSignal))
     // What led to a stop would be lost with it; a question is asked again.
-    if (stop !== undefined) this.#call.heard(failure, "stopped")
+    if (stop !== undefined) this.#frame.handled(failure, { by: "stopped" })
     const signal = stop ?? defects.find(isA(SuspendSignal))
     if (signal !== undefined) return Effect.die(signal)
     const errors = cause.reasons.filter(Cause.isFailReason).map(({ error }) => error)
     const escalation = errors.find(isA(Escalation))
     if (escalation !== undefined) {
       if (!hasWords(escalation)) return this.#gaveUp("Its escalation is none.", cause)
-      this.#call.heard(failure, "escalated")
+      this.#frame.handled(failure, { by: "escalated" })
       return Effect.fail(escalated(failure, escalation))
     }
     const gaveUp = this.#gaveUp(errors.length === 0 ? "It has a fault of its own." : reason(errors[0]), cause)
@@ -294,6 +297,6 @@ class Fix<R> {
   /** What was wrong with the fixer is not lost. */
   #ignored(detail: string, cause: unknown): undefined {
     const fields = { code: "fixer_failed", transient: false, outcome: "not_executed" } as const
-    this.#call.heard(new ToolUnavailable({ ...fields, detail, cause }), "ignored")
+    this.#frame.handled(new ToolUnavailable({ ...fields, detail, cause }), { by: "ignored" })
   }
 }

@@ -8,11 +8,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "../Arguments.ts"
 import * as Deadline from "../Deadline.ts"
-import * as ToolCall from "../ToolCall.ts"
 import { type Coverage, PartialData, type ToolFailure } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
 import { contained } from "./containment.ts"
-import { Page } from "./relay.ts"
+import { current, Page } from "./frame.ts"
 import { utf8Length } from "./text.ts"
 import { withinTime } from "./withinTime.ts"
 
@@ -56,8 +55,8 @@ export const following = <R>(tool: Tool<R>, options: Following) => {
       first._tag !== "PartialData" || first.next === undefined
         ? Effect.fail(first)
         : Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.flatMap(ToolCall.current, (call) => {
-            const used = call.arguments.meant(params)
+          Effect.flatMap(current, (frame) => {
+            const used = frame.live.arguments.meant(params)
             return rest(source, options, now + Duration.toMillis(options.time), {
               last: first,
               data: first.data,
@@ -93,17 +92,17 @@ const rest = <R>(
           }),
           onFailure: (failure) =>
             failure._tag === "PartialData"
-              ? Effect.flatMap(ToolCall.current, (call) =>
+              ? Effect.flatMap(current, (frame) =>
                 rest(source, options, until, {
                   last: failure,
                   data: options.merge(soFar.data, failure.data),
-                  params: call.arguments.meant(params),
+                  params: frame.live.arguments.meant(params),
                   pages: soFar.pages + 1,
                   bytes: soFar.bytes + sizeOf(failure.data),
                   asked: soFar.asked.add(key)
                 }))
               : Effect.andThen(
-                Effect.map(ToolCall.current, (call) => call.heard(failure, "complete")),
+                Effect.map(current, (frame) => frame.handled(failure, { by: "complete" })),
                 stop(`page ${soFar.pages + 1} failed: ${failure.detail.replace(/\.$/, "")}`)
               )
         })
@@ -114,14 +113,17 @@ const rest = <R>(
 
 // Each page is a call of its own to the service: with a key of its own, or an idempotent one would answer page 1 again.
 const page = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
-  Effect.flatMap(ToolCall.current, (call) => {
-    const context = new Page(call, number)
-    const fetched = run(params).pipe(Effect.provideService(ToolCall.current, context), Deadline.within(left))
-    return Effect.onExit(withinTime(fetched, left, (fiber) => call.stragglers.add(fiber)), (exit) =>
-      Effect.sync(() => {
-        // What was noted is said of the whole, if the page is a part of it.
-        if (isThere(exit)) context.leave()
-      }))
+  Effect.flatMap(current, (frame) => {
+    const context = new Page(frame, number)
+    const fetched = run(params).pipe(Effect.provideService(current, context), Deadline.within(left))
+    return Effect.onExit(
+      withinTime(fetched, left, (fiber) => frame.live.running.add(fiber)),
+      (exit) =>
+        Effect.sync(() => {
+          // What was noted is said of the whole, if the page is a part of it.
+          if (isThere(exit)) context.leave()
+        })
+    )
   })
 
 const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean =>

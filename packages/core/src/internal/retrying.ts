@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
+import type { CallEvent } from "../CallEvent.ts"
 import * as Deadline from "../Deadline.ts"
 import * as RetryBudget from "../RetryBudget.ts"
 import { contained } from "./containment.ts"
@@ -35,11 +36,20 @@ export const retrying = <A, E, R, Retryable extends E, R2>(
 export interface Retries<E, Retryable extends E, R> {
   readonly schedule: Schedule.Schedule<unknown, Retryable, never, R>
   readonly retryable: (failure: E) => failure is Retryable
+  /** Why a failure that is worth a retry must not have one, if so. */
+  readonly refusal?: (failure: Retryable) => Effect.Effect<Refusal | undefined>
+  /** Told of each failure that is worth a retry and has none. */
+  readonly onRefused?: (failure: Retryable, why: Refusal) => Effect.Effect<void>
   /** Told of each failure that is retried, before the wait. */
   readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
+  /** Put around each wait, as soon as its length is known. */
+  readonly waiting?: <A, E2, R2>(wait: Effect.Effect<A, E2, R2>) => Effect.Effect<A, E2, R2>
   /** What is made of the last failure. Default: it goes on as it is. */
   readonly last?: (failure: E) => E
 }
+
+/** Why a failure is not retried. */
+export type Refusal = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
 
 // Of retries around each other only the outermost makes a deposit: a success is one success.
 const isInside = Context.Reference<boolean>("@fallible/core/retrying/isInside", { defaultValue: () => false })
@@ -49,37 +59,59 @@ const deposited = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentT
 const again = <A, E, R, Retryable extends E, R2>(
   first: E,
   attempt: Effect.Effect<A, E, R>,
-  { last = (failure) => failure, onRetry, retryable, schedule }: Retries<E, Retryable, R2>
+  {
+    last = (failure) => failure,
+    onRefused = () => Effect.void,
+    onRetry,
+    refusal = () => Effect.undefined,
+    retryable,
+    schedule,
+    waiting = (wait) => wait
+  }: Retries<E, Retryable, R2>
 ): Effect.Effect<A, E, R | R2> => {
   if (!retryable(first)) return Effect.fail(last(first))
-  // The schedule's own step waits, so what may keep it from waiting stands inside of it.
-  const admitted = Schedule.tap(
-    schedule,
-    ({ duration, input }) =>
-      Effect.flatMap(mayWait(duration), (may) => may ? onRetry(input, duration) : Effect.fail(givenUp))
-  )
-  return Effect.flatMap(Schedule.toStepWithMetadata(admitted), (step) => {
+  let metadata = Schedule.CurrentMetadata.defaultValue()
+  const noting = Schedule.tap(schedule, (current) =>
+    Effect.sync(() => {
+      metadata = current
+    }))
+  return Effect.flatMap(Schedule.toStep(noting), (step) => {
+    const refused = (failure: Retryable, why: Refusal) =>
+      Effect.andThen(onRefused(failure, why), Effect.fail(last(failure)))
+    const wait = (failure: Retryable, length: Duration.Duration) =>
+      Effect.flatMap(mayWait(length), (why): Effect.Effect<A, E, R | R2> =>
+        why === undefined
+          ? Effect.andThen(
+            onRetry(failure, length),
+            Effect.flatMap(waiting(Effect.sleep(length)), () =>
+              Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from))
+          )
+          : refused(failure, why))
+    const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        // A schedule may run a user's Effects.
+        Pull.matchEffect(contained(Effect.suspend(() => step(now, failure))), {
+          onSuccess: ([, length]) => wait(failure, length),
+          onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(defects(cause)),
+          onDone: () => refused(failure, "schedule")
+        }))
     const from = (failure: E): Effect.Effect<A, E, R | R2> =>
       retryable(failure)
-        // A schedule may run a user's Effects.
-        ? Pull.matchEffect(contained(step(failure)), {
-          onSuccess: (metadata) =>
-            Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from),
-          onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(defects(cause)),
-          onDone: () => Effect.fail(last(failure))
-        })
+        ? Effect.flatMap(refusal(failure), (why) => why === undefined ? next(failure) : refused(failure, why))
         : Effect.fail(last(failure))
     return from(first)
   })
 }
 
-const givenUp = Symbol("given up")
+// Its type says that a schedule never fails. What is left is what it died of.
+const defects = (cause: Cause.Cause<unknown>) => cause as Cause.Cause<never>
 
-// A schedule has no failures of its own, so that what is left is what it died of.
-const defects = (cause: Cause.Cause<typeof givenUp>) => cause as Cause.Cause<never>
-
-const mayWait = (wait: Duration.Duration): Effect.Effect<boolean> =>
+// No wait is begun that cannot end before the deadline, or that the retry budget has nothing left for.
+const mayWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefined> =>
   Effect.flatMap(
     Deadline.timeLeft,
-    (left) => Duration.isLessThan(wait, left) ? RetryBudget.spend : Effect.succeed(false)
+    (left) =>
+      Duration.isLessThan(wait, left)
+        ? Effect.map(RetryBudget.spend, (may) => may ? undefined : "retry_budget")
+        : Effect.succeed("deadline")
   )

@@ -1,11 +1,14 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as CallEvent from "../CallEvent.ts"
 import type { SideEffect } from "../SideEffect.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { isNotExecuted, isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
-import { CallRecord } from "./callRecord.ts"
+import { Call, current, detached, type Frame, type Subject } from "./frame.ts"
+import { hearing } from "./hearing.ts"
 import { isUncertain, withOutcome } from "./outcome.ts"
 import { randomId } from "./randomId.ts"
 
@@ -16,30 +19,43 @@ export const inContext = (
   { name, sideEffect }: { readonly name: string; readonly sideEffect: SideEffect },
   run: Run
 ): Run => {
-  const acts = sideEffect !== "none"
+  const tool = { name, acts: sideEffect !== "none" }
   return (params) =>
-    Effect.flatMap(ToolCall.current, (call) => {
-      if (call === ToolCall.detached) {
-        return Effect.flatMap(
-          ToolCall.keyOr(randomId("call")),
-          (key) => Effect.provideService(run(params), ToolCall.current, new CallRecord(key).enter(name, acts))
-        )
-      }
-      const own = call.enter(name, acts)
-      if (own === call) return run(params)
-      return Effect.onExit(Effect.provideService(run(params), ToolCall.current, own), (exit) =>
-        Effect.sync(() => {
-          if (Exit.isFailure(exit)) {
-            for (const reason of exit.cause.reasons) {
-              // Its arguments were the outer handler's, and not those that the outer one was called with.
-              if (Cause.isFailReason(reason) && isRejection(reason.error)) call.arguments.disown(reason.error)
-            }
-          }
-          if (acts && own.attempt > 0 && !didNothing(exit)) call.actedInside()
-          if (Exit.isSuccess(exit)) own.leave()
-        }))
+    Effect.withFiber((fiber) => {
+      const outer = fiber.getRef(current)
+      if (outer === detached) return alone(tool, run(params), fiber)
+      const own = outer.enter(tool)
+      return own === outer ? run(params) : inside(own, outer, run(params))
     })
 }
+
+const alone = <A, E, R>(tool: Subject, run: Effect.Effect<A, E, R>, fiber: Fiber.Fiber<unknown, unknown>) =>
+  Effect.flatMap(ToolCall.keyOr(randomId("call")), (key) => {
+    const call = new Call(
+      key,
+      tool,
+      undefined,
+      undefined,
+      hearing(fiber, tool.name, key, fiber.getRef(CallEvent.watcher))
+    )
+    call.claim()
+    return Effect.provideService(run, current, call)
+  })
+
+const inside = <A, E extends ToolFailure, R>(own: Frame, outer: Frame, run: Effect.Effect<A, E, R>) =>
+  Effect.onExit(Effect.provideService(run, current, own), (exit) =>
+    Effect.sync(() => {
+      if (Exit.isFailure(exit)) {
+        for (const reason of exit.cause.reasons) {
+          // Its arguments were the outer handler's, and not those that the outer one was called with.
+          if (Cause.isFailReason(reason) && isRejection(reason.error)) outer.live.arguments.disown(reason.error)
+        }
+      }
+      if (own.tool.acts && own.state.executions > 0 && !outer.state.hasActedInside && !didNothing(exit)) {
+        outer.note({ _tag: "InnerActed", inside: own.tool.name })
+      }
+      if (Exit.isSuccess(exit)) own.leave()
+    }))
 
 const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
   Exit.isFailure(exit) &&

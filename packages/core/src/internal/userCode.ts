@@ -10,9 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Defect from "../Defect.ts"
-import * as ToolCall from "../ToolCall.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
 import { contained, currentContext } from "./containment.ts"
+import { current, detached } from "./frame.ts"
 import { attempted, isPromise, isStarted } from "./stranger.ts"
 import { kind } from "./text.ts"
 
@@ -111,8 +111,8 @@ const isGenerator = (value: unknown): boolean =>
 export const heed = (who: string, promise: unknown): void => {
   if (!isStarted(promise)) return
   const fiber = Effect.runForkWith(currentContext<never>())(settled(who, promise))
-  const call = Fiber.getCurrent()?.getRef(ToolCall.current) ?? ToolCall.detached
-  if (call !== ToolCall.detached) call.stragglers.add(fiber)
+  const call = Fiber.getCurrent()?.getRef(current) ?? detached
+  if (call !== detached) call.live.running.add(fiber)
 }
 
 const settled = (who: string, promise: Promise<unknown>): Effect.Effect<void> => {

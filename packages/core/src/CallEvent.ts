@@ -1,0 +1,243 @@
+/**
+ * What happens inside one call: attempts, waits, failures that a policy handled, what is said of the answer.
+ *
+ * A call notes each of these once, when it happens. Everything that is told of a call is a fold over its events: its outcome, the
+ * ledger, the events of an agent (`AgentEvent`), and what a test asserts.
+ *
+ *     handler, policies ── note(event) ─┬─ the account: attempts, waits, failures, caveats, source
+ *                                       └─ a watcher, if there is one: the event, its time, its attempt
+ *
+ * Times and attempts are added for a watcher alone. An event has no secrets: arguments and results are not in it.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import { PolicyKind } from "./internal/policyKind.ts"
+import type { ToolFailure } from "./ToolFailure.ts"
+import { Handled, Repair } from "./ToolOutcome.ts"
+
+/**
+ * Where an answer came from, when it was not the tool's first choice.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Source {
+  readonly name: string
+  /** How old the answer is; absent when it is fresh. */
+  readonly age?: Duration.Duration
+}
+
+const policy = {
+  /** The kind of the policy. */
+  by: PolicyKind,
+  /** The name of a custom policy. */
+  policy: Schema.optionalKey(Schema.String),
+  /** The tool inside whose policy it is. */
+  inside: Schema.optionalKey(Schema.String)
+}
+
+/** The handler begins. */
+const AttemptStarted = Schema.Struct({ _tag: Schema.tag("AttemptStarted") })
+
+/** The handler has ended. Noted only while somebody watches. */
+const AttemptEnded = Schema.Struct({
+  _tag: Schema.tag("AttemptEnded"),
+  /** How it ended: with a value, a failure, a defect (a question to the user, too), or interrupted. */
+  end: Schema.Literals(["succeeded", "failed", "died", "interrupted"]),
+  /** The code of its failure. */
+  code: Schema.optionalKey(Schema.String)
+})
+
+/** A policy no longer waits for an attempt, which may still run. */
+const AttemptAbandoned = Schema.Struct({ _tag: Schema.tag("AttemptAbandoned"), ...policy })
+
+/** The handler begins once more for the same answer: for its next page. */
+const PageStarted = Schema.Struct({ _tag: Schema.tag("PageStarted") })
+
+/** A tool that a fallback asks begins. */
+const SourceStarted = Schema.Struct({ _tag: Schema.tag("SourceStarted"), source: Schema.String })
+
+/** The handler of a tool begins that was run inside. */
+const InnerStarted = Schema.Struct({ _tag: Schema.tag("InnerStarted"), inside: Schema.String })
+
+/** A tool that was run inside has acted, or may have. */
+const InnerActed = Schema.Struct({ _tag: Schema.tag("InnerActed"), inside: Schema.String })
+
+/** A policy handled a failure: the tool is run again, or something else answers. */
+const FailureHandled = Schema.Struct({
+  _tag: Schema.tag("FailureHandled"),
+  ...Handled.fields,
+  /** Whether the tool had acted when it failed, as far as anybody knows. */
+  outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"])),
+  /** The tool inside whose failure it was. */
+  inside: Schema.optionalKey(Schema.String),
+  /** Of a retry, as far as known: its number from 1, how many there may be, and the wait before it. */
+  retry: Schema.optionalKey(Schema.Struct({
+    number: Schema.optionalKey(Schema.Int),
+    limit: Schema.optionalKey(Schema.Int),
+    wait: Schema.optionalKey(Schema.DurationFromMillis)
+  }))
+})
+
+/** A failure that is worth a retry is not retried. */
+const RetryRefused = Schema.Struct({
+  _tag: Schema.tag("RetryRefused"),
+  ...policy,
+  code: Schema.String,
+  /**
+   * The schedule is done; its wait would end after the deadline; the retry budget is used up; the tool may have acted; or an earlier
+   * attempt still runs.
+   */
+  why: Schema.Literals(["schedule", "deadline", "retry_budget", "may_have_acted", "still_running"])
+})
+
+/** A call, or an attempt, is refused before anything of it runs: a limit is reached, or a circuit is open. */
+const CallRefused = Schema.Struct({
+  _tag: Schema.tag("CallRefused"),
+  /** The kind of the policy; absent where the run refuses the call. */
+  by: Schema.optionalKey(PolicyKind),
+  policy: Schema.optionalKey(Schema.String),
+  inside: Schema.optionalKey(Schema.String),
+  code: Schema.String
+})
+
+/** A circuit breaker's circuit has changed. */
+const CircuitChanged = Schema.Struct({
+  _tag: Schema.tag("CircuitChanged"),
+  /** The circuit's name. */
+  circuit: Schema.String,
+  from: Schema.Literals(["closed", "open", "half_open"]),
+  to: Schema.Literals(["closed", "open", "half_open"])
+})
+
+/** A policy begins to wait. */
+const WaitStarted = Schema.Struct({
+  _tag: Schema.tag("WaitStarted"),
+  ...policy,
+  /** How long it is going to wait; absent where that is not known. */
+  wait: Schema.optionalKey(Schema.DurationFromMillis)
+})
+
+/** A policy has waited, also when something cut its wait short. */
+const WaitEnded = Schema.Struct({ _tag: Schema.tag("WaitEnded"), ...policy, wait: Schema.DurationFromMillis })
+
+/** The model is told something about the answer. */
+const CaveatAdded = Schema.Struct({ _tag: Schema.tag("CaveatAdded"), text: Schema.String })
+
+/** Where the answer came from. */
+const SourceNamed = Schema.Struct({
+  _tag: Schema.tag("SourceNamed"),
+  name: Schema.String,
+  age: Schema.optionalKey(Schema.DurationFromString)
+})
+
+/** There will be another answer: what was said of the one before is void. */
+const AnswerDiscarded = Schema.Struct({ _tag: Schema.tag("AnswerDiscarded") })
+
+/** The call may have acted, whatever it fails with. */
+const DoubtRaised = Schema.Struct({ _tag: Schema.tag("DoubtRaised") })
+
+/** The arguments were changed before the handler saw them. */
+const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
+
+/** A fixer corrected the arguments, and these are its repairs. What was told of earlier ones is no longer told. */
+const ArgumentsCorrected = Schema.Struct({ _tag: Schema.tag("ArgumentsCorrected"), repairs: Schema.Array(Repair) })
+
+/**
+ * The schema of each {@link CallEvent}: encodes to plain JSON.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema = Schema.Union([
+  AttemptStarted,
+  AttemptEnded,
+  AttemptAbandoned,
+  PageStarted,
+  SourceStarted,
+  InnerStarted,
+  InnerActed,
+  FailureHandled,
+  RetryRefused,
+  CallRefused,
+  CircuitChanged,
+  WaitStarted,
+  WaitEnded,
+  CaveatAdded,
+  SourceNamed,
+  AnswerDiscarded,
+  DoubtRaised,
+  ArgumentsRepaired,
+  ArgumentsCorrected
+])
+
+/**
+ * One thing that happened inside a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type CallEvent = typeof schema.Type
+
+// -----------------------------------------------------------------------------
+// Watching
+// -----------------------------------------------------------------------------
+
+/**
+ * An event as a watcher gets it: with its call, its time and its attempt.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Watched = CallEvent & {
+  /** The tool that was called. */
+  readonly tool: string
+  /** The idempotency key of its call. */
+  readonly key: string
+  /** When it happened, in milliseconds of the `Clock`. */
+  readonly at: number
+  /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
+  readonly attempt: number
+}
+
+/**
+ * Told of each event of every call that begins below it, as it happens; by default nobody is. It must not throw.
+ *
+ * When to use: in a test of a tool's policies, and for metrics of your own. An agent's stream has the same events (`AgentEvent`).
+ *
+ * @example
+ * ```ts
+ * import { CallEvent, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * let calls = 0
+ * const flaky = Tool.make("flaky", { description: "Fails once", success: Schema.Int, sideEffect: "none" }, () =>
+ *   ++calls < 2
+ *     ? Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true }))
+ *     : Effect.succeed(calls)
+ * ).pipe(Tool.retry(RetryPolicy.transient))
+ *
+ * const seen: Array<string> = []
+ * const watcher: CallEvent.Watcher = ({ _tag, attempt }) => seen.push(`${attempt} ${_tag}`)
+ * await Effect.runPromise(Effect.provideService(flaky.run({}), CallEvent.watcher, watcher))
+ * seen.slice(0, 3) // => ["1 AttemptStarted", "1 AttemptEnded", "1 FailureHandled"]
+ * ```
+ *
+ * @category watching
+ * @since 0.1.0
+ */
+export const watcher: Context.Reference<Watcher | undefined> = Context.Reference<Watcher | undefined>(
+  "@fallible/core/CallEvent/watcher",
+  { defaultValue: () => undefined }
+)
+
+/**
+ * Is told of events; and where one tells of a failure, of the failure with its cause, which stays in this process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Watcher = (event: Watched, failure?: ToolFailure) => void

@@ -1,0 +1,80 @@
+import type * as Fiber from "effect/Fiber"
+import type { Reply } from "../ToolOutcome.ts"
+import type { CallArguments } from "./callArguments.ts"
+
+/**
+ * What a running call must know of the present, and no event can tell: which attempts still run that nobody waits for, which reply
+ * belongs to a question, which number the next tool inside gets, and which arguments are used now.
+ */
+export class Live {
+  readonly running: Running
+  readonly arguments: CallArguments
+  readonly replies: ReadonlyArray<Reply>
+  // They start anew with every attempt, so that the same attempt run again finds the same replies and the same keys.
+  #used: Set<Reply> | undefined = undefined
+  #counts: Map<string, number> | undefined = undefined
+
+  constructor(running: Running, args: CallArguments, replies: ReadonlyArray<Reply>) {
+    this.running = running
+    this.arguments = args
+    this.replies = replies
+  }
+
+  /** Another attempt begins. */
+  restart(): void {
+    this.#used?.clear()
+    this.#counts?.clear()
+  }
+
+  /** The user's reply to a question: the first with the same words that this attempt has not used yet. */
+  replyTo(key: string, question: string): string | undefined {
+    const used = this.#used ??= new Set()
+    const reply = this.replies.find((reply) => reply.key === key && reply.question === question && !used.has(reply))
+    if (reply === undefined) return undefined
+    used.add(reply)
+    return reply.reply
+  }
+
+  /** The key of a tool that is run inside. */
+  keyInside(key: string, tool: string): string {
+    const counts = this.#counts ??= new Map()
+    const count = (counts.get(tool) ?? 0) + 1
+    counts.set(tool, count)
+    return `${key}/${tool}/${count}`
+  }
+
+  /** The same for an attempt that nobody waits for any more: it counts on by itself, and there is nobody to reply to it. */
+  apart(): Live {
+    const live = new Live(this.running, this.arguments, [])
+    if (this.#counts !== undefined) live.#counts = new Map(this.#counts)
+    return live
+  }
+}
+
+/**
+ * Attempts that nobody waits for any more, and that may still run: a timeout left them behind. While there are any, what acts is not
+ * tried again, and permits stay taken.
+ */
+export class Running {
+  readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+  readonly #outer: Running | undefined
+
+  /** @param outer what this call leaves behind, the outer one does, too */
+  constructor(outer?: Running) {
+    this.#outer = outer
+  }
+
+  add(fiber: Fiber.Fiber<unknown, unknown>): void {
+    this.#fibers.add(fiber)
+    this.#outer?.add(fiber)
+    fiber.addObserver(() => this.#fibers.delete(fiber))
+  }
+
+  get fibers(): ReadonlySet<Fiber.Fiber<unknown, unknown>> {
+    return this.#fibers
+  }
+
+  get isAny(): boolean {
+    return this.#fibers.size > 0
+  }
+}

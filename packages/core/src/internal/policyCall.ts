@@ -1,0 +1,124 @@
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { CallEvent, Source } from "../CallEvent.ts"
+import type { ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
+import { Visit } from "./customPolicy.ts"
+import { current, type Frame } from "./frame.ts"
+import { named, type PolicyName } from "./policyKind.ts"
+
+/**
+ * What a policy may say of the call that runs, and ask of it. A policy that says nothing is right, too: attempts, handled failures and
+ * waits are counted without it. What it says is known at once, and by its name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Call {
+  /** The failure is handled: what is inside runs again. */
+  readonly again: (failure: ToolFailure, retry?: Again) => Effect.Effect<void>
+  /** The failure is handled: something else answers, which a source has a name for. */
+  readonly instead: (failure: ToolFailure, source?: Source) => Effect.Effect<void>
+  /** Refuses the call, or another attempt, before anything of it runs. */
+  readonly refuse: (failure: ToolUnavailable) => Effect.Effect<never, ToolUnavailable>
+  /** Runs an Effect that waits. How long it really took is counted. */
+  readonly waiting: <A, E, R>(wait: Effect.Effect<A, E, R>, length?: Duration.Duration) => Effect.Effect<A, E, R>
+  /** A circuit has changed. */
+  readonly changed: (change: Omit<CallEvent & { readonly _tag: "CircuitChanged" }, "_tag">) => Effect.Effect<void>
+  /** The parameters that are used now: a fix inside may have corrected those that the policy was given. */
+  readonly meant: (params: unknown) => Effect.Effect<unknown>
+  /** How the call stands. */
+  readonly state: Effect.Effect<State>
+}
+
+/**
+ * What is known of a retry.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Again {
+  /** Its number, from 1. */
+  readonly number?: number
+  /** How many there may be. */
+  readonly limit?: number
+  /** How long the policy waits before it. */
+  readonly wait?: Duration.Duration
+}
+
+/**
+ * How a call stands.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface State {
+  /** How often the handler began. */
+  readonly attempt: number
+  /** May an attempt have acted that is over? It says nothing of a tool that only reads. */
+  readonly mayHaveActed: boolean
+  /** Does an attempt still run that nobody waits for? */
+  readonly isStillRunning: boolean
+  /** Where the answer came from, as far as anybody said so. */
+  readonly source: Source | undefined
+  /** Is anybody told of events as they happen? */
+  readonly isWatched: boolean
+}
+
+/** What a policy is given to speak in its name. It is the same for every call, and looks the call up when it is used. */
+export const callOf = (policy: PolicyName): Call => {
+  const by = named(policy)
+  return {
+    again: (failure, retry) =>
+      Effect.map(current, (frame) => {
+        settle(frame, failure)
+        // The next attempt counts what runs inside of it from the start, also when its handler never begins.
+        frame.live.restart()
+        frame.replaced(failure, retry === undefined ? by : { ...by, retry })
+      }),
+    instead: (failure, source) =>
+      Effect.map(current, (frame) => {
+        settle(frame, failure)
+        frame.replaced(failure, by)
+        if (source !== undefined) frame.note({ _tag: "SourceNamed", ...source })
+      }),
+    refuse: (failure) =>
+      Effect.flatMap(current, (frame) => {
+        frame.note({ _tag: "CallRefused", ...by, code: failure.code })
+        return Effect.fail(failure)
+      }),
+    waiting: (wait, length) =>
+      Effect.withFiber((fiber) => {
+        const frame = fiber.getRef(current)
+        const clock = fiber.getRef(Clock.Clock)
+        const start = clock.currentTimeMillisUnsafe()
+        frame.note({ _tag: "WaitStarted", ...by, ...(length === undefined ? {} : { wait: length }) })
+        if (frame instanceof Visit) frame.occupy()
+        return Effect.onExit(wait, (exit) =>
+          Effect.sync(() => {
+            if (frame instanceof Visit) frame.release()
+            const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
+            // A clock may count a millisecond more.
+            const waited = length !== undefined && Exit.isSuccess(exit) ? length : elapsed
+            frame.note({ _tag: "WaitEnded", ...by, wait: waited })
+          }))
+      }),
+    changed: (change) =>
+      Effect.map(current, (frame) => {
+        frame.note({ _tag: "CircuitChanged", ...change })
+      }),
+    meant: (params) => Effect.map(current, (frame) => frame.live.arguments.meant(params)),
+    state: Effect.map(current, (frame) => ({
+      attempt: frame.state.executions,
+      mayHaveActed: frame.state.hasActedInside || frame.state.mayHaveActed || frame.live.running.isAny,
+      isStillRunning: frame.live.running.isAny,
+      source: frame.state.source,
+      isWatched: frame.isWatched
+    }))
+  }
+}
+
+const settle = (frame: Frame, failure: ToolFailure): void => {
+  if (frame instanceof Visit) frame.settle(failure)
+}

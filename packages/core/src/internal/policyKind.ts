@@ -1,0 +1,30 @@
+import * as Schema from "effect/Schema"
+
+/** What a policy does. A custom one does what only its own name says. */
+export const PolicyKind = Schema.Literals([
+  "timeout",
+  "reconcile",
+  "retry",
+  "complete",
+  "limit",
+  "rate",
+  "breaker",
+  "fix",
+  "fallback",
+  "catch",
+  "map",
+  "custom"
+])
+
+export type PolicyKind = typeof PolicyKind.Type
+
+/** Who a policy is, where something is told of it. */
+export interface PolicyName {
+  readonly kind: PolicyKind
+  /** Of a custom one. */
+  readonly name?: string
+}
+
+/** The same as an event has it. */
+export const named = ({ kind, name }: PolicyName): { readonly by: PolicyKind; readonly policy?: string } =>
+  name === undefined ? { by: kind } : { by: kind, policy: name }
