@@ -268,7 +268,38 @@ describe("Tool.explain", () => {
         costs(delayed(({ _tag, transient }) => _tag === "ToolUnavailable" && transient ? 5 : 6)),
         "3 attempts, 10ms"
       )
+      assert.strictEqual(costs(delayed((failure) => Object.hasOwn(failure, "retryAfter") ? 1 : 2)), depends)
       assert.strictEqual(costs(Schedule.passthrough(Schedule.recurs(2))), "3 attempts, 0")
+      const lucky = Schedule.recurs(2).pipe(
+        Schedule.setInputType<ToolUnavailable>(),
+        Schedule.modifyDelay(({ input }) => Effect.map(Random.next, (share) => share > 0.5 ? input.retryAfter ?? 0 : 0))
+      )
+      assert.strictEqual(costs(lucky), depends)
+    })
+
+    it("but not one that looks at what this library's own policies look at, alone or beside them", () => {
+      const depends = "the waits of the retry depend on the failure"
+      const cap = Duration.seconds(30)
+      // Never longer than 30 s for any wait that is tried; 7777 ms would be an hour.
+      const trap = delayed(({ code, retryAfter = Duration.zero }) =>
+        code === "rate_limited" && Duration.toMillis(retryAfter) === 7_777 ? "1 hour" : Duration.min(retryAfter, cap)
+      )
+      assert.strictEqual(costs(trap), depends)
+      assert.strictEqual(costs(Schedule.max([RetryPolicy.transient, trap])), depends)
+      assert.strictEqual(costs(Schedule.concat(RetryPolicy.transient, trap)), depends)
+      assert.strictEqual(costs(Schedule.min([RetryPolicy.rateLimited, trap])), depends)
+    })
+
+    it("by hand around one of this library, which still is what it was", () => {
+      const { transient } = RetryPolicy
+      const step = Schedule.toStep(transient)
+      assert.strictEqual(costs(Schedule.fromStep(step)), "3 attempts, 1m")
+      const others = Effect.map(
+        step,
+        (next) => (now: number, { retryAfter }: ToolUnavailable) =>
+          next(now, retryAfter === undefined ? {} : { retryAfter })
+      )
+      assert.strictEqual(costs(Schedule.fromStep(others)), "the waits of the retry depend on the failure")
     })
 
     it("that a function makes", () => {
