@@ -10,6 +10,7 @@ import {
   Tool,
   ToolCall,
   type ToolFailure,
+  Toolkit,
   ToolUnavailable
 } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
@@ -513,6 +514,47 @@ describe("Explanation", () => {
         "  retry_of_acting_tool: The tool acts, and is only tried again after a failure with the outcome \"not_executed\". " +
         "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
       ])
+    })
+  })
+
+  describe("overview", () => {
+    const named = <const Name extends string>(name: Name) =>
+      Tool.make(name, { description: "", success: Schema.Finite }, () => Effect.succeed(1))
+
+    it("shows each tool in a block of its own, sorted by name, a fact a line", () => {
+      const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), named("b"), named("B"), named("a")).pipe(
+        Toolkit.withDefaults([Policy.limit(1)])
+      )
+      assert.deepStrictEqual(Toolkit.explain(toolkit).map(({ tool }) => tool), ["get_quote", "b", "B", "a"])
+      const patient = "unbounded: a call waits for a permit as long as it takes"
+      const [first, second, third, last] = Explanation.overview(Toolkit.explain(toolkit)).split("\n\n")
+      assert.deepStrictEqual([first, second, third].map((block) => lines(block!)[0]), ["B", "a", "b"])
+      assert.deepStrictEqual(lines(second!), [
+        "a",
+        "  side effect  non_idempotent",
+        "  policy       limit of 1 at once",
+        "  attempts     1",
+        `  waiting      ${patient}`,
+        `  time         ${patient}; the handler has no timeout`,
+        "  executions   3"
+      ])
+      assert.deepStrictEqual(lines(last!), [
+        "get_quote",
+        "  side effect  none",
+        "  policy       timeout of 5s",
+        "  policy       retry of transient failures",
+        "  policy       limit of 1 at once",
+        "  attempts     3",
+        `  waiting      ${patient}`,
+        `  time         ${patient}`,
+        "  executions   5",
+        "  warning      unjittered_retry: The retry waits equally long for all callers, who all return at once to a service " +
+        "that comes back."
+      ])
+    })
+
+    it("is empty for no tools", () => {
+      assert.strictEqual(Explanation.overview(Toolkit.explain(Toolkit.empty)), "")
     })
   })
 
