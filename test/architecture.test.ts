@@ -90,7 +90,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/running",
     "internal/withinTime",
     "internal/retrying",
-    "internal/stepping"
+    "internal/stepping",
+    "internal/terms"
   ]],
   ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit"]],
   ["agent", [
@@ -238,6 +239,15 @@ describe("architecture", () => {
     assert.isAbove(reached.length, 50)
     const needing = reached.filter((file) => importsOf(file).some((name) => name.startsWith("node:")))
     assert.deepStrictEqual(needing, [])
+  })
+
+  it("explains outside of what runs: no retry reaches what simulates one", () => {
+    const running = ["RetryPolicy", "internal/retrying"].map((module) => `packages/core/src/${module}.ts`)
+    const reached = [...reachedFrom(running)].map(moduleName)
+    assert.include(reached, "internal/terms")
+    for (const module of ["internal/bounds", "internal/explaining", "internal/stepping"]) {
+      assert.notInclude(reached, module)
+    }
   })
 
   it("says in core's manifest that it stands on nothing but effect", () => {

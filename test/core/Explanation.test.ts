@@ -10,6 +10,7 @@ import {
   type SideEffect,
   Tool,
   type ToolFailure,
+  Toolkit,
   ToolUnavailable
 } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
@@ -270,7 +271,38 @@ describe("Tool.explain", () => {
         costs(delayed(({ _tag, transient }) => _tag === "ToolUnavailable" && transient ? 5 : 6)),
         "3 attempts, 10ms"
       )
+      assert.strictEqual(costs(delayed((failure) => Object.hasOwn(failure, "retryAfter") ? 1 : 2)), depends)
       assert.strictEqual(costs(Schedule.passthrough(Schedule.recurs(2))), "3 attempts, 0")
+      const lucky = Schedule.recurs(2).pipe(
+        Schedule.setInputType<ToolUnavailable>(),
+        Schedule.modifyDelay(({ input }) => Effect.map(Random.next, (share) => share > 0.5 ? input.retryAfter ?? 0 : 0))
+      )
+      assert.strictEqual(costs(lucky), depends)
+    })
+
+    it("but not one that looks at what this library's own policies look at, alone or beside them", () => {
+      const depends = "the waits of the retry depend on the failure"
+      const cap = Duration.seconds(30)
+      // Never longer than 30 s for any wait that is tried; 7777 ms would be an hour.
+      const trap = delayed(({ code, retryAfter = Duration.zero }) =>
+        code === "rate_limited" && Duration.toMillis(retryAfter) === 7_777 ? "1 hour" : Duration.min(retryAfter, cap)
+      )
+      assert.strictEqual(costs(trap), depends)
+      assert.strictEqual(costs(Schedule.max([RetryPolicy.transient, trap])), depends)
+      assert.strictEqual(costs(Schedule.concat(RetryPolicy.transient, trap)), depends)
+      assert.strictEqual(costs(Schedule.min([RetryPolicy.rateLimited, trap])), depends)
+    })
+
+    it("by hand around one of this library, which still is what it was", () => {
+      const { transient } = RetryPolicy
+      const step = Schedule.toStep(transient)
+      assert.strictEqual(costs(Schedule.fromStep(step)), "3 attempts, 1m")
+      const others = Effect.map(
+        step,
+        (next) => (now: number, { retryAfter }: ToolUnavailable) =>
+          next(now, retryAfter === undefined ? {} : { retryAfter })
+      )
+      assert.strictEqual(costs(Schedule.fromStep(others)), "the waits of the retry depend on the failure")
     })
 
     it("that a function makes", () => {
@@ -486,6 +518,47 @@ describe("Explanation", () => {
         "  retry_of_acting_tool: The tool acts, and is only tried again after a failure with the outcome \"not_executed\". " +
         "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
       ])
+    })
+  })
+
+  describe("overview", () => {
+    const named = <const Name extends string>(name: Name) =>
+      Tool.make(name, { description: "", success: Schema.Finite }, () => Effect.succeed(1))
+
+    it("shows each tool in a block of its own, sorted by name, a fact a line", () => {
+      const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), named("b"), named("B"), named("a")).pipe(
+        Toolkit.withDefaults([Policy.limit(1)])
+      )
+      assert.deepStrictEqual(Toolkit.explain(toolkit).map(({ tool }) => tool), ["get_quote", "b", "B", "a"])
+      const patient = "unbounded: a call waits for a permit as long as it takes"
+      const [first, second, third, last] = Explanation.overview(Toolkit.explain(toolkit)).split("\n\n")
+      assert.deepStrictEqual([first, second, third].map((block) => lines(block!)[0]), ["B", "a", "b"])
+      assert.deepStrictEqual(lines(second!), [
+        "a",
+        "  side effect  non_idempotent",
+        "  policy       limit of 1 at once",
+        "  attempts     1",
+        `  waiting      ${patient}`,
+        `  time         ${patient}; the handler has no timeout`,
+        "  executions   3"
+      ])
+      assert.deepStrictEqual(lines(last!), [
+        "get_quote",
+        "  side effect  none",
+        "  policy       timeout of 5s",
+        "  policy       retry of transient failures",
+        "  policy       limit of 1 at once",
+        "  attempts     3",
+        `  waiting      ${patient}`,
+        `  time         ${patient}`,
+        "  executions   5",
+        "  warning      unjittered_retry: The retry waits equally long for all callers, who all return at once to a service " +
+        "that comes back."
+      ])
+    })
+
+    it("is empty for no tools", () => {
+      assert.strictEqual(Explanation.overview(Toolkit.explain(Toolkit.empty)), "")
     })
   })
 

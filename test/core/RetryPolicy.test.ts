@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
 import { Clock, Duration, Effect, Exit, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
+import { retriesOf } from "../../packages/core/src/internal/terms.ts"
 import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
 const busy = (retryAfter: Duration.Input) =>
@@ -216,6 +217,16 @@ describe("RetryPolicy", () => {
         "403": [],
         "404": []
       })
+    }))
+
+  it.effect("says how often it retries, where nothing is composed of it, and keeps to it", () =>
+    Effect.gen(function*() {
+      const { none, rateLimited, transient } = RetryPolicy
+      for (const policy of [transient, rateLimited, none]) {
+        assert.strictEqual((yield* attempts(drawing(0), refused, policy)).length, 1 + retriesOf(policy)!)
+      }
+      assert.strictEqual(retriesOf(transient.pipe(Schedule.upTo({ times: 1 }))), undefined)
+      assert.strictEqual(retriesOf(Schedule.recurs(3)), undefined)
     }))
 
   describe("of one's own", () => {

@@ -5,6 +5,8 @@
  *     Explanation.table(explanation)       the bounds, policy by policy
  *     Explanation.timeline(explanation)    the worst case, moment by moment
  *
+ *     Explanation.overview(Toolkit.explain(toolkit))    the worst cases of all tools, for a file that a test compares
+ *
  * How? The handler runs once and may take for ever. Each policy around it says what it makes of the bounds of what is
  * inside: a retry multiplies and waits, a timeout cuts, a fallback adds. How long a retry waits is asked of its Schedule, which
  * is stepped with a simulated clock, by which attempts take no time, and with the least and the greatest random draws.
@@ -20,6 +22,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import type { SideEffect } from "./SideEffect.ts"
 
 /**
  * The most that something can be. Infinite when there is no most, and then it says why.
@@ -41,6 +44,7 @@ export interface Bound<out A extends number | Duration.Duration> {
  */
 export interface Explanation {
   readonly tool: string
+  readonly sideEffect: SideEffect
   /** How often the handler may run in one call. */
   readonly attempts: Bound<number>
   /** How long a call may wait in all: between attempts, and for a permit. */
@@ -263,6 +267,50 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
       : [])
   ].join("\n")
 }
+
+/**
+ * The worst cases of several tools, sorted by name: a block for each tool, a line for each fact.
+ *
+ * When to use: to write down the bounds of a toolkit. What changes for one tool changes no line of another one, so that a diff
+ * shows that alone. `WorstCase.matchesFile` of `@fallible/testing` compares it with a file in your repository.
+ *
+ * @example
+ * ```ts
+ * import { Explanation, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schedule, Schema } from "effect"
+ *
+ * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   Effect.succeed(1)
+ * ).pipe(Tool.retry(Schedule.jittered(Schedule.recurs(1))))
+ *
+ * Explanation.overview(Toolkit.explain(Toolkit.make(quote))).split("\n").slice(0, 4)
+ * // => ["get_quote", "  side effect  none", "  policy       retry of transient failures", "  attempts     2"]
+ * ```
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const overview = (explanations: ReadonlyArray<Explanation>): string =>
+  explanations.toSorted((a, b) => a.tool < b.tool ? -1 : 1).map(block).join("\n\n")
+
+const block = (explanation: Explanation): string => {
+  const { attempts, executions, sideEffect, steps, time, tool, waiting, warnings } = explanation
+  return [
+    tool,
+    ...columns([
+      ["side effect", sideEffect],
+      ...steps.slice(1).map(({ description }) => ["policy", description]),
+      ["attempts", reasoned(count(attempts), attempts)],
+      ["waiting", reasoned(span(waiting), waiting)],
+      ["time", reasoned(span(time), time)],
+      ["executions", reasoned(count(executions), executions)],
+      ...warnings.map(({ code, detail }) => ["warning", `${code}: ${detail}`])
+    ])
+  ].join("\n")
+}
+
+const reasoned = (most: string, { because }: Bound<number | Duration.Duration>): string =>
+  because.length === 0 ? most : `${most}: ${because.join("; ")}`
 
 const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> =>
   rows.map((row) =>

@@ -17,7 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { granting } from "./internal/stepping.ts"
+import { allowing, granting } from "./internal/terms.ts"
 
 /**
  * What a schedule may know of a failure: its code, and how long the service asked to be left alone.
@@ -30,23 +30,23 @@ export interface Retryable {
   readonly retryAfter?: Duration.Duration
 }
 
+const retries = 2
+
 // Each bound is twice the one before, and never more than 5 s. No other attempt is made for a service that asks for more time
 // than it is granted at the most.
 const threeAttempts = (
   longest: Duration.Duration,
   wait: (failure: Retryable, bound: Duration.Duration, share: number) => Duration.Duration
-): Schedule.Schedule<unknown, Retryable> =>
-  Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
+): Schedule.Schedule<unknown, Retryable> => {
+  const schedule = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
     Schedule.setInputType<Retryable>(),
     // First of all, so that a failure that is refused counts, too, in a schedule that goes on without this one.
-    Schedule.upTo({ times: 2 }),
-    Schedule.while(({ input }) =>
-      Duration.isLessThanOrEqualTo(granting(input, longest).retryAfter ?? Duration.zero, longest)
-    ),
-    Schedule.modifyDelay(({ duration, input }) =>
-      Effect.map(Random.next, (share) => wait(granting(input, longest), duration, share))
-    )
+    Schedule.upTo({ times: retries }),
+    Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(input.retryAfter ?? Duration.zero, longest)),
+    Schedule.modifyDelay(({ duration, input }) => Effect.map(Random.next, (share) => wait(input, duration, share)))
   )
+  return allowing(granting(schedule, longest), retries)
+}
 
 /**
  * For what is usually over in a moment: refused connections, timeouts, a 503.
@@ -116,4 +116,4 @@ export const rateLimited: Schedule.Schedule<unknown, Retryable> = threeAttempts(
  * @category policies
  * @since 0.1.0
  */
-export const none: Schedule.Schedule<unknown> = Schedule.recurs(0)
+export const none: Schedule.Schedule<unknown> = allowing(Schedule.recurs(0), 0)

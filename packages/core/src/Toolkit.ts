@@ -8,6 +8,7 @@ import type * as JsonSchema from "effect/JsonSchema"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
+import type { Explanation } from "./Explanation.ts"
 import { kind } from "./internal/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -145,6 +146,29 @@ export const withDefaults: {
   policies: ReadonlyArray<Policy.Policy<R2>>
 ): Toolkit<Tool.WithDefaults<T, R2>> =>
   make(...Array.from(self.tools.values(), (tool) => Tool.withDefaults(tool, policies))))
+
+/**
+ * What each tool of a toolkit costs at worst, in the order of the tools: see `Tool.explain`.
+ *
+ * When to use: to see or to test the bounds of all tools at once, with the toolkit's defaults. An agent's policies (`Agent.make`)
+ * count once they are defaults of the toolkit.
+ *
+ * @example
+ * ```ts
+ * import { Policy, Tool, Toolkit } from "@fallible/core"
+ * import { Duration, Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ * const toolkit = Toolkit.make(ping).pipe(Toolkit.withDefaults([Policy.timeout("5 seconds")]))
+ *
+ * Toolkit.explain(toolkit).map(({ time, tool }) => `${tool}: ${Duration.format(time.most)}`) // => ["ping: 5s"]
+ * ```
+ *
+ * @category explaining
+ * @since 0.1.0
+ */
+export const explain = (toolkit: Toolkit): ReadonlyArray<Explanation> =>
+  Array.from(toolkit.tools.values(), (tool) => Tool.explain(tool))
 
 type ToolsOf<K extends Toolkit> = K extends Toolkit<infer T> ? T : never
 

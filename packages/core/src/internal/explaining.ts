@@ -28,6 +28,7 @@ export const explained = (tool: Explained): Explanation => {
   const [first, more] = told(moments())
   return {
     tool: tool.name,
+    sideEffect: tool.sideEffect,
     attempts,
     waiting,
     time,

@@ -7,7 +7,9 @@ import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Schedule from "effect/Schedule"
+import * as Tracer from "effect/Tracer"
 import { ToolUnavailable } from "../ToolFailure.ts"
+import { type Grant, grantOf } from "./terms.ts"
 
 /** How long a schedule waits after each failure until it is done: one entry a failure. */
 export interface Waits {
@@ -32,26 +34,28 @@ export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown
  */
 export const waitsOf = (schedule: Retries): Waits => {
   const probe = new Probe()
-  const calm = step(schedule, { failure: probe.showing(plain) })
-  const eager = calm.isRandom ? step(schedule, { draw: greatest }) : calm
-  const asking = failuresAsking(probe, schedule)
-  const runs = [calm, eager, ...asking.map((failure) => step(schedule, { draw: greatest, failure }))]
+  const run = (conditions: Conditions = {}) => step(schedule, probe, conditions)
+  const calm = run()
+  const eager = calm.isRandom ? run({ draw: greatest }) : calm
+  const asking = failuresAsking(probe, run)
+  const runs = [calm, eager, ...asking.map((failure) => run({ draw: greatest, failure }))]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   const isEndless = runs.some(({ isDone }) => !isDone)
   // What looks at the clock may wait longer where waits, or attempts, move it elsewhere.
   const isVaried = calm.isRandom || asking.length > 0
   const still = isVaried ? [plain, ...asking].map((failure) => ({ failure, isStill: true })) : []
   const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
-  const others = [...still, ...slow].map((conditions) => step(schedule, { draw: greatest, steps, ...conditions }))
+  const others = [...still, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))
   const most = inEachStep([...runs, ...others], steps, Math.max, 0)
 
   const died = [...runs, ...others].find(({ died }) => died !== undefined)?.died
   if (died !== undefined) return unknown(`the retry's schedule cannot be stepped before running (${died})`)
+  const elsewhere = starts.map((start) => run({ draw: greatest, start, steps: 100 }))
+  const slowest = isEndless ? [] : run({ draw: greatest, attempt: aDay, steps: steps + 1 }).waits
   if (probe.wasRead) return unknown("the waits of the retry depend on the failure")
-  if (starts.some((start) => !areAlike(step(schedule, { draw: greatest, start, steps: 100 }), eager))) {
+  if (elsewhere.some((there) => !areAlike(there, eager))) {
     return unknown("the waits of the retry depend on the time of day")
   }
-  const slowest = isEndless ? [] : step(schedule, { draw: greatest, attempt: aDay, steps: steps + 1 }).waits
   if (slowest.some((wait, index) => wait > (most[index] ?? -1) + 1)) {
     return unknown("the waits of the retry grow with the time that attempts take")
   }
@@ -109,10 +113,12 @@ interface Run {
 
 const step = (
   schedule: Retries,
+  probe: Probe,
   { attempt = 0, draw = 0, failure = plain, isStill = false, start = 0, steps = manySteps }: Conditions
 ): Run => {
   const waits: Array<number> = []
   const time = new SimulatedTime(start)
+  const shown = probe.showing(failure)
   let isRandom = false
   const drawn = <A>(number: A): A => {
     isRandom = true
@@ -122,7 +128,7 @@ const step = (
     const next = yield* Schedule.toStep(schedule)
     while (waits.length < steps && time.now < Number.MAX_SAFE_INTEGER) {
       const failed = time.now += attempt
-      const wait = yield* Pull.matchEffect(next(failed, failure), {
+      const wait = yield* Pull.matchEffect(next(failed, shown), {
         onSuccess: ([, wait]) => Effect.succeed(Math.max(0, Duration.toMillis(wait))),
         onFailure: Effect.failCause,
         // No retry begins a wait without end, either.
@@ -140,7 +146,8 @@ const step = (
       nextDoubleUnsafe: () => drawn(draw),
       nextIntUnsafe: () => drawn(draw === 0 ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER)
     }),
-    Effect.provideService(References.CurrentLoggers, new Set())
+    Effect.provideService(References.CurrentLoggers, new Set()),
+    Effect.provideService(Tracer.Tracer, probe.tracer)
   )
   const exit = Effect.runSyncExit(asRunnable(follow))
   return Exit.isSuccess(exit)
@@ -215,22 +222,31 @@ const askingFor = (millis: number): ToolUnavailable =>
  * Failures that ask for each wait that a schedule grants, and for one that it does not grant: what goes on after a policy that
  * refuses it may grant others.
  */
-const failuresAsking = (probe: Probe, schedule: Retries, known = 0): ReadonlyArray<ToolUnavailable> => {
+const failuresAsking = (
+  probe: Probe,
+  run: (conditions: Conditions) => Run,
+  known = 0
+): ReadonlyArray<ToolUnavailable> => {
   const granted = Array.from(probe.granted)
   const waits = granted.length === 0 ? [] : [...granted, Math.max(...granted) + 1]
-  const failures = waits.map((wait) => probe.showing(askingFor(wait)))
+  const failures = waits.map(askingFor)
   if (granted.length === known) return failures
-  for (const failure of failures) step(schedule, { failure })
-  return failuresAsking(probe, schedule, granted.length)
+  for (const failure of failures) run({ failure })
+  return failuresAsking(probe, run, granted.length)
 }
 
 /** What every failure that is retried has in common: reading it decides nothing. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
 
-/** Shows failures to a schedule, and notes whether it looks at them, and which waits it grants. */
+/**
+ * Shows failures to a schedule, and notes whether it looks at them. Policies of this library that are part of it are told apart
+ * by their steps: they get the failure as it is, and what they make of it is known.
+ */
 class Probe {
   wasRead = false
+  /** The longest wait that each policy of this library grants, in milliseconds. */
   readonly granted = new Set<number>()
+  readonly #behind = new WeakMap<object, ToolUnavailable>()
 
   showing(failure: ToolUnavailable): ToolUnavailable {
     const note = (key: PropertyKey) => {
@@ -246,29 +262,38 @@ class Probe {
         note(key)
         return Reflect.has(failure, key)
       },
+      getOwnPropertyDescriptor: (failure, key) => {
+        note(key)
+        return Reflect.getOwnPropertyDescriptor(failure, key)
+      },
       ownKeys: (failure) => {
         note("all")
         return Reflect.ownKeys(failure)
       }
     })
-    shownBy.set(shown, { probe: this, failure })
+    this.#behind.set(shown, failure)
     return shown
+  }
+
+  /** Sees every Effect that a schedule runs, and so the steps of policies wherever they are part of it. */
+  readonly tracer = Tracer.make({
+    ...Tracer.nativeTracer,
+    context: (primitive, fiber) => {
+      const grant = grantOf(primitive)
+      return (grant === undefined ? primitive : inPlaceOf(primitive, this.#noting(grant)))[evaluate](fiber)
+    }
+  })
+
+  #noting({ longest, step }: Grant): Grant["step"] {
+    return Effect.map(step, (step) => (now, failure) => {
+      this.granted.add(Duration.toMillis(longest))
+      return step(now, this.#behind.get(failure) ?? failure)
+    })
   }
 }
 
-const shownBy = new WeakMap<object, { readonly probe: Probe; readonly failure: ToolUnavailable }>()
+const evaluate = "~effect/Effect/evaluate"
 
-interface Asking {
-  readonly code?: string
-  readonly retryAfter?: Duration.Duration
-}
-
-/**
- * What a policy of this library reads of a failure, when the most that it makes of it is the wait that the service asked for,
- * up to a longest one. A probe takes its word for that, so that the bounds of what is composed of it are known, too.
- */
-export const granting = (failure: Asking, longest: Duration.Duration): Asking => {
-  const shown = shownBy.get(failure)
-  shown?.probe.granted.add(Duration.toMillis(longest))
-  return shown?.failure ?? failure
-}
+// Every Effect is a primitive, which its type does not say, and this one makes a step as the one in its place does.
+const inPlaceOf = <X>(_primitive: Tracer.EffectPrimitive<X>, effect: Grant["step"]) =>
+  effect as unknown as Tracer.EffectPrimitive<X>

@@ -1,0 +1,200 @@
+/**
+ * What a toolkit costs at worst, as tests that fail.
+ *
+ *     yield* WorstCase.matchesFile(toolkit, "test/tools.txt")    the bounds are those that were reviewed
+ *     yield* WorstCase.hasNoWarnings(toolkit)                    no policy is likely not meant as it is
+ *
+ * Bounds come from policies, and a policy is changed by one word: five attempts instead of three, a timeout outside instead of
+ * inside. So they are written to a file in your repository. A test compares it, and a change of a bound stands in the diff that is
+ * reviewed.
+ *
+ * Nothing of the toolkit runs, but for the Effects of a retry's own schedule: see `Tool.explain`.
+ *
+ * @since 0.1.0
+ */
+import { Explanation, type Tool, Toolkit } from "@fallible/core"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import { differences } from "./internal/differences.ts"
+
+// -----------------------------------------------------------------------------
+// Failures
+// -----------------------------------------------------------------------------
+
+/**
+ * There is no file to compare with yet.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class FileMissing extends Data.TaggedError("FileMissing")<{ readonly file: string }> {
+  override get message(): string {
+    return `There is no file '${this.file}' to compare the worst cases with. ${writeIt}`
+  }
+}
+
+/**
+ * The worst cases are not those in the file.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class Changed extends Data.TaggedError("Changed")<{
+  readonly file: string
+  /**
+   * The lines that differ, tool by tool: `-` stands before what the file says, `+` before what is so now, and nothing before the
+   * name of the tool.
+   */
+  readonly lines: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    return `The worst cases are not those in '${this.file}':\n\n${
+      this.lines.join("\n")
+    }\n\nChange the policies back; or, if this is meant: ${writeIt}`
+  }
+}
+
+/**
+ * Tools have warnings that are not allowed.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export class Warned extends Data.TaggedError("Warned")<{ readonly warnings: ReadonlyArray<ToolWarning> }> {
+  override get message(): string {
+    const lines = this.warnings.map(({ code, detail, hint, tool }) => `  ${tool}: ${code}: ${detail} ${hint}`)
+    return `Policies are likely not meant as they are:\n\n${
+      lines.join("\n")
+    }\n\nA code can be allowed for a tool by name.`
+  }
+}
+
+/**
+ * A warning, and the tool that has it.
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export interface ToolWarning extends Explanation.Warning {
+  readonly tool: string
+}
+
+const writeIt = "Run the test once with the option { update: true }, which writes the file, and commit it."
+
+// -----------------------------------------------------------------------------
+// Checks
+// -----------------------------------------------------------------------------
+
+/**
+ * How a file is compared.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FileOptions {
+  /**
+   * Writes the file, if it is missing or says something else, and does not fail. Default: `false`. Take it from the environment, so
+   * that it is off where nobody looks at what was written.
+   */
+  readonly update?: boolean
+}
+
+/**
+ * Compares the worst cases of a toolkit (`Explanation.overview`) with a file.
+ *
+ * When to use: in one test for each toolkit, so that a change of a bound is seen in review. Line endings do not matter.
+ *
+ * It fails with {@link FileMissing} if there is no file, with {@link Changed} and the lines that differ, and with a `PlatformError`
+ * if the file cannot be read or written.
+ *
+ * @param file its path, in a folder that exists
+ *
+ * @example
+ * ```ts
+ * import { Tool, Toolkit } from "@fallible/core"
+ * import { WorstCase } from "@fallible/testing"
+ * import { Effect, FileSystem, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
+ *
+ * // In a test: NodeFileSystem.layer of @effect/platform-node, and the real file.
+ * const files = FileSystem.layerNoop({ readFileString: () => Effect.succeed("ping\r\n  side effect  none\r\n") })
+ * const check = WorstCase.matchesFile(Toolkit.make(ping), "tools.txt", { update: process.env["UPDATE"] === "1" })
+ *
+ * const changed = Effect.runSync(check.pipe(Effect.flip, Effect.provide(files)))
+ * changed._tag // => "Changed"
+ * changed.message.split("\n").slice(2, 5) // => ["  ping", "-   side effect  none", "+   side effect  non_idempotent"]
+ * ```
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const matchesFile = (
+  toolkit: Toolkit.Toolkit,
+  file: string,
+  options: FileOptions = {}
+): Effect.Effect<void, FileMissing | Changed | PlatformError, FileSystem.FileSystem> =>
+  Effect.gen(function*() {
+    const files = yield* FileSystem.FileSystem
+    const overview = Explanation.overview(Toolkit.explain(toolkit))
+    const written = yield* files.readFileString(file).pipe(
+      Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined)
+    )
+    const lines = written === undefined ? undefined : differences(written, overview)
+    if (lines?.length === 0) return
+    if (options.update === true) return yield* files.writeFileString(file, `${overview}\n`)
+    return yield* lines === undefined ? new FileMissing({ file }) : new Changed({ file, lines })
+  })
+
+/**
+ * Which warnings are allowed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface WarningOptions<in T extends Tool.Any> {
+  /** The codes that are allowed, by the name of the tool. Default: none. */
+  readonly allowed?: { readonly [Name in T["name"]]?: ReadonlyArray<Explanation.WarningCode> }
+}
+
+/**
+ * Fails if `Tool.explain` warns of any tool of a toolkit, unless the warning's code is allowed for that tool.
+ *
+ * When to use: in one test for each toolkit, beside {@link matchesFile}, which writes warnings down and lets them stand.
+ *
+ * It fails with {@link Warned}, which has all of them, with what to do.
+ *
+ * @example
+ * ```ts
+ * import { Tool, Toolkit } from "@fallible/core"
+ * import { WorstCase } from "@fallible/testing"
+ * import { Effect, Schedule, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String, sideEffect: "none" }, () =>
+ *   Effect.succeed("pong")
+ * ).pipe(Tool.retry(Schedule.recurs(1)))
+ * const toolkit = Toolkit.make(ping)
+ *
+ * const { warnings } = Effect.runSync(Effect.flip(WorstCase.hasNoWarnings(toolkit)))
+ * warnings.map(({ code, tool }) => `${tool}: ${code}`) // => ["ping: unjittered_retry"]
+ *
+ * Effect.runSync(WorstCase.hasNoWarnings(toolkit, { allowed: { ping: ["unjittered_retry"] } }))
+ * ```
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const hasNoWarnings = <T extends Tool.Any>(
+  toolkit: Toolkit.Toolkit<T>,
+  options: WarningOptions<T> = {}
+): Effect.Effect<void, Warned> =>
+  Effect.suspend(() => {
+    const allowed = new Map<string, ReadonlyArray<string> | undefined>(Object.entries(options.allowed ?? {}))
+    const warnings = Toolkit.explain(toolkit).flatMap(({ tool, warnings }) =>
+      warnings.filter(({ code }) => allowed.get(tool)?.includes(code) !== true)
+        .map((warning) => ({ tool, ...warning }))
+    )
+    return warnings.length === 0 ? Effect.void : new Warned({ warnings })
+  })

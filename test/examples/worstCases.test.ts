@@ -1,0 +1,26 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { describe, it } from "@effect/vitest"
+import * as MultiToolAgent from "@fallible/examples/01-multi-tool-agent/tools"
+import * as ClinicalAssistant from "@fallible/examples/02-clinical-assistant/tools"
+import { WorstCase } from "@fallible/testing"
+import { Effect } from "effect"
+import { join } from "node:path"
+import { root } from "../support/program.ts"
+
+const update = process.env["FALLIBLE_UPDATE"] === "1"
+
+const file = (example: string) => join(root, "examples", example, "worst-cases.txt")
+
+describe("the worst cases of an example", () => {
+  it.effect("are those in its file: the demo", () =>
+    Effect.gen(function*() {
+      yield* WorstCase.matchesFile(MultiToolAgent.toolkit, file("01-multi-tool-agent"), { update })
+      yield* WorstCase.hasNoWarnings(MultiToolAgent.toolkit)
+    }).pipe(Effect.provide(NodeFileSystem.layer)))
+
+  it.effect("are those in its file: the clinical assistant", () =>
+    Effect.gen(function*() {
+      yield* WorstCase.matchesFile(ClinicalAssistant.toolkit, file("02-clinical-assistant"), { update })
+      yield* WorstCase.hasNoWarnings(ClinicalAssistant.toolkit)
+    }).pipe(Effect.provide(NodeFileSystem.layer)))
+})
