@@ -173,15 +173,16 @@ export interface Bounds {
  * import { Explanation, Policy, Tool } from "@fallible/core"
  * import { Schema, Effect } from "effect"
  *
- * const audited: Policy.Policy = {
- *   kind: "audit",
+ * const audited = Policy.make({
+ *   kind: "custom",
+ *   name: "audit",
  *   description: "audit of every call",
  *   wrap: (run) => (params) => Effect.tap(run(params), () => Effect.log("called")),
  *   bound: (inner) => ({ ...inner, time: Explanation.unbounded("the audit has no timeout") })
- * }
+ * })
  * const ping = Tool.make("ping", { description: "Answers", success: Schema.String }, () => Effect.succeed("pong"))
  *
- * Tool.explain(Tool.withDefaults(ping, [audited])).time.because // => ["the audit has no timeout"]
+ * Tool.explain(Tool.with(ping, audited)).time.because // => ["the audit has no timeout"]
  * ```
  *
  * @category constructors
