@@ -26,7 +26,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/stranger",
     "internal/text",
     "internal/tried",
-    "internal/userCode"
+    "internal/userCode",
+    "internal/versioned"
   ]],
   ["decode", [
     "Arguments",
