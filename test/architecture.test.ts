@@ -20,6 +20,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/containment",
     "internal/failure",
     "internal/failureField",
+    "internal/handledBy",
     "internal/signal",
     "internal/plainJson",
     "internal/stragglers",

@@ -21,7 +21,11 @@ export const readable: Trace = (event) => {
     case "ModelReplied":
       return [`  model  ${repliedWith(event.reply.calls.length)}  ${took(event.elapsed)}`]
     case "FailureHandled":
-      return [`  ${event.by.padEnd(8)} ${called(event.call)}  after attempt ${event.attempt}: ${event.failure.detail}`]
+      return [
+        `  ${(event.policy ?? event.by).padEnd(8)} ${
+          called(event.call)
+        }  after attempt ${event.attempt}: ${event.failure.detail}`
+      ]
     case "CallEnded":
       return endedWith(event.call, event.outcome, event.elapsed)
     case "TextDelta":

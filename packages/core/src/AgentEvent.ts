@@ -8,7 +8,7 @@ import type { Answer } from "./Answer.ts"
 import type { ModelFailure, Reply } from "./Model.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
-import type { ToolOutcome } from "./ToolOutcome.ts"
+import type { HandledBy, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * One event of a run. Turns, and calls within a turn, count from 1.
@@ -44,7 +44,9 @@ export type AgentEvent =
     readonly index: number
     readonly call: ToolCall
     readonly failure: ToolFailure
-    readonly by: string
+    readonly by: HandledBy
+    /** The name of the policy, where it is a custom one. */
+    readonly policy?: string
     readonly attempt: number
   }
   /** A tool call has its outcome. */

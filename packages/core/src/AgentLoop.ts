@@ -38,7 +38,6 @@ import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
-import type { ToolFailure } from "./ToolFailure.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
 import type { Message, Transcript } from "./Transcript.ts"
@@ -319,8 +318,8 @@ const perform = <T extends Tool.Any>(
   if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
-  const onHandled = (failure: ToolFailure, by: string, attempt: number) =>
-    watch({ _tag: "FailureHandled", ...event, failure, by, attempt })
+  const onHandled: Dispatch.Place["onHandled"] = (failure, by, attempt, policy) =>
+    watch({ _tag: "FailureHandled", ...event, failure, by, attempt, ...(policy === undefined ? {} : { policy }) })
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
     const dispatched = Journal.stepOr(step, Dispatch.call(run.toolkit, call, { ...place, onHandled }), lost)

@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { CallArguments, type Correction } from "./internal/callArguments.ts"
 import { textOf } from "./internal/failureField.ts"
+import type { HandledBy } from "./internal/handledBy.ts"
 import { StopSignal, SuspendSignal } from "./internal/signal.ts"
 import { Stragglers } from "./internal/stragglers.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
@@ -119,12 +120,15 @@ export interface Current {
   readonly suspected: () => void
   /** What was noted so far belongs to an answer that did not come. */
   readonly forget: () => void
-  /** A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. */
-  readonly handled: (failure: ToolFailure, by: string) => void
+  /**
+   * A policy took care of a failure; it goes to the ledger, not to the model. What was noted is forgotten. A policy of your own is
+   * `"custom"`, with its name.
+   */
+  readonly handled: (failure: ToolFailure, by: HandledBy, policy?: string) => void
   /** A policy waited before the next attempt. */
   readonly waited: (millis: number) => void
   /** A failure was taken care of inside of this call, which changes nothing of what it noted itself. */
-  readonly heard: (failure: ToolFailure, by: string) => void
+  readonly heard: (failure: ToolFailure, by: HandledBy, policy?: string) => void
   /** What was asked of the user, and answered, in earlier runs of this call. */
   readonly replies: ReadonlyArray<Reply>
   /** The user's reply to a question: the first with the same words that this attempt has not used yet. */

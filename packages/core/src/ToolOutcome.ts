@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { handledBy } from "./internal/handledBy.ts"
 import { Reply } from "./ToolCall.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -28,6 +29,35 @@ export type Stage = typeof Stage.Type
 export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "run", "guard"])
 
 /**
+ * What took care of a failure.
+ *
+ * | by            | it means                                                                  |
+ * | ------------- | ------------------------------------------------------------------------- |
+ * | `"retry"`     | the call was tried again                                                  |
+ * | `"reconcile"` | a check found out what became of the call, or failed itself               |
+ * | `"complete"`  | a page could not be fetched: the result is what was there before it       |
+ * | `"catch"`     | the handler of a `Tool.catchTag` was asked                                |
+ * | `"fallback"`  | another source was asked; also by a catch of `ToolUnavailable`            |
+ * | `"fix"`       | a fixer corrected the arguments                                           |
+ * | `"escalated"` | a fixer put the rejection in its own words                                |
+ * | `"stopped"`   | a fixer stopped the run                                                   |
+ * | `"ignored"`   | a fixer failed itself: the call went on as if there were none             |
+ * | `"custom"`    | a policy of your own, named by `policy`                                   |
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HandledBy = typeof HandledBy.Type
+
+/**
+ * The schema of a {@link HandledBy}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const HandledBy = Schema.Literals(handledBy)
+
+/**
  * A failure that a policy took care of, so that the model never heard of it.
  *
  * @category models
@@ -45,8 +75,9 @@ export const Handled = Schema.Struct({
   tag: Schema.Literals(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]),
   code: Schema.String,
   detail: Schema.String,
-  /** The kind of the policy: `"retry"`, `"fallback"`, …; of a fix `"fix"` (corrected), `"escalated"`, `"stopped"`, or `"ignored"` for a fixer that failed itself. */
-  by: Schema.String
+  by: HandledBy,
+  /** The name of the policy, where it is `"custom"`. */
+  policy: Schema.optionalKey(Schema.String)
 })
 
 /**

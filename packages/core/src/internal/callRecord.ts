@@ -5,6 +5,7 @@ import type { Current, Reply, Source } from "../ToolCall.ts"
 import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import type { Completed, Failed, Handled, Repair, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
 import { CallArguments, type Correction } from "./callArguments.ts"
+import type { HandledBy } from "./handledBy.ts"
 import { isUnreadable } from "./outcome.ts"
 import { Attempt, mayHaveActed, Nested } from "./relay.ts"
 import { RefusalSignal } from "./signal.ts"
@@ -12,7 +13,7 @@ import { Stragglers } from "./stragglers.ts"
 import { cut, firstNotes, mostDetail, mostNotes } from "./text.ts"
 
 /** Told at once when a policy handles a failure, for who watches the run as it happens. */
-export type OnHandled = (failure: ToolFailure, by: string, attempt: number) => void
+export type OnHandled = (failure: ToolFailure, by: HandledBy, attempt: number, policy?: string) => void
 
 const none: ReadonlyArray<never> = []
 
@@ -129,21 +130,22 @@ export class CallRecord implements Current {
     this.answeredBy = source
   }
 
-  handled(failure: ToolFailure, by: string) {
+  handled(failure: ToolFailure, by: HandledBy, policy?: string) {
     this.forget()
     // Another attempt counts what runs inside of it from the start, also when its handler never begins.
     if (by === "retry") this.underway?.restart()
     if (by === "fallback" && failure._tag === "ToolUnavailable") this.fellBack = true
     if (mayHaveActed(failure)) this.stragglers.suspect()
     if (isUnreadable(failure)) this.suspected()
-    this.heard(failure, by)
+    this.heard(failure, by, policy)
   }
 
-  heard(failure: ToolFailure, by: string) {
+  heard(failure: ToolFailure, by: HandledBy, policy?: string) {
     if (isOutcomeUnknown(failure)) this.suspected()
     const { _tag: tag, code, detail } = failure
-    ;(this.handledSoFar ??= []).push({ tag, code, detail: cut(detail, mostDetail), by })
-    this.onHandled?.(failure, by, this.attempt)
+    const handled: Handled = { tag, code, detail: cut(detail, mostDetail), by }
+    ;(this.handledSoFar ??= []).push(policy === undefined ? handled : { ...handled, policy })
+    this.onHandled?.(failure, by, this.attempt, policy)
   }
 
   waited(millis: number) {

@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import type { Current, Reply, Source } from "../ToolCall.ts"
 import { isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
 import { CallArguments, type Correction } from "./callArguments.ts"
+import type { HandledBy } from "./handledBy.ts"
 import { isUnreadable, withOutcome } from "./outcome.ts"
 import { Stragglers } from "./stragglers.ts"
 
@@ -131,13 +132,13 @@ export class Relay implements Current {
     if (this.isOpen) this.to.forget()
   }
 
-  handled(failure: ToolFailure, by: string) {
+  handled(failure: ToolFailure, by: HandledBy, policy?: string) {
     if (by === "retry") this.underway.restart()
-    if (this.isOpen) this.to.handled(failure, by)
+    if (this.isOpen) this.to.handled(failure, by, policy)
   }
 
-  heard(failure: ToolFailure, by: string) {
-    if (this.isOpen) this.to.heard(failure, by)
+  heard(failure: ToolFailure, by: HandledBy, policy?: string) {
+    if (this.isOpen) this.to.heard(failure, by, policy)
   }
 
   waited(millis: number) {
@@ -217,12 +218,12 @@ export class Nested implements Current {
     this.answeredBy = source
   }
 
-  handled(failure: ToolFailure, by: string) {
+  handled(failure: ToolFailure, by: HandledBy, policy?: string) {
     this.forget()
     if (mayHaveActed(failure)) this.stragglers.suspect()
     if (isUnreadable(failure)) this.suspected()
     if (by === "retry") this.underway.restart()
-    this.heard(failure, by)
+    this.heard(failure, by, policy)
   }
 
   // The model need not hear of it: the arguments were the outer handler's.
@@ -231,8 +232,9 @@ export class Nested implements Current {
     return Effect.void
   }
 
-  heard(failure: ToolFailure, by: string) {
-    this.outer.heard(this.acts || !isOutcomeUnknown(failure) ? failure : withOutcome(failure, "not_executed"), by)
+  heard(failure: ToolFailure, by: HandledBy, policy?: string) {
+    const said = this.acts || !isOutcomeUnknown(failure) ? failure : withOutcome(failure, "not_executed")
+    this.outer.heard(said, by, policy)
   }
 
   waited(millis: number) {
