@@ -9,6 +9,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Deadline",
     "Defect",
     "CallEvent",
+    "FailureLog",
     "SideEffect",
     "ToolFailure",
     "ToolCall",
@@ -32,7 +33,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/stranger",
     "internal/text",
     "internal/tried",
-    "internal/userCode"
+    "internal/userCode",
+    "internal/versioned"
   ]],
   ["decode", [
     "Arguments",

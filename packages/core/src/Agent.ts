@@ -18,7 +18,7 @@ import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as AgentBudget from "./AgentBudget.ts"
-import type { AgentEvent } from "./AgentEvent.ts"
+import type { AgentEvent, Happened } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
@@ -255,12 +255,19 @@ const unlessAskedAgain = RetryPolicy.transient.pipe(
   Schedule.while(({ input }) => input.attempts === undefined || input.attempts < 3)
 )
 
-type Watch = ((event: AgentEvent) => void) | undefined
+type Watch = ((event: Happened) => void) | undefined
 
 const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>) =>
   Stream.callback<AgentEvent, AgentFailure, R>((queue) =>
-    Effect.matchCauseEffect(run((event) => Queue.offerUnsafe(queue, event)), {
-      onSuccess: (answer) => Effect.andThen(Queue.offer(queue, { _tag: "RunEnded", answer }), Queue.end(queue)),
-      onFailure: (cause) => Queue.failCause(queue, cause)
+    Effect.clockWith((clock) => {
+      const watch = (event: Happened) => Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() })
+      return Effect.matchCauseEffect(run(watch), {
+        onSuccess: (answer) =>
+          Effect.suspend(() => {
+            watch({ _tag: "RunEnded", answer })
+            return Queue.end(queue)
+          }),
+        onFailure: (cause) => Queue.failCause(queue, cause)
+      })
     })
   )

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import type { CallFacts } from "./CallFacts.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import type { Account } from "./internal/account.ts"
@@ -41,7 +42,15 @@ export interface Limits {
  * @category models
  * @since 0.1.0
  */
-export type Limit = "turns" | "calls" | "tokens" | "elapsed"
+export type Limit = typeof Limit.Type
+
+/**
+ * The schema of a {@link Limit}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
 
 /**
  * {@link Limits} with every number in place: `Infinity` where there is no limit, milliseconds for time.

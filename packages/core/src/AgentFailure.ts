@@ -10,15 +10,19 @@
  * | `RunStopped`   | a tool stopped the run                             | read the reason                                |
  * | `RunRefused`   | the run was given what is not of its type          | read the detail; decode what was stored        |
  *
+ * {@link schema} brings each through a store, a wire and a log, and back to its class. What a run ended with, answer or
+ * failure, is `Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect())`.
+ *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import type { Limit } from "./AgentBudget.ts"
+import { Limit } from "./AgentBudget.ts"
 import * as CallFacts from "./CallFacts.ts"
-import { Failure } from "./internal/failure.ts"
+import { codec, Failure } from "./internal/failure.ts"
+import { versioned } from "./internal/versioned.ts"
 import { Ledger } from "./Ledger.ts"
-import { type ModelFailure, Reply } from "./Model.ts"
-import type { FieldIssue } from "./ToolFailure.ts"
+import { ModelFailure, Reply } from "./Model.ts"
+import { FieldIssue } from "./ToolFailure.ts"
 import * as ToolOutcome from "./ToolOutcome.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -31,6 +35,25 @@ interface RunFields {
   readonly ledger: Ledger
 }
 
+/** What every one of them encodes to, with `Own` beside it. */
+type EncodedRun<Tag extends string, Own> = Own & {
+  readonly _tag: Tag
+  readonly version: number
+  readonly detail: string
+  readonly transcript: typeof Transcript.schema.Encoded
+  readonly ledger: typeof Ledger.Encoded
+}
+
+const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  versioned("the failure of a run", 1, {
+    detail: Schema.String,
+    transcript: Transcript.schema,
+    ledger: Ledger,
+    ...fields
+  })
+
+const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: ModelFailure.schema })
+
 /**
  * The model did not answer: the last failure, after its retries.
  *
@@ -39,7 +62,18 @@ interface RunFields {
  */
 export class ModelFailed extends Failure<RunFields & { readonly failure: ModelFailure; readonly cause?: unknown }> {
   readonly _tag = "ModelFailed"
+
+  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  static readonly schema: Schema.Codec<
+    ModelFailed,
+    EncodedRun<"ModelFailed", { readonly failure: typeof ModelFailure.schema.Encoded }>
+  > = codec(
+    ModelFailedFields,
+    () => ModelFailed
+  )
 }
+
+const LimitReachedFields = stored({ _tag: Schema.tag("LimitReached"), limit: Limit })
 
 /**
  * A limit of the agent was used up before the model gave an answer.
@@ -49,6 +83,12 @@ export class ModelFailed extends Failure<RunFields & { readonly failure: ModelFa
  */
 export class LimitReached extends Failure<RunFields & { readonly limit: Limit }> {
   readonly _tag = "LimitReached"
+
+  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  static readonly schema: Schema.Codec<LimitReached, EncodedRun<"LimitReached", { readonly limit: Limit }>> = codec(
+    LimitReachedFields,
+    () => LimitReached
+  )
 }
 
 /**
@@ -85,16 +125,41 @@ export const Suspension = Schema.Struct({
   )
 )
 
+const RunSuspendedFields = stored({
+  _tag: Schema.tag("RunSuspended"),
+  question: Schema.String,
+  suspension: Suspension
+})
+
 /**
- * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Store it with
- * `Schema.encodeEffect(AgentFailure.Suspension)(failure.suspension)`, and go on with `agent.resume`.
+ * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Store what the run needs to go on, and decode it
+ * before `agent.resume`:
+ *
+ *     JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(failure.suspension))
+ *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
+ *
+ * `JSON.stringify(failure.suspension)` alone is not decodable. The {@link schema} of the whole failure has the suspension in it, too.
  *
  * @category failures
  * @since 0.1.0
  */
 export class RunSuspended extends Failure<RunFields & { readonly question: string; readonly suspension: Suspension }> {
   readonly _tag = "RunSuspended"
+
+  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  static readonly schema: Schema.Codec<
+    RunSuspended,
+    EncodedRun<"RunSuspended", {
+      readonly question: string
+      readonly suspension: typeof Suspension.Encoded
+    }>
+  > = codec(
+    RunSuspendedFields,
+    () => RunSuspended
+  )
 }
+
+const RunStoppedFields = stored({ _tag: Schema.tag("RunStopped"), reason: Schema.String })
 
 /**
  * A tool stopped the run (`ToolCall.stop`).
@@ -104,7 +169,15 @@ export class RunSuspended extends Failure<RunFields & { readonly question: strin
  */
 export class RunStopped extends Failure<RunFields & { readonly reason: string }> {
   readonly _tag = "RunStopped"
+
+  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  static readonly schema: Schema.Codec<RunStopped, EncodedRun<"RunStopped", { readonly reason: string }>> = codec(
+    RunStoppedFields,
+    () => RunStopped
+  )
 }
+
+const RunRefusedFields = stored({ _tag: Schema.tag("RunRefused"), issues: Schema.Array(FieldIssue) })
 
 /**
  * The run was given a question, a transcript, a suspension or a reply that is not of its type. Nothing has run.
@@ -116,6 +189,15 @@ export class RunStopped extends Failure<RunFields & { readonly reason: string }>
  */
 export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyArray<FieldIssue> }> {
   readonly _tag = "RunRefused"
+
+  /** Its schema: encodes to plain JSON with a version, without the `cause`. */
+  static readonly schema: Schema.Codec<
+    RunRefused,
+    EncodedRun<"RunRefused", { readonly issues: ReadonlyArray<FieldIssue> }>
+  > = codec(
+    RunRefusedFields,
+    () => RunRefused
+  )
 }
 
 /**
@@ -125,3 +207,48 @@ export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyA
  * @since 0.1.0
  */
 export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStopped | RunRefused
+
+/**
+ * The schema of an {@link AgentFailure}: encodes to plain JSON with a version, without the `cause`, and decodes to the same class.
+ *
+ * When to use: wherever a failure leaves the process. What `JSON.stringify` makes of a failure that is not encoded, no schema decodes.
+ *
+ * @example
+ * ```ts
+ * import { Agent, AgentFailure, Model, ModelFailure, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const refused = new ModelFailure({ code: "refused", detail: "The model will not answer.", transient: false })
+ * const model = Model.layer({ respond: () => Effect.fail(refused) })
+ * const run = Agent.make({ toolkit: Toolkit.empty }).run("Hi")
+ *
+ * const failure = Effect.runSync(Effect.flip(Effect.provide(run, model)))
+ * const stored = JSON.stringify(Schema.encodeSync(AgentFailure.schema)(failure))
+ * const decoded = Schema.decodeUnknownSync(AgentFailure.schema)(JSON.parse(stored))
+ * decoded instanceof AgentFailure.ModelFailed // => true
+ * decoded.message // => "The model will not answer."
+ * ```
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
+  ModelFailed.schema,
+  LimitReached.schema,
+  RunSuspended.schema,
+  RunStopped.schema,
+  RunRefused.schema
+])
+
+/**
+ * What an {@link AgentFailure} encodes to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Encoded =
+  | typeof ModelFailed.schema.Encoded
+  | typeof LimitReached.schema.Encoded
+  | typeof RunSuspended.schema.Encoded
+  | typeof RunStopped.schema.Encoded
+  | typeof RunRefused.schema.Encoded

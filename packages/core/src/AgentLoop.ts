@@ -19,7 +19,7 @@ import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as AgentBudget from "./AgentBudget.ts"
-import type { AgentEvent } from "./AgentEvent.ts"
+import type { Happened } from "./AgentEvent.ts"
 import * as AgentFailure from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import type * as CallEvent from "./CallEvent.ts"
@@ -64,7 +64,7 @@ export interface Run<T extends Tool.Any> {
   /** When to ask the model again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Told of everything that happens; absent when nobody looks. */
-  readonly watch: ((event: AgentEvent) => void) | undefined
+  readonly watch: ((event: Happened) => void) | undefined
 }
 
 /**
@@ -321,7 +321,7 @@ const perform = <T extends Tool.Any>(
 
   const event = { turn, index: index + 1, call }
   const onEvent: CallEvent.Watcher = (watched) => {
-    const { key: _, tool: __, ...happened } = watched
+    const { at: _, key: __, tool: ___, ...happened } = watched
     watch({ ...happened, ...event })
   }
   return Effect.suspend(() => {
@@ -406,12 +406,14 @@ const answer = ({ account, transcript }: State, reply: Reply): Answer => ({
   ledger: account.ledger
 })
 
-const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: AgentBudget.Limit) =>
-  new AgentFailure.LimitReached({
+const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: AgentBudget.Limit) => {
+  run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
+  return new AgentFailure.LimitReached({
     limit,
     detail: `The agent used up its ${AgentBudget.describe(run.budget, limit)} without an answer.`,
     ...sofar(state)
   })
+}
 
 const modelFailed = (state: State, failure: ModelFailure) =>
   new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...sofar(state) })

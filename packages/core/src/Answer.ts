@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
-import type { Ledger } from "./Ledger.ts"
-import type { Transcript } from "./Transcript.ts"
+import * as Schema from "effect/Schema"
+import { versioned } from "./internal/versioned.ts"
+import { Ledger } from "./Ledger.ts"
+import * as Transcript from "./Transcript.ts"
 
 /**
  * The answer of a run, and how it came about.
@@ -18,7 +20,48 @@ export interface Answer {
   /** Was it cut off at the most tokens that a reply may have? */
   readonly truncated: boolean
   /** Everything that was said. Give it to the next `run` to go on from here. */
-  readonly transcript: Transcript
+  readonly transcript: Transcript.Transcript
   /** Turns, calls, tokens, and every failure of a call with how it ended. */
   readonly ledger: Ledger
 }
+
+/**
+ * What an {@link Answer} encodes to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Encoded {
+  readonly version: number
+  readonly text: string
+  readonly truncated: boolean
+  readonly transcript: typeof Transcript.schema.Encoded
+  readonly ledger: typeof Ledger.Encoded
+}
+
+/**
+ * The schema of an {@link Answer}: encodes to plain JSON with a version. Decoding any other version fails, and says which it found.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Answer, Model, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const model = Model.layer({ respond: () => Effect.succeed({ text: "Hello!", calls: [] }) })
+ * const answer = Effect.runSync(Effect.provide(Agent.make({ toolkit: Toolkit.empty }).run("Hi"), model))
+ *
+ * const stored = JSON.stringify(Schema.encodeSync(Answer.schema)(answer))
+ * const decoded = Schema.decodeUnknownSync(Answer.schema)(JSON.parse(stored))
+ * decoded.text // => "Hello!"
+ * decoded.transcript.length // => 2
+ * ```
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 1, {
+  text: Schema.String,
+  truncated: Schema.Boolean,
+  transcript: Transcript.schema,
+  ledger: Ledger
+})

@@ -29,6 +29,7 @@ import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
+import * as FailureLog from "./FailureLog.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
@@ -126,7 +127,8 @@ const keyed = <T extends Tool.Any>(
     const record = new Call(key, subject, text, place.replies, hearing(fiber, call.name, key, watcher))
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
-      return Effect.succeed(failedCall(record, failure, "resolve"))
+      const outcome = failedCall(record, failure, "resolve")
+      return Effect.as(logged(outcome, call.name), outcome)
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     if (before !== undefined) resumed(record, before, mentionsSecret(schemaOf(tool.parameters)))
@@ -403,13 +405,22 @@ const fold = (
   if (question !== undefined) return Effect.succeed(suspended(record, question))
 
   const refusal = signals.find(isA(RefusalSignal))
-  if (refusal !== undefined) return settle(refusal.failure, "admit", tool, record)
+  if (refusal !== undefined) {
+    return Effect.tap(settle(refusal.failure, "admit", tool, record), (outcome) => logged(outcome, tool.name))
+  }
 
   const [reason] = cause.reasons
   if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
-    return settle(reason.error, stage, tool, record)
+    return Effect.tap(settle(reason.error, stage, tool, record), (outcome) => logged(outcome, tool.name))
   }
   return broken(cause, stage, tool, record)
+}
+
+const logged = (outcome: ToolOutcome, tool: string): Effect.Effect<void> => {
+  // A defect, and a result that does not fit, are logged where they are found, with what only a log should say.
+  if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") return Effect.void
+  const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
+  return FailureLog.told(tool, outcome.failure, `The model was told${attempts}.`)
 }
 
 const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>

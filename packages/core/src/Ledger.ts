@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Severity } from "./ToolFailure.ts"
-import { Handled, TextRepair, ValueRepair } from "./ToolOutcome.ts"
+import { Handled, HandledBy, TextRepair, ValueRepair } from "./ToolOutcome.ts"
 
 const call = {
   /** The turn and the position of the call in it, both from 1. */
@@ -39,8 +39,10 @@ export const Entry = Schema.Struct({
   severity: Schema.optionalKey(Severity),
   /** How often the handler ran for this call, over all. */
   attempts: Schema.Int,
-  /** What took care of it (`"retry"`, `"fallback"`, …: {@link Handled}), or `"told"`: the model heard of it. */
-  ended: Schema.String
+  /** What took care of it ({@link HandledBy}), or `"told"`: the model heard of it. */
+  ended: Schema.Literals([...HandledBy.literals, "told"]),
+  /** The name of the policy, where it is `"custom"`. */
+  policy: Handled.fields.policy
 })
 
 /**

@@ -49,6 +49,7 @@ import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
 import { type PolicyKind, PolicyKind as PolicyKinds } from "./internal/policyKind.ts"
 import { retrying } from "./internal/retrying.ts"
+import { retriesOf } from "./internal/terms.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
@@ -265,6 +266,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
         retrying(run(params), () => {
           let mayHaveActed = false
           let number = 0
+          const limit = retriesOf(schedule)
           let wait = Duration.zero
           return {
             schedule,
@@ -283,7 +285,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
             onRetry: (failure, length) => {
               mayHaveActed ||= failure.outcome !== "not_executed"
               wait = length
-              return call.again(failure, { number: ++number, wait })
+              return call.again(failure, { number: ++number, ...(limit === undefined ? {} : { limit }), wait })
             },
             waiting: (step) => call.waiting(step, wait),
             // That the last attempt did nothing, or says nothing of it, says nothing of those before.

@@ -49,8 +49,30 @@ export const Reply = Schema.Struct({
 })
 
 /**
- * What handled a failure: the kind of a policy; or of a fix, `"fix"` for arguments that it corrected, `"escalated"` and `"stopped"` for
- * what its fixer said instead, and `"ignored"` for a fixer that failed itself.
+ * What handled a failure: the kind of a policy, or what came of a fix.
+ *
+ * | by            | it means                                                            |
+ * | ------------- | ------------------------------------------------------------------- |
+ * | `"retry"`     | the call was tried again                                            |
+ * | `"reconcile"` | a check found out what became of the call, or failed itself         |
+ * | `"complete"`  | a page could not be fetched: the result is what was there before it |
+ * | `"catch"`     | the handler of a `Tool.catchTag` was asked                          |
+ * | `"fallback"`  | another source was asked; also by a catch of `ToolUnavailable`      |
+ * | `"fix"`       | a fixer corrected the arguments                                     |
+ * | `"escalated"` | a fixer put the rejection in its own words                          |
+ * | `"stopped"`   | a fixer stopped the run                                             |
+ * | `"ignored"`   | a fixer failed itself: the call went on as if there were none       |
+ * | `"custom"`    | a policy of your own, named by `policy`                             |
+ *
+ * The other kinds come from policies of your own that are of a kind of this library's (`Policy.make`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HandledBy = typeof HandledBy.Type
+
+/**
+ * The schema of a {@link HandledBy}.
  *
  * @category schemas
  * @since 0.1.0

@@ -13,6 +13,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { AppendOnly } from "./internal/appendOnly.ts"
+import { versionOf } from "./internal/versioned.ts"
 import { ToolCall } from "./ToolCall.ts"
 
 /**
@@ -187,11 +188,7 @@ export const toArray = (transcript: Transcript): Array<Message> => Array.from(tr
  * @since 0.1.0
  */
 export const schema = Schema.Struct({
-  version: Schema.Int.check(
-    Schema.makeFilter((found: number) =>
-      found === version ? undefined : `a transcript of version ${version}, and not of version ${found}`
-    )
-  ),
+  version: versionOf("a transcript", version),
   messages: Schema.Array(Message)
 }).pipe(
   Schema.decodeTo(

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { AgentEvent } from "../AgentEvent.ts"
+import type { Happened } from "../AgentEvent.ts"
 import * as Availability from "../Availability.ts"
 import * as Defect from "../Defect.ts"
 import * as Journal from "../Journal.ts"
@@ -23,7 +23,7 @@ export interface Asking {
   /** Is the model to be offered only what may be called now? */
   readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
-  readonly watch: ((event: AgentEvent) => void) | undefined
+  readonly watch: ((event: Happened) => void) | undefined
 }
 
 /** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
@@ -43,9 +43,10 @@ export const ask = (
   const reply = Effect.map(Journal.stepOr(step, replies, unrecorded), withDistinctIds)
   if (watch === undefined) return reply
 
-  const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
-    Effect.sync(() => watch({ _tag: "ModelRetried", turn, failure, wait }))
   return Effect.suspend(() => {
+    let attempt = 0
+    const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
+      Effect.sync(() => watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait }))
     watch({ _tag: "TurnStarted", turn })
     return Effect.map(Effect.timed(Effect.provideService(reply, Model.onRetry, onRetry)), ([elapsed, reply]) => {
       watch({ _tag: "ModelReplied", turn, reply, elapsed })

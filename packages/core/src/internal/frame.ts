@@ -13,6 +13,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CallEvent } from "../CallEvent.ts"
+import * as FailureLog from "../FailureLog.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Repair, Reply } from "../ToolOutcome.ts"
 import { CallArguments, type Correction } from "./callArguments.ts"
@@ -224,6 +225,7 @@ export class Call extends Frame {
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
     const of = isStart(event) ? this.state.attempts : attempt
+    if (event._tag === "FailureHandled") FailureLog.handled(this.tool.name, event, failure?.cause)
     this.#hear?.(event, failure, of)
     return of
   }

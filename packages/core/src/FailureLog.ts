@@ -1,0 +1,141 @@
+/**
+ * Failures, as log lines: each one once, when it is handled or told to the model.
+ *
+ *     flaky failed (connection): Refused. Retry 1 of 2 in 1.0 s.
+ *     flaky failed (connection): Refused. The fallback was asked.
+ *     flaky failed (connection): Refused. The model was told, after 3 attempts.
+ *
+ * Lines have the annotations of the run, the turn, the tool and the call. A defect is logged apart, whole (`Defect`), and so is a
+ * result that does not fit its schema.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as LogLevel from "effect/LogLevel"
+import * as References from "effect/References"
+import type { CallEvent } from "./CallEvent.ts"
+import { currentContext } from "./internal/containment.ts"
+import { oneLine } from "./internal/text.ts"
+
+/**
+ * The level of the lines. Default: `"Debug"`, which effect's loggers leave out unless asked; `"None"` logs nothing at all.
+ *
+ * When to use: set it to `"Warn"` or `"Info"` in a backend whose operators watch its logs.
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, FailureLog, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Logger, Schema } from "effect"
+ *
+ * const lines: Array<unknown> = []
+ * const logger = Logger.layer([Logger.make(({ message }) => lines.push(message))])
+ * const lost = Tool.make("find", { description: "Finds", success: Schema.String, sideEffect: "none" }, () =>
+ *   Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." }))
+ * )
+ * const call = Dispatch.call(Toolkit.make(lost), { id: "1", name: "find" })
+ * Effect.runSync(call.pipe(Effect.provideService(FailureLog.level, "Info"), Effect.provide(logger)))
+ * lines // => [["find failed (unknown_city): Unknown city. The model was told."]]
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const level: Context.Reference<LogLevel.Severity | "None"> = Context.Reference<LogLevel.Severity | "None">(
+  "@fallible/core/FailureLog/level",
+  { defaultValue: () => "Debug" }
+)
+
+/** What a line tells of a failure. */
+interface Told {
+  readonly code: string
+  readonly detail: string
+  readonly cause?: unknown
+}
+
+/**
+ * Logs a failure that was handled.
+ *
+ * @internal
+ */
+export const handled = (tool: string, event: CallEvent & { readonly _tag: "FailureHandled" }, cause: unknown): void => {
+  const context = currentContext<never>()
+  const severity = severityIn((reference) => Context.get(context, reference))
+  if (severity === undefined) return
+  Effect.runForkWith(context)(line(severity, event.inside ?? tool, { ...event, cause }, becameOf(event)))
+}
+
+/**
+ * Logs a failure.
+ *
+ * @param who the tool, or the model
+ * @param became what became of it, in a sentence
+ * @internal
+ */
+export const told = (who: string, failure: Told, became: string): Effect.Effect<void> =>
+  Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
+    const severity = severityIn((reference) => fiber.getRef(reference))
+    return severity === undefined ? Effect.void : line(severity, who, failure, became)
+  })
+
+/**
+ * "1 of 2 in 1.0 s", as far as it is known.
+ *
+ * @internal
+ */
+export const retried = ({ limit, number, wait }: {
+  readonly number?: number
+  readonly limit?: number
+  readonly wait?: Duration.Duration
+}): string => {
+  const count = number === undefined ? "" : limit === undefined ? ` ${number}` : ` ${number} of ${limit}`
+  return `Retry${count}${wait === undefined ? "" : ` in ${(Duration.toMillis(wait) / 1000).toFixed(1)} s`}.`
+}
+
+const severityIn = (
+  get: <A>(reference: Context.Reference<A>) => A
+): LogLevel.Severity | undefined => {
+  const severity = get(level)
+  return severity === "None" || LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
+}
+
+const line = (severity: LogLevel.Severity, who: string, { cause, code, detail }: Told, became: string) => {
+  const message = `${who} failed (${code}): ${oneLine(detail)} ${became}`
+  return cause === undefined
+    ? Effect.logWithLevel(severity)(message)
+    : Effect.logWithLevel(severity)(message, Cause.fail(cause))
+}
+
+const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {
+  if (retry !== undefined) return retried(retry)
+  switch (by) {
+    case "retry":
+      return "It was tried again."
+    case "fallback":
+      return "The fallback was asked."
+    case "catch":
+      return "The handler of a catch was asked."
+    case "reconcile":
+      return "A check looked for what became of the call."
+    case "complete":
+      return "The result goes without the page."
+    case "fix":
+      return "A fixer corrected the arguments."
+    case "escalated":
+      return "A fixer told the model why."
+    case "stopped":
+      return "A fixer stopped the run."
+    case "ignored":
+      return "The call went on without it."
+    case "timeout":
+    case "limit":
+    case "rate":
+    case "breaker":
+    case "map":
+    case "custom":
+      return `The policy '${policy ?? by}' handled it.`
+  }
+}

@@ -1,0 +1,315 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AgentBudget,
+  AgentFailure,
+  Answer,
+  type CallFacts,
+  type Ledger,
+  ModelFailure,
+  PartialData,
+  SchemaMismatch,
+  SemanticGarbage,
+  type ToolOutcome,
+  ToolUnavailable,
+  Transcript
+} from "@fallible/core"
+import { Cause, Duration, Effect, Exit, HashMap, Schema } from "effect"
+
+const conversation: ReadonlyArray<Transcript.Message> = [
+  { role: "system", text: "Be brief." },
+  {
+    role: "user",
+    text: "Which is warmer?",
+    images: [Transcript.image(new Uint8Array([0, 255]), "image/png"), { url: "https://example.org/paris.png" }]
+  },
+  {
+    role: "assistant",
+    text: "I will look.",
+    calls: [{ id: "1", name: "weather", arguments: "{\"city\": \"Paris\"}" }, { id: "2", name: "ping" }],
+    native: { signature: "opaque", parts: [1, null, { nested: [true] }] }
+  },
+  { role: "tool", callId: "1", name: "weather", text: "21" },
+  { role: "tool", callId: "2", name: "ping", text: "\u{1F600}\ud800\u0000" }
+]
+const transcript = Transcript.make(conversation)
+
+const ledger: Ledger.Ledger = {
+  turns: 2,
+  calls: 3,
+  inputTokens: 100,
+  outputTokens: 20,
+  failures: [
+    {
+      turn: 1,
+      call: 1,
+      tool: "weather",
+      tag: "ToolUnavailable",
+      code: "timeout",
+      detail: "Slow.",
+      attempts: 2,
+      ended: "retry"
+    },
+    {
+      turn: 1,
+      call: 2,
+      tool: "ping",
+      tag: "SemanticGarbage",
+      code: "nobody",
+      detail: "Nobody.",
+      severity: "high",
+      attempts: 1,
+      ended: "told"
+    }
+  ],
+  repairs: [
+    { turn: 1, call: 1, tool: "weather", kind: "code_fence", offset: 0 },
+    { turn: 1, call: 1, tool: "weather", kind: "text_for_number", path: ["rows", 0, "n"], note: "'n' was read as 5." }
+  ]
+}
+
+const handled = [
+  { tag: "ToolUnavailable", code: "timeout", detail: "Slow.", by: "retry" }
+] as const
+
+/** One outcome of each kind, with every field that it may have. */
+const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
+  {
+    _tag: "Completed",
+    value: { rows: [1.5, null, "x"] },
+    caveats: ["an old one"],
+    source: { name: "cache", age: Duration.hours(3) },
+    repairs: [{ kind: "comment", offset: 3, note: "A comment was left out." }, { kind: "wrapper", path: [] }],
+    arguments: "{}",
+    attempts: 2,
+    waited: Duration.millis(1500.5),
+    handled
+  },
+  ...[
+    new SchemaMismatch({
+      side: "result",
+      code: "invalid_result",
+      detail: "No total.",
+      issues: [{ path: ["a", 0], expected: "number", actual: "a string" }],
+      cause: "secret"
+    }),
+    new PartialData({
+      code: "more_pages",
+      detail: "Page 1.",
+      data: ["ada"],
+      coverage: { have: 1, of: 3, unit: "pages" },
+      next: { page: 2 }
+    }),
+    new SemanticGarbage({ code: "unknown", detail: "Unknown.", alternatives: ["Paris"], severity: "low" }),
+    new ToolUnavailable({
+      code: "rate_limited",
+      detail: "Too often.",
+      hint: "Later.",
+      transient: true,
+      retryAfter: Duration.seconds(30),
+      outcome: "unknown",
+      tried: ["database (timeout)"],
+      cause: new Error("secret")
+    })
+  ].map((failure): ToolOutcome.ToolOutcome => ({
+    _tag: "Failed",
+    failure,
+    stage: "run",
+    mayHaveActed: true,
+    attempts: 1,
+    waited: Duration.zero,
+    handled: []
+  })),
+  {
+    _tag: "Suspended",
+    question: "Which one?",
+    key: "run-1/turn/3/call/6",
+    replies: [{ key: "run-1/turn/3/call/6", question: "Sure?", reply: "Yes." }],
+    attempts: 1,
+    waited: Duration.seconds(2),
+    handled: []
+  },
+  { _tag: "Stopped", reason: "Enough.", attempts: 1, waited: Duration.zero, handled: [] }
+]
+
+const facts: CallFacts.CallFacts = {
+  failed: HashMap.make<ReadonlyArray<readonly [string, CallFacts.FailedCall]>>(["any {}", {
+    executions: 2,
+    acted: 1,
+    code: "timeout",
+    detail: "Slow.",
+    hint: "Later.",
+    tag: "ToolUnavailable",
+    unknown: true
+  }]),
+  last: "any",
+  inARow: 2
+}
+
+const suspension: AgentFailure.Suspension = {
+  version: 1,
+  runId: "run-1",
+  turn: 3,
+  transcript,
+  ledger,
+  reply: {
+    text: "",
+    calls: outcomes.map((_, index) => ({ id: `${index}`, name: "any", arguments: "{}" })),
+    usage: { inputTokens: 5, outputTokens: 6 },
+    truncated: true,
+    native: ["opaque"]
+  },
+  outcomes
+}
+
+const modelFailure = new ModelFailure({
+  code: "rate_limited",
+  detail: "Asked too often.",
+  hint: "Wait.",
+  transient: true,
+  retryAfter: Duration.minutes(2),
+  status: 429,
+  attempts: 3,
+  cause: new Error("secret")
+})
+
+const run = { transcript, ledger }
+const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<AgentFailure.AgentFailure> } = {
+  ModelFailed: [
+    new AgentFailure.ModelFailed({
+      detail: "Asked too often.",
+      failure: modelFailure,
+      cause: modelFailure.cause,
+      ...run
+    })
+  ],
+  LimitReached: AgentBudget.Limit.literals.map((limit) =>
+    new AgentFailure.LimitReached({ detail: "Used up.", limit, ...run })
+  ),
+  RunSuspended: [
+    new AgentFailure.RunSuspended({ detail: "Waits.", question: "Which one?", suspension, ...run }),
+    new AgentFailure.RunSuspended({
+      detail: "Waits.",
+      question: "Which one?",
+      suspension: { ...suspension, facts },
+      ...run
+    })
+  ],
+  RunStopped: [new AgentFailure.RunStopped({ detail: "Stopped.", reason: "Locked.", ...run })],
+  RunRefused: [
+    new AgentFailure.RunRefused({
+      detail: "Refused.",
+      issues: [{ path: ["suspension", 0], expected: "a Transcript", actual: "an object" }],
+      ...run
+    })
+  ]
+}
+const every = Object.values(one).flat()
+
+/** Through a store: as JSON text, and nothing but it. */
+const through = <A, I>(schema: Schema.Codec<A, I>) => (value: A): A => {
+  const encoded = Schema.encodeSync(schema)(value)
+  assert.deepStrictEqual(JSON.parse(JSON.stringify(encoded)), encoded, "is plain JSON")
+  return Schema.decodeUnknownSync(schema)(JSON.parse(JSON.stringify(encoded)))
+}
+
+/** Fields as a test compares them: a transcript is a class whose messages nobody sees from outside. */
+const comparable = (fields: object): object =>
+  Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key,
+      value instanceof Transcript.Transcript
+        ? Transcript.toArray(value)
+        : key === "suspension"
+        ? comparable(value)
+        : value
+    ])
+  )
+
+const messageOf = (schema: Schema.Codec<unknown, unknown>, stored: unknown): string =>
+  Exit.match(Effect.runSyncExit(Schema.decodeUnknownEffect(schema)(stored)), {
+    onSuccess: () => "decoded",
+    onFailure: (cause) => String(Cause.squash(cause))
+  })
+
+describe("AgentFailure.schema", () => {
+  for (const failure of every) {
+    it(`brings ${failure._tag} through JSON to the same class, message and fields`, () => {
+      const decoded = through(AgentFailure.schema)(failure)
+      assert.strictEqual(Object.getPrototypeOf(decoded), Object.getPrototypeOf(failure))
+      assert.deepStrictEqual(comparable({ ...decoded }), comparable({ ...failure }))
+      assert.instanceOf(decoded, Error)
+      assert.strictEqual(decoded.message, failure.detail)
+      const yielded = Effect.gen(function*() {
+        return yield* decoded
+      })
+      assert.strictEqual(Effect.runSync(Effect.flip(yielded)), decoded)
+    })
+  }
+
+  it("is that of the classes, too, each of which takes its own", () => {
+    const own: ReadonlyArray<Schema.Codec<AgentFailure.AgentFailure, unknown>> = [
+      AgentFailure.ModelFailed.schema,
+      AgentFailure.LimitReached.schema,
+      AgentFailure.RunSuspended.schema,
+      AgentFailure.RunStopped.schema,
+      AgentFailure.RunRefused.schema
+    ]
+    for (const failure of every) {
+      const stored = Schema.encodeSync(AgentFailure.schema)(failure)
+      const taking = own.filter((schema) => messageOf(schema, stored) === "decoded")
+      assert.deepStrictEqual(taking.map((schema) => Schema.encodeSync(schema)(failure)), [stored])
+    }
+  })
+
+  it("leaves every cause behind", () => {
+    for (const failure of every) {
+      assert.notInclude(JSON.stringify(Schema.encodeSync(AgentFailure.schema)(failure)), "secret")
+      assert.isUndefined(through(AgentFailure.schema)(failure).cause)
+    }
+  })
+
+  it("has a version, and refuses any other with the one that it found", () => {
+    for (const failure of every) {
+      const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
+      assert.propertyVal(stored, "version", 1)
+      assert.notProperty(failure, "version")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 2 }), "of version 1, and not of version 2")
+      const { version: _, ...without } = stored as { readonly version: number }
+      assert.include(messageOf(AgentFailure.schema, without), "version")
+    }
+  })
+
+  it("refuses what JSON.stringify alone makes of a suspension, and takes what its schema makes of it", () => {
+    assert.notStrictEqual(messageOf(AgentFailure.Suspension, JSON.parse(JSON.stringify(suspension))), "decoded")
+    const decoded = through(AgentFailure.Suspension)({ ...suspension, facts })
+    assert.deepStrictEqual(comparable(decoded), comparable({ ...suspension, facts }))
+  })
+})
+
+describe("Answer.schema", () => {
+  const answer: Answer.Answer = { text: "Paris.", truncated: true, transcript, ledger }
+
+  it("brings an answer through JSON", () => {
+    const decoded = through(Answer.schema)(answer)
+    assert.instanceOf(decoded.transcript, Transcript.Transcript)
+    assert.deepStrictEqual(comparable(decoded), comparable(answer))
+  })
+
+  it("has a version, and refuses any other with the one that it found", () => {
+    const stored = Schema.encodeSync(Answer.schema)(answer)
+    assert.strictEqual(stored.version, 1)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 1, and not of version 7")
+  })
+
+  it("makes of an Exit what a run ended with, either way", () => {
+    const ended = Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect())
+    const codec = Schema.toCodecJson(ended)
+    const [failure] = one.RunSuspended
+    for (const exit of [Exit.succeed(answer), Exit.fail(failure!)]) {
+      const decoded = through(codec)(exit)
+      assert.strictEqual(decoded._tag, exit._tag)
+    }
+    const failed = through(codec)(Exit.fail(failure!))
+    assert.isTrue(Exit.isFailure(failed) && Cause.squash(failed.cause) instanceof AgentFailure.RunSuspended)
+  })
+})
