@@ -2,11 +2,12 @@
  * What the model asked for, and what the running call is told about itself.
  *
  * A {@link ToolCall} is the model's request, its argument text kept raw. While its handler
- * runs, {@link current} holds the call's own context: an idempotency key that stays the same
- * over retries and over a resumed run, the attempt under way, and the place where caveats and
- * the answering source are noted. A tool that runs without an agent has a context too: a key of its own for
- * each run, while what is noted is dropped. A tool that runs inside of another one's handler has a key and attempts of
- * its own, too, and what it notes is said of the outer call's answer.
+ * runs, {@link current} tells it two things: an idempotency key that stays the same over retries and over a resumed run, and the
+ * attempt under way. {@link caveat} and {@link source} say something of the answer, and {@link ask} and {@link stop} end the run.
+ *
+ * A tool that runs without an agent has a key of its own for each run; what it says of its answer reaches `CallEvent.watcher` alone.
+ * A tool that runs inside of another one's handler has a key and attempts of its own, too. What it says is said of the outer call's
+ * answer.
  *
  * @since 0.1.0
  */
