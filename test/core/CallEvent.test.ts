@@ -1,0 +1,294 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentEvent,
+  CallEvent,
+  CallFacts,
+  Deadline,
+  Dispatch,
+  Policy,
+  RetryBudget,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolOutcome,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Duration, Effect, Logger, Schedule, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { after, doing, paris, refused, sunny } from "../support/sequence.ts"
+import { passing } from "../support/virtualTime.ts"
+
+/** What a watcher hears of a run, without what is the same in every event. */
+const heard = <A, E, R>(run: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const events: Array<CallEvent.Watched> = []
+    return Effect.as(
+      passing(Effect.exit(Effect.provideService(run, CallEvent.watcher, (event) => events.push(event)))),
+      events
+    )
+  })
+
+const tags = (events: ReadonlyArray<CallEvent.Watched>) =>
+  events.map(({ at, _tag, attempt }) => `${at} ${attempt} ${_tag}`)
+
+const twice = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
+
+/** Ends as its nth execution is told to, and later ones as the last. */
+const tool = (
+  ends: readonly [
+    Effect.Effect<string, ToolUnavailable | SemanticGarbage>,
+    ...ReadonlyArray<Effect.Effect<string, ToolUnavailable | SemanticGarbage>>
+  ],
+  name = "get_weather"
+) => {
+  let ran = 0
+  return doing(Effect.suspend(() => ends[ran++] ?? ends.at(-1)!), "none", name)
+}
+
+describe("a call's events", () => {
+  it.effect("tell of attempts, handled failures and waits, each with its time and its attempt", () =>
+    Effect.gen(function*() {
+      const events = yield* heard(tool([Effect.fail(refused), after(500, sunny)]).pipe(Tool.retry(twice)).run(paris))
+      assert.deepStrictEqual(tags(events), [
+        "0 1 AttemptStarted",
+        "0 1 AttemptEnded",
+        "0 1 FailureHandled",
+        "0 1 WaitStarted",
+        "1000 1 WaitEnded",
+        "1000 2 AttemptStarted",
+        "1500 2 AttemptEnded"
+      ])
+      assert.deepInclude(events[2], { tool: "get_weather", code: "connection", by: "retry" })
+      assert.deepInclude(events[2], { retry: { number: 1, wait: Duration.seconds(1) } })
+      assert.deepInclude(events[4], { by: "retry", wait: Duration.seconds(1) })
+    }))
+
+  it.effect("say how an attempt ended", () =>
+    Effect.gen(function*() {
+      const ends: Array<unknown> = []
+      for (const end of [sunny, Effect.fail(refused), Effect.die("no rows"), Effect.never]) {
+        const events = yield* heard(doing(end).pipe(Tool.timeout("1 second")).run(paris))
+        ends.push(...events.flatMap((event) => event._tag === "AttemptEnded" ? [[event.end, event.code]] : []))
+      }
+      assert.deepStrictEqual(ends, [
+        ["succeeded", undefined],
+        ["failed", "connection"],
+        ["died", undefined],
+        ["interrupted", undefined]
+      ])
+    }))
+
+  it.effect("tell that an attempt was abandoned, and nothing of it afterwards", () =>
+    Effect.gen(function*() {
+      const late = doing(
+        Effect.uninterruptible(Effect.andThen(Effect.sleep("5 seconds"), ToolCall.caveat("too late"))).pipe(
+          Effect.as("sunny")
+        )
+      )
+      const events: Array<CallEvent.Watched> = []
+      const run = late.pipe(Tool.timeout("1 second")).run(paris)
+      yield* Effect.forkChild(Effect.provideService(Effect.exit(run), CallEvent.watcher, (event) => events.push(event)))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(tags(events), ["0 1 AttemptStarted", "1000 1 AttemptAbandoned"])
+    }))
+
+  const unsafe = new ToolUnavailable({ ...refused, outcome: "unknown" })
+  const refusals: ReadonlyArray<readonly [why: string, run: Effect.Effect<unknown, unknown>]> = [
+    ["schedule", tool([Effect.fail(refused)]).pipe(Tool.retry(Schedule.recurs(0))).run(paris)],
+    ["deadline", Deadline.within(tool([Effect.fail(refused)]).pipe(Tool.retry(twice)).run(paris), "500 millis")],
+    [
+      "retry_budget",
+      tool([Effect.fail(refused)]).pipe(Tool.retry(twice)).run(paris).pipe(
+        Effect.provideService(RetryBudget.current, RetryBudget.make({ minPerSecond: 0 }))
+      )
+    ],
+    [
+      "may_have_acted",
+      doing(Effect.fail(unsafe), "non_idempotent").pipe(Tool.mapFailure(() => refused), Tool.retry(twice)).run(paris)
+    ]
+  ]
+  for (const [why, run] of refusals) {
+    it.effect(`say why a failure that is worth a retry has none: ${why}`, () =>
+      Effect.gen(function*() {
+        const events = yield* heard(run)
+        const refused = events.flatMap((event) =>
+          event._tag === "RetryRefused" ? [[event.by, event.code, event.why]] : []
+        )
+        assert.deepStrictEqual(refused, [["retry", "connection", why]])
+      }))
+  }
+
+  it.effect("say nothing of a retry of what is not worth one", () =>
+    Effect.gen(function*() {
+      const unknown = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
+      const events = yield* heard(tool([Effect.fail(unknown)]).pipe(Tool.retry(twice)).run(paris))
+      assert.deepStrictEqual(tags(events), ["0 1 AttemptStarted", "0 1 AttemptEnded"])
+    }))
+
+  it.effect("say who refused a call before anything of it ran", () =>
+    Effect.gen(function*() {
+      const limited = doing(Effect.sleep("1 second").pipe(Effect.as("sunny"))).pipe(Tool.limit(1, { maxWait: 0 }))
+      const both = Effect.all([limited.run(paris), Effect.exit(limited.run(paris))], { concurrency: 2 })
+      const events = yield* heard(both)
+      assert.deepStrictEqual(
+        events.flatMap((event) => event._tag === "CallRefused" ? [[event.by, event.code, event.attempt]] : []),
+        [["limit", "bulkhead_full", 0]]
+      )
+    }))
+
+  it.effect("count a wait for what it really took, also when it was cut short", () =>
+    Effect.gen(function*() {
+      const slow = tool([Effect.fail(refused)]).pipe(Tool.retry(Schedule.spaced("10 seconds")))
+      const impatient = Policy.make({
+        kind: "custom",
+        name: "impatience",
+        description: "",
+        wrap: (run) => (params) =>
+          Effect.timeoutOrElse(run(params), { duration: "4 seconds", orElse: () => Effect.interrupt })
+      })
+      const events = yield* heard(slow.pipe(Tool.with(impatient)).run(paris))
+      const first = events.find((event) => event._tag === "WaitEnded")
+      assert.deepInclude(first, { by: "retry", wait: Duration.seconds(4), at: 4000 })
+    }))
+
+  it.effect("tell of a tool inside as of one inside", () =>
+    Effect.gen(function*() {
+      const inner = tool([Effect.fail(refused), sunny], "inner").pipe(Tool.retry(twice))
+      const outer = doing(inner.run(paris), "none", "outer")
+      const events = yield* heard(outer.run(paris))
+      assert.deepStrictEqual(tags(events), [
+        "0 1 AttemptStarted",
+        "0 1 InnerStarted",
+        "0 1 FailureHandled",
+        "0 1 WaitStarted",
+        "1000 1 WaitEnded",
+        "1000 1 InnerStarted",
+        "1000 1 AttemptEnded"
+      ])
+      assert.isTrue(events.slice(1, -1).every((event) => "inside" in event && event.inside === "inner"))
+      assert.isTrue(events.every(({ tool }) => tool === "outer"))
+    }))
+
+  it.effect("are told to a watcher that throws, and the call goes on", () =>
+    Effect.gen(function*() {
+      const reported: Array<string> = []
+      const logger = Logger.layer([Logger.make(({ message }) => reported.push(String(message)))])
+      const run = doing(sunny).run(paris).pipe(
+        Effect.provideService(CallEvent.watcher, ({ _tag }) => {
+          if (_tag === "AttemptStarted") throw new Error("no watcher")
+        }),
+        Effect.provide(logger)
+      )
+      assert.strictEqual(yield* run, "sunny")
+      assert.deepStrictEqual(reported, ["A watcher of calls threw an error"])
+    }))
+
+  it.effect("give the failure with its cause to a watcher in this process, and no event has it", () =>
+    Effect.gen(function*() {
+      const cause = new Error("ECONNREFUSED")
+      const lost = doing(Effect.fail(new ToolUnavailable({ ...refused, cause }))).pipe(Tool.fallback(() => sunny))
+      const causes: Array<unknown> = []
+      const texts: Array<string> = []
+      yield* lost.run(paris).pipe(Effect.provideService(CallEvent.watcher, (event, failure) => {
+        if (event._tag === "FailureHandled") causes.push(failure?.cause)
+        texts.push(JSON.stringify(event))
+      }))
+      assert.deepStrictEqual(causes, [cause])
+      assert.isFalse(texts.some((text) => text.includes("ECONNREFUSED")))
+    }))
+})
+
+describe("attempts", () => {
+  const down = (name: string) => tool([Effect.fail(refused)], name).pipe(Tool.retry(twice))
+  const sources = () => down("database").pipe(Tool.fallback(down("api").run, { name: "api" }))
+  const call = (tool: Tool.Tool<string, typeof paris, string, ToolUnavailable | SemanticGarbage>) =>
+    passing(Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: JSON.stringify(paris) }))
+
+  it.effect("are counted over all sources, apart from the executions that limit repetition", () =>
+    Effect.gen(function*() {
+      const outcome = yield* call(sources())
+      assert.deepInclude(outcome, { attempts: 6, executions: 3 })
+      assert.strictEqual(ToolOutcome.executions(outcome), 3)
+      const made = { id: "1", name: "database", arguments: JSON.stringify(paris) }
+      const facts = CallFacts.ended(CallFacts.empty, made, outcome, { params: paris })
+      assert.deepStrictEqual(Array.from(facts.failed, ([, { executions }]) => executions), [3])
+    }))
+
+  it.effect("of failures say which one it was, over all sources", () =>
+    Effect.gen(function*() {
+      const events = yield* heard(sources().run(paris))
+      assert.deepStrictEqual(
+        events.flatMap((event) => event._tag === "FailureHandled" ? [`${event.attempt} ${event.by}`] : []),
+        ["1 retry", "2 retry", "3 fallback", "4 retry", "5 retry"]
+      )
+    }))
+
+  it.effect("of a chain of sources count each of them", () =>
+    Effect.gen(function*() {
+      const chain = down("a").pipe(Tool.fallback(down("b").pipe(Tool.fallback(down("c").run)).run))
+      assert.deepInclude(yield* call(chain), { attempts: 9, executions: 3 })
+    }))
+
+  it.effect("do not count a tool that a handler runs", () =>
+    Effect.gen(function*() {
+      const inner = tool([sunny], "inner")
+      const outer = doing(Effect.andThen(inner.run(paris), inner.run(paris)))
+      const outcome = yield* call(outer)
+      assert.strictEqual(outcome.attempts, 1)
+      assert.notProperty(outcome, "executions")
+    }))
+})
+
+describe("an agent's events", () => {
+  const flaky = () => tool([Effect.fail(refused), sunny]).pipe(Tool.retry(twice), Tool.timeout("1 minute"))
+  const events = (script: Parameters<typeof ScriptedModel.layer>[0], limits = {}) => {
+    const agent = Agent.make({ toolkit: Toolkit.make(flaky()), limits })
+    const seen: Array<AgentEvent.AgentEvent> = []
+    const run = Stream.runForEach(agent.stream("?"), (event) => Effect.sync(() => seen.push(event)))
+    return Effect.as(passing(Effect.exit(Effect.provide(run, ScriptedModel.layer(script)))), seen)
+  }
+  const script = [ScriptedModel.call("get_weather", paris), ScriptedModel.text("Sunny.")]
+
+  it.effect("C10 have what happens in a call, with its place, its time and its attempt", () =>
+    Effect.gen(function*() {
+      const inCall = (yield* events(script)).filter((event) => "attempt" in event)
+      assert.deepStrictEqual(inCall.map((event) => `${event.at} ${event.turn} ${event.attempt} ${event._tag}`), [
+        "0 1 1 AttemptStarted",
+        "0 1 1 AttemptEnded",
+        "0 1 1 FailureHandled",
+        "0 1 1 WaitStarted",
+        "1000 1 1 WaitEnded",
+        "1000 1 2 AttemptStarted",
+        "1000 1 2 AttemptEnded"
+      ])
+    }))
+
+  it.effect("C10 tell of a limit that ends the run", () =>
+    Effect.gen(function*() {
+      const seen = yield* events(script, { turns: 1 })
+      assert.deepStrictEqual(seen.at(-1), { _tag: "LimitReached", at: 1000, turn: 2, limit: "turns" })
+    }))
+
+  it.effect("C10 tell of a call that the run refuses", () =>
+    Effect.gen(function*() {
+      const twoCalls = ScriptedModel.calls(["get_weather", paris], ["get_weather", paris])
+      const seen = yield* events([twoCalls, ScriptedModel.text("done")], { calls: 1 })
+      const refused = seen.flatMap((event) => event._tag === "CallRefused" ? [[event.index, event.by, event.code]] : [])
+      assert.deepStrictEqual(refused, [[2, undefined, "call_limit"]])
+    }))
+
+  it.effect("are JSON by their schema, and come back as they were", () =>
+    Effect.gen(function*() {
+      const seen = yield* events(script)
+      for (const event of seen) {
+        const text = JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event))
+        const back = Schema.decodeUnknownSync(AgentEvent.schema)(JSON.parse(text))
+        assert.strictEqual(back._tag, event._tag)
+        assert.strictEqual(JSON.stringify(Schema.encodeSync(AgentEvent.schema)(back)), text)
+      }
+      assert.isAbove(seen.length, 10)
+    }))
+})

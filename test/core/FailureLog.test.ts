@@ -1,0 +1,174 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  Dispatch,
+  FailureLog,
+  Policy,
+  RetryPolicy,
+  SemanticGarbage,
+  Tool,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Cause, Effect, Logger, type LogLevel, Option, Random, References, Schedule, Schema } from "effect"
+import { passing } from "../support/virtualTime.ts"
+
+const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+
+const failing = <E extends SemanticGarbage | ToolUnavailable>(failure: E, name = "get_weather") =>
+  Tool.make(name, { description: "", success: Schema.String, sideEffect: "none" }, () => Effect.fail(failure))
+
+interface Line {
+  readonly level: LogLevel.LogLevel
+  readonly message: string
+  readonly cause: unknown
+  readonly annotations: object
+}
+
+/** The lines that a logger gets, at whatever level. */
+const lines = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const lines: Array<Line> = []
+    const logger = Logger.make(({ cause, fiber, logLevel, message }) => {
+      lines.push({
+        level: logLevel,
+        message: String(message),
+        cause: Option.getOrUndefined(Cause.findErrorOption(cause)),
+        annotations: fiber.getRef(References.CurrentLogAnnotations)
+      })
+    })
+    return Effect.as(Effect.provide(self, Logger.layer([logger])), lines)
+  })
+
+const messages = (lines: ReadonlyArray<Line>) => lines.map(({ message }) => message)
+
+const called = <T extends Tool.Any>(tool: T) =>
+  Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }, { idempotencyKey: "k" }).pipe(
+    Effect.provideService(FailureLog.level, "Info")
+  )
+
+describe("FailureLog", () => {
+  it.effect("tells of each retry with its number, how many there may be, and the wait", () =>
+    passing(Effect.gen(function*() {
+      const tool = failing(refused).pipe(Tool.retry(RetryPolicy.transient))
+      const logged = yield* lines(called(tool)).pipe(
+        Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 0 })
+      )
+      assert.deepStrictEqual(messages(logged), [
+        "get_weather failed (connection): Refused. Retry 1 of 2 in 0.1 s.",
+        "get_weather failed (connection): Refused. Retry 2 of 2 in 0.2 s.",
+        "get_weather failed (connection): Refused. The model was told, after 3 attempts."
+      ])
+    })))
+
+  it.effect("leaves out how many retries there may be where a schedule does not say", () =>
+    passing(Effect.gen(function*() {
+      const tool = failing(refused).pipe(Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 })))
+      assert.strictEqual(
+        messages(yield* lines(called(tool)))[0],
+        "get_weather failed (connection): Refused. Retry 1 in 1.0 s."
+      )
+    })))
+
+  it.effect("says what handled a failure", () =>
+    Effect.gen(function*() {
+      const unknown = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
+      const swallowing = Policy.make({
+        kind: "custom",
+        name: "second try",
+        description: "",
+        wrap: (run) => (params) => Effect.catch(run(params), () => run(params))
+      })
+      const told: ReadonlyArray<readonly [Tool.Any, ReadonlyArray<string>]> = [
+        [
+          Tool.fallback(failing(refused), () => Effect.succeed("rain")),
+          ["get_weather failed (connection): Refused. The fallback was asked."]
+        ],
+        [
+          Tool.catchTag(failing(unknown), "SemanticGarbage", () => Effect.succeed("rain")),
+          ["get_weather failed (unknown_city): Unknown city. The handler of a catch was asked."]
+        ],
+        [
+          failing(unknown).pipe(Tool.with(swallowing)),
+          [
+            "get_weather failed (unknown_city): Unknown city. The policy 'second try' handled it.",
+            "get_weather failed (unknown_city): Unknown city. The model was told, after 2 attempts."
+          ]
+        ]
+      ]
+      for (const [tool, expected] of told) {
+        // A union of tools needs nothing here.
+        const run: Effect.Effect<unknown> = Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }) as never
+        const logged = yield* lines(Effect.provideService(run, FailureLog.level, "Info"))
+        assert.deepStrictEqual(messages(logged), expected)
+      }
+    }))
+
+  it.effect("names the tool inside whose failure it was", () =>
+    Effect.gen(function*() {
+      const inner = failing(refused, "inner").pipe(Tool.fallback(() => Effect.succeed("rain")))
+      const outer = Tool.make(
+        "outer",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => inner.run({})
+      )
+      assert.deepStrictEqual(messages(yield* lines(called(outer))), [
+        "inner failed (connection): Refused. The fallback was asked."
+      ])
+    }))
+
+  it.effect("has the annotations of the run, and the cause of the failure", () =>
+    Effect.gen(function*() {
+      const cause = new Error("ECONNREFUSED")
+      const tool = failing(new ToolUnavailable({ ...refused, cause })).pipe(Tool.fallback(() => Effect.succeed("rain")))
+      const run = Agent.make({ toolkit: Toolkit.make(tool) }).run("?").pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather"), ScriptedModel.text("done")])),
+        Effect.provideService(FailureLog.level, "Info")
+      )
+      const [line] = yield* lines(run)
+      assert.deepInclude(line?.annotations, { turn: 1, tool: "get_weather" })
+      assert.strictEqual(line?.cause, cause)
+    }))
+
+  it.effect("tells once of a call that never reached its tool", () =>
+    Effect.gen(function*() {
+      const run = Dispatch.call(Toolkit.make(failing(refused)), { id: "1", name: "get_wether" })
+      assert.deepStrictEqual(messages(yield* lines(Effect.provideService(run, FailureLog.level, "Info"))), [
+        "get_wether failed (unknown_tool): There is no tool named 'get_wether'. Did you mean 'get_weather'? The model was told."
+      ])
+    }))
+
+  it.effect("has the level that is set, and Debug by default", () =>
+    Effect.gen(function*() {
+      const run = Dispatch.call(Toolkit.make(failing(refused)), { id: "1", name: "get_weather" })
+      const all = Effect.provideService(References.MinimumLogLevel, "All" as const)
+      assert.deepStrictEqual(yield* lines(run), [])
+      assert.deepStrictEqual((yield* lines(all(run))).map(({ level }) => level), ["Debug"])
+      for (const level of ["Warn", "Error"] as const) {
+        const logged = yield* lines(Effect.provideService(run, FailureLog.level, level))
+        assert.deepStrictEqual(logged.map(({ level }) => level), [level])
+      }
+      assert.deepStrictEqual(yield* lines(all(Effect.provideService(run, FailureLog.level, "None"))), [])
+    }))
+
+  it.effect("leaves a defect to the reporter of defects", () =>
+    Effect.gen(function*() {
+      const broken = Tool.make(
+        "broken",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.die(new Error("no rows"))
+      )
+      assert.deepStrictEqual(messages(yield* lines(called(broken))), [
+        "The tool broken failed because of a fault of its own"
+      ])
+    }))
+
+  it.effect("keeps one line one line", () =>
+    Effect.gen(function*() {
+      const odd = failing(new SemanticGarbage({ code: "odd", detail: "Two\nlines\u2028and more." }))
+      assert.deepStrictEqual(messages(yield* lines(called(odd))), [
+        "get_weather failed (odd): Two lines and more. The model was told."
+      ])
+    }))
+})
