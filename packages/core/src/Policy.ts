@@ -107,7 +107,7 @@ export type Decode<R = unknown> = (
  * @since 0.1.0
  */
 export interface Policy<out R = never> {
-  /** `"retry"`, `"timeout"`, …: what the ledger says, and what a default is compared by. */
+  /** `"retry"`, `"timeout"`, …: what a default is compared by. */
   readonly kind: string
   /** For people: `"timeout of 5s"`. */
   readonly description: string
