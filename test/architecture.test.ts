@@ -59,6 +59,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/jsonSchema",
     "internal/jsonSyntax",
     "internal/leaf",
+    "internal/misfit",
     "internal/pythonList",
     "internal/unknownKey",
     "internal/written",

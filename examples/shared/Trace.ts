@@ -39,11 +39,12 @@ export const why = (failure: AgentFailure.AgentFailure): string => {
   return printable([detail, ...(attempts > 1 ? [`Tried ${attempts} times.`] : []), hint ?? ""].join(" ").trim())
 }
 
-/** The totals, at the end of a run that has an answer. */
-export const totals = (ledger: Ledger.Ledger): string => {
-  const told = ledger.failures.filter(({ ended }) => ended === "told").length
-  const failures = count(ledger.failures.length, "failure")
-  return `${count(ledger.turns, "turn")}, ${count(ledger.calls, "call")}, ${failures} (${told} told to the model)`
+/** The totals, at the end of a run. */
+export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
+  const told = failures.filter(({ ended }) => ended === "told").length
+  const own = failures.filter(({ tag }) => tag === "ModelFailure").length
+  const which = own === 0 ? `${told} told to the model` : `${told} told to the model, ${own} of the model`
+  return `${count(turns, "turn")}, ${count(calls, "call")}, ${count(failures.length, "failure")} (${which})`
 }
 
 const endedWith = (

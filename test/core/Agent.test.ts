@@ -239,8 +239,10 @@ describe("Agent.run", () => {
       assert.deepStrictEqual(counts, { turns: 2, calls: 3, inputTokens: 30, outputTokens: 5 })
       assert.deepStrictEqual(repairs, [])
       assert.deepStrictEqual(
-        failures.map(({ attempts, call, code, ended, tool, turn }) =>
-          `${turn}.${call} ${tool} ${code} ×${attempts} ${ended}`
+        failures.map((entry) =>
+          entry.tag === "ModelFailure"
+            ? entry
+            : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.ended}`
         ),
         [
           "1.1 flaky connection ×3 retry",

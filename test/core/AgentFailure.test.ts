@@ -59,7 +59,20 @@ const ledger: Ledger.Ledger = {
       severity: "high",
       attempts: 1,
       ended: "told"
-    }
+    },
+    {
+      turn: 1,
+      call: 3,
+      tool: "ping",
+      tag: "SchemaMismatch",
+      code: "odd",
+      detail: "Odd.",
+      attempts: 1,
+      ended: "custom",
+      policy: "queue"
+    },
+    { turn: 2, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 2, ended: "retry" },
+    { turn: 2, tag: "ModelFailure", code: "refused", detail: "No.", attempts: 2, ended: "run_failed" }
   ],
   repairs: [
     { turn: 1, call: 1, tool: "weather", kind: "code_fence", offset: 0 },

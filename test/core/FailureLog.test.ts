@@ -3,6 +3,7 @@ import {
   Agent,
   Dispatch,
   FailureLog,
+  ModelFailure,
   Policy,
   RetryPolicy,
   SemanticGarbage,
@@ -151,6 +152,24 @@ describe("FailureLog", () => {
       }
       assert.deepStrictEqual(yield* lines(all(Effect.provideService(run, FailureLog.level, "None"))), [])
     }))
+
+  it.effect("tells of each failure of the model, and what became of it", () =>
+    passing(Effect.gen(function*() {
+      const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
+      const denied = new ModelFailure({ code: "permission_denied", detail: "The key is wrong.", transient: false })
+      const run = Agent.make({ toolkit: Toolkit.empty, modelRetry: Schedule.spaced("1 second") }).run("?")
+      const logged = yield* lines(
+        Effect.exit(run).pipe(
+          Effect.provide(ScriptedModel.layer([busy, busy, denied])),
+          Effect.provideService(FailureLog.level, "Info")
+        )
+      )
+      assert.deepStrictEqual(messages(logged), [
+        "The model failed (server_error): Busy. Retry 1 in 1.0 s.",
+        "The model failed (server_error): Busy. Retry 2 in 1.0 s.",
+        "The model failed (permission_denied): The key is wrong. The run ended, after 3 attempts."
+      ])
+    })))
 
   it.effect("leaves a defect to the reporter of defects", () =>
     Effect.gen(function*() {

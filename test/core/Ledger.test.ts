@@ -1,7 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Ledger, Policy, Tool, Toolkit, ToolOutcome, ToolUnavailable } from "@fallible/core"
+import {
+  Agent,
+  AgentFailure,
+  type Answer,
+  Journal,
+  Ledger,
+  Model,
+  ModelFailure,
+  Policy,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolOutcome,
+  ToolUnavailable
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Schedule, Schema, Stream } from "effect"
+import { passing } from "../support/virtualTime.ts"
 
 const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 
@@ -74,4 +89,285 @@ describe("how a failure ended", () => {
     }
     assert.isFalse(Schema.is(ToolOutcome.Handled)({ ...handled, by: "told" }))
   })
+})
+
+const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
+const limited = new ModelFailure({ code: "rate_limited", detail: "Too often.", transient: true })
+const denied = new ModelFailure({ code: "permission_denied", detail: "No.", transient: false })
+
+const ping = Tool.make(
+  "ping",
+  { description: "Answers", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("pong")
+)
+const agent = Agent.make({ toolkit: Toolkit.make(ping, down) })
+
+const hello = Effect.succeed(ScriptedModel.text("Hello."))
+
+/** Each time it runs, the next of some Effects. */
+const sequence = <A>(...attempts: ReadonlyArray<Effect.Effect<A, ModelFailure>>) => {
+  let ran = 0
+  return Effect.suspend(() => attempts[ran++] ?? Effect.die("run too often"))
+}
+
+/** What a run ended with, told as its ledger tells it. */
+const told = (ledger: Ledger.Ledger) =>
+  ledger.failures.map((entry) =>
+    entry.tag === "ModelFailure"
+      ? `${entry.turn} model ${entry.code} ×${entry.attempts} ${entry.ended}`
+      : `${entry.turn}.${entry.call} ${entry.tool} ${entry.code} ×${entry.attempts} ${entry.ended}`
+  )
+const ledgerOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
+  Effect.match(run, { onSuccess: ({ ledger }) => ledger, onFailure: ({ ledger }) => ledger })
+const toldOf = <R>(run: Effect.Effect<{ readonly ledger: Ledger.Ledger }, AgentFailure.AgentFailure, R>) =>
+  Effect.map(ledgerOf(run), told)
+
+type Run = <T extends Tool.Any>(
+  agent: Agent.Agent<T>
+) => Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | Tool.Requirements<T>>
+
+/** The same run, watched by nobody and by somebody. */
+const manners: Record<string, Run> = {
+  run: (agent) => agent.run("Go"),
+  stream: (agent) =>
+    Effect.map(Stream.runCollect(agent.stream("Go")), (events) => {
+      const last = events.at(-1)
+      if (last?._tag !== "RunEnded") throw new Error("a run ends with RunEnded")
+      return last.answer
+    })
+}
+
+for (const [manner, runOf] of Object.entries(manners)) {
+  describe(`failures of the model, agent.${manner}`, () => {
+    it.effect("have an entry each: those that it was asked again after, and the one that the run ended with", () =>
+      Effect.gen(function*() {
+        const failure = yield* passing(Effect.flip(runOf(agent)))
+        assert.instanceOf(failure, AgentFailure.ModelFailed)
+        assert.deepStrictEqual(failure.ledger.failures, [
+          { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, ended: "retry" },
+          { turn: 1, tag: "ModelFailure", code: "rate_limited", detail: "Too often.", attempts: 3, ended: "retry" },
+          { turn: 1, tag: "ModelFailure", code: "server_error", detail: "Busy.", attempts: 3, ended: "run_failed" }
+        ])
+        assert.deepStrictEqual([failure.ledger.turns, failure.ledger.calls], [0, 0])
+      }).pipe(Effect.provide(ScriptedModel.layer([busy, limited, busy]))))
+
+    it.effect("stay in the ledger when the run goes on, among those of the calls, in the order of their coming", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
+          "1 model server_error ×2 retry",
+          "1.1 down connection ×1 told",
+          "3 model rate_limited ×3 retry",
+          "3 model server_error ×3 retry"
+        ])
+      }).pipe(Effect.provide(ScriptedModel.layer([
+        busy,
+        ScriptedModel.call("down"),
+        ScriptedModel.call("ping"),
+        limited,
+        busy,
+        ScriptedModel.text("done")
+      ]))))
+
+    it.effect("have an entry when nothing was tried again", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* toldOf(runOf(agent)), [
+          "1.1 down connection ×1 told",
+          "2 model permission_denied ×1 run_failed"
+        ])
+      }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("down"), denied]))))
+
+    it.effect("are there when the time of the run is up before the model has answered", () =>
+      Effect.gen(function*() {
+        const failure = yield* passing(
+          Effect.flip(runOf(Agent.make({ toolkit: Toolkit.make(ping), limits: { elapsed: "1 minute" } })))
+        )
+        assert.isTrue(failure instanceof AgentFailure.LimitReached && failure.limit === "elapsed")
+        assert.deepStrictEqual(told(failure.ledger), ["1 model server_error ×2 retry"])
+      }).pipe(Effect.provide(ScriptedModel.layer([Effect.fail(busy), Effect.never]))))
+
+    it.effect("are one, of three replies in a row that say nothing", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
+          "2 model server_error ×2 retry",
+          "3 model empty_reply ×3 run_failed"
+        ])
+      }).pipe(Effect.provide(ScriptedModel.layer([
+        ScriptedModel.text(""),
+        busy,
+        ScriptedModel.text(" "),
+        ScriptedModel.text("")
+      ]))))
+
+    it.effect("that are a fault of the program are among them", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
+          "1 model server_error ×2 retry",
+          "1 model defect ×2 run_failed"
+        ])
+      }).pipe(Effect.provide(ScriptedModel.layer([Effect.fail(busy), Effect.die("a bug")]))))
+
+    it.effect("below the agent count as well", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* passing(toldOf(runOf(agent))), [
+          "1 model server_error ×3 retry",
+          "1 model rate_limited ×3 retry"
+        ])
+      }).pipe(
+        Effect.provide(
+          ScriptedModel.layer([
+            Model.retry(sequence(Effect.fail(busy), Effect.fail(limited), hello), Schedule.recurs(2))
+          ])
+        )
+      ))
+
+    it.effect("below the agent, and of the agent itself, are told once each", () =>
+      Effect.gen(function*() {
+        const attempt = () => Model.retry(sequence(Effect.fail(busy), Effect.fail(limited)), Schedule.recurs(1))
+        const persistent = Agent.make({ toolkit: Toolkit.make(ping), modelRetry: Schedule.recurs(1) })
+        assert.deepStrictEqual(
+          yield* passing(toldOf(Effect.provide(runOf(persistent), ScriptedModel.layer([attempt(), attempt()])))),
+          [
+            "1 model server_error ×4 retry",
+            "1 model rate_limited ×4 retry",
+            "1 model server_error ×4 retry",
+            "1 model rate_limited ×4 run_failed"
+          ]
+        )
+      }))
+
+    it.effect("are cut where they say very much", () =>
+      Effect.gen(function*() {
+        const { failures } = yield* passing(ledgerOf(runOf(agent)))
+        for (const { detail } of failures) assert.isBelow(detail.length, 1100)
+        assert.strictEqual(failures.length, 3)
+      }).pipe(Effect.provide(ScriptedModel.layer(
+        Array.from(
+          { length: 3 },
+          () => new ModelFailure({ code: "server_error", detail: "x".repeat(100_000), transient: true })
+        )
+      ))))
+
+    it.effect("that a tool asks by itself are not the run's", () =>
+      Effect.gen(function*() {
+        const outside: Array<string> = []
+        const asks = Tool.make("asks", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+          Model.retry(sequence(Effect.fail(busy), Effect.succeed("asked")), Schedule.recurs(2)).pipe(
+            Effect.orDie
+          ))
+        const consulting = Tool.make("consults", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+          Agent.make({ toolkit: Toolkit.make(ping) }).run("inside").pipe(
+            Effect.map(({ ledger }) =>
+              told(ledger).join()
+            ),
+            Effect.orDie,
+            Effect.provide(ScriptedModel.layer([limited, ScriptedModel.text("Hello.")]))
+          ))
+        const answer = yield* Agent.make({ toolkit: Toolkit.make(asks, consulting) }).run("Go").pipe(
+          Effect.provide(
+            ScriptedModel.layer([busy, ScriptedModel.calls(["asks"], ["consults"]), ScriptedModel.text("done")])
+          ),
+          Effect.provideService(Model.onRetry, ({ code }) =>
+            Effect.sync(() =>
+              void outside.push(code)
+            )),
+          passing
+        )
+        assert.deepStrictEqual(told(answer.ledger), ["1 model server_error ×2 retry"])
+        assert.include(JSON.stringify(answer.transcript), "1 model rate_limited ×2 retry")
+        // Who listens outside of the run hears of all of them.
+        assert.deepStrictEqual(outside, ["server_error", "server_error", "rate_limited"])
+      }))
+  })
+}
+
+/** A journal that has each step in a text, how it failed, too; and one that gives back what it has. */
+const journals = () => {
+  const written = new Map<string, string>()
+  const exitOf = <A, E>({ error, success }: Journal.Step<A, E>) =>
+    Schema.toCodecJson(Schema.Exit(success, error, Schema.Defect()))
+  const recording: Journal.Journal = {
+    step: (step, effect) =>
+      Effect.flatMap(Effect.exit(effect), (exit) => {
+        written.set(step.name, JSON.stringify(Schema.encodeSync(exitOf(step))(exit)))
+        return exit
+      })
+  }
+  const replaying: Journal.Journal = {
+    step: (step) => Effect.suspend(() => Schema.decodeUnknownSync(exitOf(step))(JSON.parse(written.get(step.name)!)))
+  }
+  return { recording, replaying, written }
+}
+
+describe("a ledger after a replay", () => {
+  const scripts: Record<string, ScriptedModel.Script> = {
+    "of a run that went on": [busy, limited, ScriptedModel.call("down"), busy, ScriptedModel.text("done")],
+    "of a run that died of its model": [ScriptedModel.call("down"), busy, limited, busy],
+    "of a run that died at once": [denied],
+    "of a run in which the provider asked again": [
+      Model.retry(sequence(Effect.fail(busy), hello), Schedule.recurs(1))
+    ]
+  }
+  for (const [manner, runOf] of Object.entries(manners)) {
+    for (const [what, script] of Object.entries(scripts)) {
+      it.effect(`is that of the first run: ${what}, agent.${manner}`, () =>
+        Effect.gen(function*() {
+          const { recording, replaying, written } = journals()
+          const first = yield* runOf(agent).pipe(
+            ledgerOf,
+            Effect.provide(ScriptedModel.layer(script)),
+            Effect.provideService(Journal.current, recording),
+            passing
+          )
+          assert.isNotEmpty(first.failures)
+          const steps = written.size
+          const again = yield* runOf(agent).pipe(
+            ledgerOf,
+            Effect.provide(ScriptedModel.layer([])),
+            Effect.provideService(Journal.current, replaying),
+            passing
+          )
+          assert.deepStrictEqual(again, first)
+          assert.strictEqual(written.size, steps)
+        }))
+    }
+  }
+
+  it.effect("has what a suspended run had, and what the resumed one came to", () =>
+    Effect.gen(function*() {
+      const asks = Tool.make("asks", { description: "", success: Schema.String }, () => ToolCall.ask("Really?"))
+      const agent = Agent.make({ toolkit: Toolkit.make(asks) })
+      const failure = yield* passing(Effect.flip(agent.run("Go")))
+      if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+      const stored = JSON.stringify(Schema.encodeSync(AgentFailure.schema)(failure))
+      const decoded = Schema.decodeUnknownSync(AgentFailure.RunSuspended.schema)(JSON.parse(stored))
+      assert.deepStrictEqual(yield* passing(toldOf(agent.resume(decoded.suspension, "Yes."))), [
+        "1 model server_error ×2 retry",
+        "2 model rate_limited ×2 retry"
+      ])
+    }).pipe(
+      Effect.provide(ScriptedModel.layer([busy, ScriptedModel.call("asks"), limited, ScriptedModel.text("done")]))
+    ))
+
+  it.effect("has what the model failed with also where the journal dies behind it", () =>
+    Effect.gen(function*() {
+      const dying: Journal.Journal = {
+        step: (step, effect) => step.name === "turn/1/model" ? Effect.andThen(effect, Effect.die("full")) : effect
+      }
+      const run = agent.run("Go").pipe(Effect.provideService(Journal.current, dying))
+      assert.deepStrictEqual(yield* passing(toldOf(run)), [
+        "1 model server_error ×2 retry",
+        "1 model defect ×2 run_failed"
+      ])
+    }).pipe(Effect.provide(ScriptedModel.layer([busy, ScriptedModel.text("done")]))))
+
+  it.effect("says of a journal that dies before the model is asked that it was not", () =>
+    Effect.gen(function*() {
+      for (const name of ["run", "turn/1/model"]) {
+        const dying: Journal.Journal = {
+          step: (step, effect) => step.name === name ? Effect.die("full") : effect
+        }
+        const run = agent.run("Go").pipe(Effect.provideService(Journal.current, dying))
+        assert.deepStrictEqual(yield* toldOf(run), ["1 model defect ×0 run_failed"])
+      }
+    }).pipe(Effect.provide(ScriptedModel.layer([]))))
 })

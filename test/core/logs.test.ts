@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Defect, Dispatch, Tool, Toolkit } from "@fallible/core"
+import { Agent, Defect, Dispatch, PartialData, Tool, Toolkit } from "@fallible/core"
 import type { Model } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Fiber, Logger, References, Schema } from "effect"
@@ -141,4 +141,149 @@ describe("logs", () => {
       yield* TestClock.adjust(1)
       assert.deepStrictEqual(reported, ["A handler that had been timed out ended with a fault of its own"])
     }))
+
+  describe("of a result that does not fit its own schema", () => {
+    const iban = Schema.String.check(
+      Schema.makeFilter((text: string) => text.startsWith("DE") || `'${text}' is not an IBAN`)
+    )
+    const Account = Schema.Struct({
+      iban,
+      owner: Schema.String,
+      balance: Schema.Int.check(Schema.isGreaterThan(10)),
+      opened: Schema.Array(Schema.Struct({ year: Schema.Int }))
+    })
+    // What no compiler would let through.
+    const untyped = (value: unknown) => value as typeof Account.Type
+    const secret = "hunter2-secret"
+    const wrong = untyped({ iban: secret, owner: { name: secret }, balance: 1, opened: [{ year: secret }] })
+
+    const logOf = (effect: Effect.Effect<typeof Account.Type, PartialData<typeof Account.Type>>) => {
+      const account = Tool.make("account", { description: "", success: Account, sideEffect: "none" }, () => effect)
+      const call = { id: "1", name: "account" }
+      return logged(Dispatch.call(Toolkit.make(account), call, { idempotencyKey: "order-7" }))
+    }
+    const lines = [
+      "The result of 'account' does not fit its own schema:",
+      "  iban: expected a valid value, got a string",
+      "  owner: expected string, got an object",
+      "  balance: expected a value greater than 10, got a number",
+      "  opened.0.year: expected number, got a string"
+    ]
+
+    it.effect("have each issue by field, once, and never the value", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* logOf(Effect.succeed(wrong)), [
+          { message: lines.join("\n"), annotations: { tool: "account", call: "order-7" }, cause: undefined }
+        ])
+        assert.notInclude(lines.join(), secret)
+      }))
+
+    it.effect("have those of the data of a partial one", () =>
+      Effect.gen(function*() {
+        const [line, ...others] = yield* logOf(
+          Effect.fail(new PartialData({ code: "more_pages", detail: "Page 1.", data: wrong }))
+        )
+        assert.deepStrictEqual([line?.message, others], [lines.join("\n"), []])
+      }))
+
+    it.effect("say run and turn, too, and nothing of what fits", () =>
+      Effect.gen(function*() {
+        const results = [wrong, untyped({ iban: "DE1", owner: "Ada", balance: 11, opened: [] })]
+        const account = Tool.make("account", { description: "", success: Account, sideEffect: "none" }, () =>
+          Effect.succeed(results.shift()!))
+        const found = yield* logged(Effect.provide(
+          Agent.make({ toolkit: Toolkit.make(account) }).run("?"),
+          ScriptedModel.layer([ScriptedModel.calls(["account"], ["account"]), ScriptedModel.text("done")])
+        ))
+        assert.strictEqual(found.length, 1)
+        const { run, ...place } = found[0]!.annotations as { readonly run: string }
+        assert.deepStrictEqual(place, { turn: 1, tool: "account", call: `${run}/turn/1/call/1` })
+      }))
+
+    const deep = Array.from({ length: 600 }).reduce((inner: unknown) => [inner], secret)
+    for (
+      const [what, value, line] of [
+        ["not JSON", { at: () => secret }, "  as a whole: expected JSON value, got an object"],
+        ["too deep", deep, "  as a whole: expected at most 512 levels, got more"]
+      ] as const
+    ) {
+      it.effect(`say what is ${what}`, () =>
+        Effect.gen(function*() {
+          const odd = Tool.make("odd", { description: "", success: Schema.Unknown, sideEffect: "none" }, () =>
+            Effect.succeed(value))
+          const found = yield* logged(Dispatch.call(Toolkit.make(odd), { id: "1", name: "odd" }))
+          assert.deepStrictEqual(
+            found.map(({ message }) =>
+              message
+            ),
+            [
+              `The result of 'odd' does not fit its own schema:\n${line}`
+            ]
+          )
+        }))
+    }
+
+    const quoting = (said: (value: typeof Schema.Unknown.Type) => string) =>
+      Schema.Unknown.check(Schema.makeFilter((value) => said(value)))
+    const cyclic: { self?: unknown } = {}
+    cyclic.self = cyclic
+    const date = new Date(0)
+    for (
+      const [what, value, said] of [
+        ["a part of an object", { a: [{ b: secret }] }, () => `${secret} is wrong`],
+        ["an entry of a map", new Map([["a", secret]]), () => `${secret} is wrong`],
+        ["a number", 42, () => "42 is wrong"],
+        ["a short text", "pw", () => "not 'pw'"],
+        ["a text of more than one line", `one\n${secret}`, () => `one\n${secret} is wrong`],
+        ["a text, but not all of it", `${secret}${"x".repeat(1000)}`, () => `${secret}, …`],
+        ["so much that it is cut", "y".repeat(1000), () => `wrong: ${"z".repeat(1000)}`],
+        ["a date", date, () => `${date.toISOString()} is wrong`],
+        ["who knows what of a value that contains itself", cyclic, () => "cyclic is wrong"],
+        ["who knows what of a very large value", Array.from({ length: 5000 }, () => "x"), () => "y is wrong"]
+      ] satisfies ReadonlyArray<readonly [string, unknown, () => string]>
+    ) {
+      it.effect(`leave out an author's words that quote ${what}`, () =>
+        Effect.gen(function*() {
+          const odd = Tool.make("odd", { description: "", success: quoting(said), sideEffect: "none" }, () =>
+            Effect.succeed(value))
+          const [line] = yield* logged(Dispatch.call(Toolkit.make(odd), { id: "1", name: "odd" }))
+          assert.match(line?.message ?? "", /as a whole: expected a valid value, got (a|an) \w+/)
+        }))
+    }
+
+    it.effect("keep an author's words that quote nothing", () =>
+      Effect.gen(function*() {
+        const odd = Tool.make(
+          "odd",
+          { description: "", success: quoting(() => "at least 10 of them"), sideEffect: "none" },
+          () => Effect.succeed([1, "a", 0])
+        )
+        const [line] = yield* logged(Dispatch.call(Toolkit.make(odd), { id: "1", name: "odd" }))
+        assert.include(line?.message, "as a whole: expected at least 10 of them, got an array of 3")
+      }))
+
+    it.effect("keep a path on one line", () =>
+      Effect.gen(function*() {
+        const odd = Tool.make(
+          "odd",
+          { description: "", success: Schema.Record(Schema.String, Schema.Int), sideEffect: "none" },
+          () => Effect.succeed({ ["a\nb".repeat(100)]: "x" } as unknown as Record<string, number>)
+        )
+        const [line] = yield* logged(Dispatch.call(Toolkit.make(odd), { id: "1", name: "odd" }))
+        assert.match(line?.message ?? "", /^[^\n]+\n {2}a b\S.{0,200}: expected number, got a string$/)
+      }))
+
+    it.effect("leave the outcome as it is when a logger dies", () =>
+      Effect.gen(function*() {
+        const odd = Tool.make("odd", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+          Effect.succeed(1.5))
+        const dying = Logger.make(() => {
+          throw new Error("no logs today")
+        })
+        const outcome = yield* Dispatch.call(Toolkit.make(odd), { id: "1", name: "odd" }).pipe(
+          Effect.provide(Logger.layer([dying]))
+        )
+        assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === "invalid_result")
+      }))
+  })
 })

@@ -187,6 +187,9 @@ describe("the demo with a model over HTTP", () => {
               /could not be reached at \S+: it refused the connection \(ECONNREFUSED\)\. Tried 3 times\./
             )
             assert.match(said, wire === "Ollama" ? /'ollama serve'.*'ollama pull llama3\.2'/ : /OPENAI_BASE_URL/)
+            if (args.length === 0) {
+              assert.match(said, /^0 turns, 0 calls, 3 failures \(0 told to the model, 3 of the model\)$/m)
+            }
           }
         }))
       }).pipe(Effect.scoped))

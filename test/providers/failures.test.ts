@@ -197,6 +197,10 @@ for (const [name, provider] of providers) {
       Effect.gen(function*() {
         const failure = yield* Effect.flip(atOnce(Stream.runDrain(agent.stream("Hello?"))))
         assert.isTrue(failure._tag === "ModelFailed" && failure.failure.attempts === 3)
+        assert.deepStrictEqual(
+          failure.ledger.failures.map(({ attempts, code, ended }) => [code, ended, attempts]),
+          [["server_error", "retry", 3], ["server_error", "retry", 3], ["cut_off", "run_failed", 3]]
+        )
         assert.strictEqual((yield* state).requests.length, 3)
         yield* Effect.flip(atOnce(Stream.runDrain(agent.stream("Hello?"))))
         assert.strictEqual((yield* state).requests.length, 6)

@@ -23,6 +23,7 @@ import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import * as Deadline from "./Deadline.ts"
+import { hearing } from "./internal/ask.ts"
 import { refusedContinuation, refusedOpening } from "./internal/given.ts"
 import { kind } from "./internal/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
@@ -161,7 +162,8 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     model: Model["Service"],
     modelOptions: ModelOptions | undefined,
     deadline: number,
-    watch: Watch
+    watch: Watch,
+    retried: Array<ModelFailure>
   ): AgentLoop.Run<T> => ({
     id,
     model,
@@ -172,7 +174,8 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     offersAvailable: options.offer === "available",
     modelOptions: { ...options.modelOptions, ...modelOptions },
     modelRetry: options.modelRetry ?? unlessAskedAgain,
-    watch
+    watch,
+    retried
   })
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
@@ -186,9 +189,9 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         Model,
         (model) =>
           Effect.flatMap(AgentLoop.newId(state), (id) =>
-            withDeadline(
+            surrounded(
               budget,
-              (deadline) => AgentLoop.turn(begin(id, model, modelOptions, deadline, watch), state)
+              (deadline, retried) => AgentLoop.turn(begin(id, model, modelOptions, deadline, watch, retried), state)
             ))
       )
     })
@@ -200,11 +203,11 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
       return Effect.flatMap(
         Model,
         (model) =>
-          withDeadline(
+          surrounded(
             budget,
-            (deadline) =>
+            (deadline, retried) =>
               AgentLoop.resume(
-                begin(suspension.runId, model, options?.modelOptions, deadline, watch),
+                begin(suspension.runId, model, options?.modelOptions, deadline, watch, retried),
                 suspension,
                 reply
               )
@@ -240,12 +243,13 @@ const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): 
     ? toolkit
     : Toolkit.make(...Array.from(toolkit.tools.values(), (tool) => Tool.withPreferred(tool, policies)))
 
-// The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
-const withDeadline = <A, E, R>(
+// The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside. And who hears of what the
+// model fails with.
+const surrounded = <A, E, R>(
   { elapsed }: AgentBudget.AgentBudget,
-  run: (deadline: number) => Effect.Effect<A, E, R>
+  run: (deadline: number, retried: Array<ModelFailure>) => Effect.Effect<A, E, R>
 ) => {
-  const until = Effect.flatMap(Deadline.current, run)
+  const until = hearing((retried) => Effect.flatMap(Deadline.current, (deadline) => run(deadline, retried)))
   return elapsed === Infinity ? until : Deadline.within(until, elapsed)
 }
 

@@ -28,13 +28,15 @@ import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
+import * as FailureLog from "./FailureLog.ts"
 import { Account } from "./internal/account.ts"
-import { ask, unrecorded } from "./internal/ask.ts"
+import { ask, isReplyAlone, lastOf, retriedOf, unrecorded } from "./internal/ask.ts"
 import { randomId } from "./internal/randomId.ts"
 import { kind } from "./internal/text.ts"
 import { heed, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import * as Journal from "./Journal.ts"
+import type { ModelEntry } from "./Ledger.ts"
 import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
@@ -65,6 +67,8 @@ export interface Run<T extends Tool.Any> {
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Told of everything that happens; absent when nobody looks. */
   readonly watch: ((event: Happened) => void) | undefined
+  /** What the model has failed with since its last reply. */
+  readonly retried: Array<ModelFailure>
 }
 
 /**
@@ -106,7 +110,8 @@ export const beginning = (transcript: Transcript): State => ({
 export const newId = (state: State): Effect.Effect<string, AgentFailure.ModelFailed> =>
   Effect.mapError(
     Journal.stepOr({ name: "run", success: Schema.String, error: ModelFailure.schema }, randomId("run"), unrecorded),
-    (failure) => modelFailed(state, failure)
+    // The model was not asked.
+    (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)])
   )
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
@@ -121,10 +126,14 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   const limit = AgentBudget.usedUp(run.budget, state.turn, state.account)
   if (limit !== undefined) return Effect.fail(limitReached(run, state, limit))
   return Effect.matchEffect(inTime(run, ask(run, state.turn, state.transcript, optionsFor(run, state))), {
-    onFailure: (failure) => Effect.fail(modelFailed(state, failure)),
-    onSuccess: (reply) => {
-      if (reply === timeIsUp) return Effect.fail(limitReached(run, state, "elapsed"))
-      const asked = { ...state, account: state.account.replied(reply) }
+    onFailure: ({ failure, failures }) => endedByModel(state, failure, failures),
+    onSuccess: (heard) => {
+      if (heard === timeIsUp) {
+        return Effect.fail(limitReached(run, failed(state, retriedOf(run.retried, state.turn)), "elapsed"))
+      }
+      const reply = isReplyAlone(heard) ? heard : heard.reply
+      const before = isReplyAlone(heard) ? state.account : state.account.modelFailed(heard.failures)
+      const asked = { ...state, account: before.replied(reply) }
       if (reply.calls.length > 0) {
         // It has been told already that there are no calls left.
         if (state.account.calls > run.budget.calls) return Effect.fail(limitReached(run, asked, "calls"))
@@ -232,7 +241,7 @@ const isBlank = (text: string): boolean => text.trim() === ""
 // A reply without text and calls is not an answer. It costs a turn like any other reply.
 const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.blanks === 2
-    ? Effect.fail(modelFailed(state, emptyReply))
+    ? endedByModel(state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])
     : turn(run, { ...state, turn: state.turn + 1, blanks: state.blanks + 1 })
 
 const emptyReply = new ModelFailure({
@@ -415,8 +424,30 @@ const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: Agen
   })
 }
 
-const modelFailed = (state: State, failure: ModelFailure) =>
-  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...sofar(state) })
+// A defect is logged where it is found.
+const endedByModel = (state: State, failure: ModelFailure, failures: ReadonlyArray<ModelEntry>) => {
+  const ended = Effect.fail(modelFailed(state, failure, failures))
+  const attempts = failures.at(-1)?.attempts ?? 1
+  return failure.code === "defect"
+    ? ended
+    : Effect.andThen(
+      FailureLog.told("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`),
+      ended
+    )
+}
+
+const modelFailed = (state: State, failure: ModelFailure, failures: ReadonlyArray<ModelEntry>) =>
+  new AgentFailure.ModelFailed({
+    detail: failure.detail,
+    failure,
+    cause: failure.cause,
+    ...sofar(failed(state, failures))
+  })
+
+const failed = (state: State, failures: ReadonlyArray<ModelEntry>): State => ({
+  ...state,
+  account: state.account.modelFailed(failures)
+})
 
 // How a turn ends a run, if it does: a stop goes before a question.
 const halted = <T extends Tool.Any>(

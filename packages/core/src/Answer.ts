@@ -21,7 +21,7 @@ export interface Answer {
   readonly truncated: boolean
   /** Everything that was said. Give it to the next `run` to go on from here. */
   readonly transcript: Transcript.Transcript
-  /** Turns, calls, tokens, and every failure of a call with how it ended. */
+  /** Turns, calls, tokens, and every failure of a call or of the model with how it ended. */
   readonly ledger: Ledger
 }
 

@@ -38,6 +38,7 @@ import { mentionsSecret } from "./internal/form.ts"
 import { Call, current } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
 import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
+import { misfitLogged } from "./internal/misfit.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
@@ -554,17 +555,19 @@ const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
 
 const guard = (tool: Tool.Any, value: unknown) => {
   const { name } = tool
-  const guarded = Effect.mapErrorEager(encoderOf(tool.success)(value), (issue) =>
-    DispatchFailure.invalidResult({
-      tool: name,
-      issues: Coercion.fieldIssues(issue, value, { show: kind }),
-      cause: issue
-    }))
+  const guarded = Effect.catchEager(encoderOf(tool.success)(value), (issue) => {
+    const issues = Coercion.fieldIssues(issue, value, { show: kind })
+    return invalid(DispatchFailure.invalidResult({ tool: name, issues, cause: issue }), name, value)
+  })
   return Effect.flatMapEager(guarded, (encoded) => {
     const plain = plainJson(encoded)
-    return typeof plain === "string" ? Effect.fail(unfit(name, plain)) : Effect.succeed(plain.json)
+    return typeof plain === "string" ? invalid(unfit(name, plain), name, value) : Effect.succeed(plain.json)
   })
 }
+
+// The model cannot do anything about it. Whoever wrote the tool can.
+const invalid = (failure: DispatchFailure.Mismatch, tool: string, value: unknown) =>
+  Effect.andThen(misfitLogged(tool, failure.issues, value), Effect.fail(failure))
 
 const unfit = (tool: string, why: Unfit) =>
   DispatchFailure.invalidResult({

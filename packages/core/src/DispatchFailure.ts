@@ -133,7 +133,8 @@ export const invalidArguments = (options: {
   })
 
 /**
- * The handler succeeded with a value that its own tool does not declare.
+ * The handler succeeded with a value that its own tool does not declare. A warning is logged with each field that does not fit: its path,
+ * what is expected, and what kind of value is there; never the value itself.
  *
  * @category constructors
  * @since 0.1.0

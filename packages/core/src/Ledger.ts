@@ -1,6 +1,6 @@
 /**
- * The account of a run: how many turns, calls and tokens; every failure of a call with how it ended, those
- * that a policy took care of below the model among them; and every argument that had to be repaired.
+ * The account of a run: how many turns, calls and tokens; every failure of a call or of the model with how it ended, those
+ * that were handled below the model and those that were retried among them; and every argument that had to be repaired.
  *
  * @since 0.1.0
  */
@@ -17,20 +17,20 @@ const call = {
 }
 
 /**
- * One failure of a run.
+ * One failure of a call.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Entry extends Schema.Schema.Type<typeof Entry> {}
+export interface CallEntry extends Schema.Schema.Type<typeof CallEntry> {}
 
 /**
- * The schema of an {@link Entry}.
+ * The schema of a {@link CallEntry}.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const Entry = Schema.Struct({
+export const CallEntry = Schema.Struct({
   ...call,
   tag: Handled.fields.tag,
   code: Schema.String,
@@ -44,6 +44,49 @@ export const Entry = Schema.Struct({
   /** The name of the policy, where it is `"custom"`. */
   policy: Handled.fields.policy
 })
+
+/**
+ * One failure of the model, as the agent and its provider saw it: one that it was asked again after, or the one that the run ended with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ModelEntry extends Schema.Schema.Type<typeof ModelEntry> {}
+
+/**
+ * The schema of a {@link ModelEntry}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ModelEntry = Schema.Struct({
+  /** The turn that the model was asked for, from 1. */
+  turn: Schema.Int,
+  tag: Schema.Literal("ModelFailure"),
+  /** As of a `ModelFailure`. */
+  code: Schema.String,
+  detail: Schema.String,
+  /** How often the model was asked for this turn, over all; of an `empty_reply`, how many of them there were in a row. */
+  attempts: Schema.Int,
+  /** `"retry"`: the model was asked again. `"run_failed"`: the run ended with `ModelFailed`. */
+  ended: Schema.Literals(["retry", "run_failed"])
+})
+
+/**
+ * One failure of a run. Where the tag is `"ModelFailure"` it is the model's, and else a call's.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Entry = CallEntry | ModelEntry
+
+/**
+ * The schema of an {@link Entry}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Entry = Schema.Union([CallEntry, ModelEntry])
 
 /**
  * The schema of {@link Repaired}.

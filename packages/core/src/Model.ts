@@ -267,7 +267,7 @@ export const layer = (options: {
 
 /**
  * Told of each failure that {@link retry} is about to ask again after, and of the wait before it. Within an
- * agent that is watched it makes the `ModelRetried` events; by default it does nothing.
+ * agent it makes the entries of the ledger, and, where the agent is watched, the `ModelRetried` events. By default it does nothing.
  *
  * @category retrying
  * @since 0.1.0
@@ -281,8 +281,8 @@ export const onRetry = Context.Reference<(failure: ModelFailure, wait: Duration.
  * Asks again after a transient failure, as long as the schedule goes on. The last failure goes on as it was, but for
  * its `attempts`.
  *
- * When to use: in a provider, around what may be repeated without anybody noticing. An agent asks again by itself, though not
- * after a failure that says that it was asked three times already.
+ * When to use: in a provider, around what may be repeated without anybody noticing. Each failure stands in the ledger of the run all the
+ * same. An agent asks again by itself, though not after a failure that says that it was asked three times already.
  *
  * @param schedule when to ask again; `RetryPolicy.transient` is three attempts in all
  *

@@ -1,4 +1,4 @@
-import type { Entry, Ledger, Repaired } from "../Ledger.ts"
+import type { CallEntry, Entry, Ledger, ModelEntry, Repaired } from "../Ledger.ts"
 import type { Reply } from "../Model.ts"
 import type { ToolOutcome } from "../ToolOutcome.ts"
 import { AppendOnly } from "./appendOnly.ts"
@@ -40,6 +40,11 @@ export class Account {
     return this.#counts.inputTokens + this.#counts.outputTokens
   }
 
+  /** The model failed, whether or not it was asked again. */
+  modelFailed(failures: ReadonlyArray<ModelEntry>): Account {
+    return failures.length === 0 ? this : new Account(this.#counts, this.#failures.append(failures), this.#repairs)
+  }
+
   replied(reply: Reply): Account {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
     const counts = {
@@ -69,13 +74,13 @@ const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
   _tag === "Completed" && handled.length === 0 && repairs.length === 0
 
 const failuresOf = (
-  place: Pick<Entry, "turn" | "call" | "tool">,
+  place: Pick<CallEntry, "turn" | "call" | "tool">,
   outcome: ToolOutcome
-): ReadonlyArray<Entry> => {
+): ReadonlyArray<CallEntry> => {
   const call = { ...place, attempts: outcome.attempts }
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail, severity } = outcome.failure
-  const told: Entry = { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }
+  const told: CallEntry = { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }
   return [...handled, severity === undefined ? told : { ...told, severity }]
 }

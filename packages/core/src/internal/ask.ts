@@ -2,18 +2,22 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Happened } from "../AgentEvent.ts"
 import * as Availability from "../Availability.ts"
 import * as Defect from "../Defect.ts"
+import * as FailureLog from "../FailureLog.ts"
 import * as Journal from "../Journal.ts"
+import { ModelEntry } from "../Ledger.ts"
 import * as Model from "../Model.ts"
 import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
 import { contained } from "./containment.ts"
+import { current } from "./frame.ts"
 import { faultOf, isReply, withDistinctIds } from "./reply.ts"
 import { isA } from "./stranger.ts"
-import { kind } from "./text.ts"
+import { cut, kind, mostDetail } from "./text.ts"
 import { answered, heed, IllTyped, present } from "./userCode.ts"
 
 /** What asking needs of a run. */
@@ -24,7 +28,85 @@ export interface Asking {
   readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: Happened) => void) | undefined
+  /** What the model has failed with since its last reply: filled by {@link hearing}, emptied by {@link ask}. */
+  readonly retried: Array<Model.ModelFailure>
 }
+
+// -----------------------------------------------------------------------------
+// What the model failed with
+// -----------------------------------------------------------------------------
+
+// A part of what the journal has of a step, so that a ledger is the same when the step is not run again.
+const failures = Schema.Array(ModelEntry)
+
+/** A reply, and the failures before it, if there were any: most replies come without more. */
+const Asked = Schema.Union([Model.Reply, Schema.Struct({ reply: Model.Reply, failures })])
+export type Asked = typeof Asked.Type
+
+/** Which of the two it is: no other than a reply has a text. */
+export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in asked
+
+/** No reply: the last failure, and all of them. */
+const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
+type Unanswered = typeof Unanswered.Type
+
+/**
+ * Hears of each failure that the model of a run is asked again after, by the agent or below it. It is set up once for a run, so that a turn
+ * in which nothing fails pays nothing for it.
+ */
+export const hearing = <A, E, R>(
+  run: (retried: Array<Model.ModelFailure>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const retried: Array<Model.ModelFailure> = []
+    const tell = fiber.getRef(Model.onRetry)
+    const call = fiber.getRef(current)
+    const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
+      Effect.flatMap(current, (asking) => {
+        // A tool may ask a model, too. That is not the run's.
+        if (asking !== call) return tell(failure, wait)
+        const number = retried.push(failure)
+        return Effect.andThen(
+          FailureLog.told("The model", failure, FailureLog.retried({ number, wait })),
+          tell(failure, wait)
+        )
+      })
+    return Effect.provideService(run(retried), Model.onRetry, hear)
+  })
+
+/** For the ledger: the failures that the model was asked again after. */
+export const retriedOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number): ReadonlyArray<ModelEntry> =>
+  retried.length === 0 ? none : entriesOf(retried, turn, timesAsked(retried) + 1)
+
+/** For the ledger: the failure that a run ends with. */
+export const lastOf = ({ code, detail }: Model.ModelFailure, turn: number, attempts: number): ModelEntry => ({
+  turn,
+  tag: "ModelFailure",
+  code,
+  detail: cut(detail, mostDetail),
+  attempts,
+  ended: "run_failed"
+})
+
+const none: ReadonlyArray<never> = []
+
+const entriesOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number, attempts: number) =>
+  retried.map((failure): ModelEntry => ({ ...lastOf(failure, turn, attempts), ended: "retry" }))
+
+// Who asks again below says in its last failure how often; it may have told of those before, or not.
+const timesAsked = (failures: ReadonlyArray<Model.ModelFailure>): number =>
+  failures.reduce((times, { attempts = 1 }) => Math.max(times + 1, attempts), 0)
+
+const unanswered = (
+  { retried }: Asking,
+  turn: number,
+  failure: Model.ModelFailure,
+  attempts = timesAsked([...retried, failure])
+): Unanswered => ({ failure, failures: [...entriesOf(retried, turn, attempts), lastOf(failure, turn, attempts)] })
+
+// -----------------------------------------------------------------------------
+// Asking
+// -----------------------------------------------------------------------------
 
 /** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
 export const ask = (
@@ -32,25 +114,36 @@ export const ask = (
   turn: number,
   transcript: Transcript,
   options: Model.Options
-): Effect.Effect<Model.Reply, Model.ModelFailure> => {
-  const { watch } = run
-  const step = { name: `turn/${turn}/model`, success: Model.Reply, error: Model.ModelFailure.schema }
+): Effect.Effect<Asked, Unanswered> => {
+  const { retried, watch } = run
+  const step = { name: `turn/${turn}/model`, success: Asked, error: Unanswered }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
-    typed(Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
+    typed(run, turn, Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
   const replies = run.offersAvailable
     ? Effect.flatMap(Availability.offered(run.toolkit), (tools) => asking(tools, fitting(options, tools)))
     : asking(run.toolkit.definitions, options)
-  const reply = Effect.map(Journal.stepOr(step, replies, unrecorded), withDistinctIds)
-  if (watch === undefined) return reply
+  const lost = (cause: unknown, known: Asked | undefined) =>
+    Effect.mapError(
+      unrecorded(cause),
+      (failure) => unanswered(run, turn, failure, timesAsked(retried) + (known === undefined ? 0 : 1))
+    )
+  const asked = Effect.map(Journal.stepOr(step, replies, lost), (asked): Asked => {
+    retried.length = 0
+    return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
+  })
+  if (watch === undefined) return asked
 
-  return Effect.suspend(() => {
+  return Effect.flatMap(Model.onRetry, (tell) => {
     let attempt = 0
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
-      Effect.sync(() => watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait }))
+      Effect.suspend(() => {
+        watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait })
+        return tell(failure, wait)
+      })
     watch({ _tag: "TurnStarted", turn })
-    return Effect.map(Effect.timed(Effect.provideService(reply, Model.onRetry, onRetry)), ([elapsed, reply]) => {
-      watch({ _tag: "ModelReplied", turn, reply, elapsed })
-      return reply
+    return Effect.map(Effect.timed(Effect.provideService(asked, Model.onRetry, onRetry)), ([elapsed, asked]) => {
+      watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed })
+      return asked
     })
   })
 }
@@ -66,26 +159,35 @@ const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Mode
 
 // The port is a user's code: what it throws, or makes up, is a failure of the model like any other, and logged whole.
 const respond = (
-  { model, watch }: Asking,
+  { model, retried, watch }: Asking,
   turn: number,
   request: Model.Request
-): Effect.Effect<Model.Reply, Model.ModelFailure> =>
+): Effect.Effect<Asked, Model.ModelFailure> =>
   contained(
-    Effect.suspend(() =>
+    Effect.suspend((): Effect.Effect<Asked, Model.ModelFailure> =>
       watch === undefined
         ? answered("The model's respond", model.respond(request))
         : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text }))
     ),
-    judged
+    (exit) => judged(exit, retried, turn)
   )
 
 // So are the schedule of its retries, and the budget that they have.
-const typed = <A>(asking: Effect.Effect<A, Model.ModelFailure>): Effect.Effect<A, Model.ModelFailure> =>
-  Effect.catchDefect(asking, (defect) => {
+const typed = <A>(
+  run: Asking,
+  turn: number,
+  asking: Effect.Effect<A, Model.ModelFailure>
+): Effect.Effect<A, Unanswered> =>
+  Effect.catchCause(asking, (cause) => {
+    const died = cause.reasons.find(Cause.isDieReason)
+    if (died === undefined) {
+      return Effect.mapError(Effect.failCause(cause), (failure) => unanswered(run, turn, failure))
+    }
+    const { defect } = died
     heed("The model", defect)
     return Effect.andThen(
       Defect.report("The model failed because of a fault of its own", Cause.die(defect)),
-      Effect.fail(faulty(defect))
+      Effect.suspend(() => Effect.fail(unanswered(run, turn, faulty(defect))))
     )
   })
 
@@ -105,11 +207,15 @@ const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: 
   )
 }
 
-const judged = (exit: Exit.Exit<Model.Reply, Model.ModelFailure>): Effect.Effect<Model.Reply, Model.ModelFailure> => {
+const judged = (
+  exit: Exit.Exit<Asked, Model.ModelFailure>,
+  retried: ReadonlyArray<Model.ModelFailure>,
+  turn: number
+): Effect.Effect<Asked, Model.ModelFailure> => {
   if (Exit.isSuccess(exit)) {
-    return isReply(present("The model", "succeeded with", exit.value))
-      ? exit
-      : Effect.die(new IllTyped(faultOf(exit.value)))
+    const reply = present("The model", "succeeded with", exit.value)
+    if (!isReply(reply)) return Effect.die(new IllTyped(faultOf(reply)))
+    return retried.length === 0 ? exit : Effect.succeed({ reply, failures: retriedOf(retried, turn) })
   }
   const [reason] = exit.cause.reasons
   if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) return exit

@@ -1,19 +1,20 @@
 import * as Predicate from "effect/Predicate"
-import { Reply, type Usage } from "../Model.ts"
+import { Reply } from "../Model.ts"
 import { isCall } from "./call.ts"
 import { issuesBy } from "./issues.ts"
 import { attempted } from "./stranger.ts"
 import { firstIssue } from "./text.ts"
 
 /** Is it a reply? Asked of each, so it looks at what a run relies on, and at no more. */
-export const isReply = (reply: Reply): boolean =>
+export const isReply = (reply: unknown): reply is Reply =>
   attempted(() =>
-    Predicate.isObject(reply) && typeof reply.text === "string" && Array.isArray(reply.calls) &&
-    reply.calls.every(isCall) && (reply.usage === undefined || isUsage(reply.usage))
+    Predicate.isObject(reply) && typeof reply["text"] === "string" && Array.isArray(reply["calls"]) &&
+    reply["calls"].every(isCall) && (reply["usage"] === undefined || isUsage(reply["usage"]))
   ) === true
 
-const isUsage = (usage: Usage): boolean =>
-  Predicate.isObject(usage) && Number.isSafeInteger(usage.inputTokens) && Number.isSafeInteger(usage.outputTokens)
+const isUsage = (usage: unknown): boolean =>
+  Predicate.isObject(usage) && Number.isSafeInteger(usage["inputTokens"]) &&
+  Number.isSafeInteger(usage["outputTokens"])
 
 /** What is wrong with a value that is not a reply, in one sentence. */
 export const faultOf = (reply: unknown): string =>
