@@ -1,8 +1,8 @@
 /**
  * A run, line by line, as it happens: for people, or as one JSON object a line for programs.
  */
-import { ToolOutcome } from "@fallible/core"
-import type { AgentEvent, AgentFailure, Ledger, ToolCall, ToolFailure } from "@fallible/core"
+import { AgentEvent } from "@fallible/core"
+import type { AgentFailure, Ledger, ToolCall, ToolFailure, ToolOutcome } from "@fallible/core"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
@@ -21,7 +21,12 @@ export const readable: Trace = (event) => {
     return [`  model  ${repliedWith(event.reply.calls.length)}  ${took(event.elapsed)}`]
   }
   if (event._tag === "FailureHandled") {
-    return [`  ${event.by.padEnd(8)} ${called(event.call)}  after attempt ${event.attempt}: ${event.detail}`]
+    const again = event.retry?.wait === undefined ? "" : ` Again in ${took(event.retry.wait)}.`
+    return [
+      `  ${(event.policy ?? event.by).padEnd(8)} ${
+        called(event.call)
+      }  after attempt ${event.attempt}: ${event.detail}${again}`
+    ]
   }
   return event._tag === "CallEnded" ? endedWith(event.call, event.outcome, event.elapsed) : []
 }
@@ -90,22 +95,13 @@ const repliedWith = (calls: number): string => calls === 0 ? "answers" : `calls 
 
 export const json: Trace = (event) => {
   if (event._tag === "TextDelta") return []
-  if (event._tag === "ModelRetried") return [JSON.stringify({ ...event, wait: Duration.toMillis(event.wait) })]
-  if (event._tag === "ModelReplied") return [JSON.stringify({ ...event, elapsed: Duration.toMillis(event.elapsed) })]
-  if (event._tag === "CallEnded") {
-    return [JSON.stringify({
-      ...event,
-      outcome: encodeOutcome(event.outcome),
-      elapsed: Duration.toMillis(event.elapsed)
-    })]
-  }
   return event._tag === "RunEnded"
     ? [JSON.stringify({ _tag: "RunEnded", answer: { text: event.answer.text, ledger: event.answer.ledger } })]
-    : [JSON.stringify(event)]
+    : [JSON.stringify(encode(event))]
 }
 
 /** A run that failed, as the last line for programs. */
 export const failedJson = (failure: AgentFailure.AgentFailure): string =>
   JSON.stringify({ _tag: "RunFailed", failure: failure._tag, detail: why(failure), ledger: failure.ledger })
 
-const encodeOutcome = Schema.encodeSync(ToolOutcome.schema)
+const encode = Schema.encodeSync(AgentEvent.schema)

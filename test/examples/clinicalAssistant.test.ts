@@ -823,12 +823,12 @@ describe("the command", { tags: "slow" }, () => {
       assert.strictEqual(code, 0)
       assert.match(
         stdout,
-        /^ {2}retry {4}get_drug_facts .* after attempt 2: The internal database could not be opened\.$/m
+        /^ {2}retry {4}get_drug_facts .* after attempt 2: The internal database could not be opened\. Again in \d+ ms\.$/m
       )
       assert.match(stdout, /^ {2}fallback get_drug_facts .*: The internal database could not be opened\.$/m)
       assert.match(
         stdout,
-        /^ {2}retry {4}get_drug_facts .*: The service could not be reached: it refused the connection\.$/m
+        /^ {2}retry {4}get_drug_facts .* after attempt 5: The service could not be reached: it refused the connection\. Again in/m
       )
       assert.match(stdout, /^ {11}note: from cache, 3h old; the live service is unavailable$/m)
       assert.match(stdout, /^ {2}failed {3}get_patient \{"patientId":"P-1001"\} {2}3 attempts {2}\d+ ms$/m)
@@ -855,7 +855,10 @@ describe("the command", { tags: "slow" }, () => {
       const [first, again, other] = yield* Effect.all([flaky("5"), flaky("5"), flaky("7")], { concurrency: 3 })
       assert.strictEqual(withoutTimings(again.stdout), withoutTimings(first.stdout))
       assert.notStrictEqual(withoutTimings(other.stdout), withoutTimings(first.stdout))
-      assert.strictEqual(first.stdout.match(/The service answered 503: "Back in a moment\."$/gm)?.length, 2)
+      assert.strictEqual(
+        first.stdout.match(/The service answered 503: "Back in a moment\." Again in \d+ ms\.$/gm)?.length,
+        2
+      )
       assert.strictEqual(other.stdout.match(/The connection to the service failed/g)?.length, 1)
     }))
 

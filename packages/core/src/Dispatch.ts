@@ -16,6 +16,7 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -129,7 +130,9 @@ const keyed = <T extends Tool.Any>(
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       const outcome = failedCall(record, failure, "resolve")
-      return Effect.as(logged(outcome, call.name), outcome)
+      return logged(Effect.succeed(outcome), call.name, fiber).pipe(
+        Effect.annotateLogs(place.annotations ?? { tool: call.name, call: key })
+      )
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     if (before !== undefined) resumed(record, before, mentionsSecret(schemaOf(tool.parameters)))
@@ -157,7 +160,11 @@ const keyed = <T extends Tool.Any>(
       })
     ).pipe(
       Effect.catchCause((cause) =>
-        Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit))
+        logged(
+          Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
+          tool.name,
+          fiber
+        )
       ),
       // In one step, since every call takes it.
       Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
@@ -407,22 +414,31 @@ const fold = (
 
   const refusal = signals.find(isA(RefusalSignal))
   if (refusal !== undefined) {
-    return Effect.tap(settle(refusal.failure, "admit", tool, record), (outcome) => logged(outcome, tool.name))
+    return settle(refusal.failure, "admit", tool, record)
   }
 
   const [reason] = cause.reasons
   if (cause.reasons.length === 1 && reason !== undefined && Cause.isFailReason(reason) && isToolFailure(reason.error)) {
-    return Effect.tap(settle(reason.error, stage, tool, record), (outcome) => logged(outcome, tool.name))
+    return settle(reason.error, stage, tool, record)
   }
   return broken(cause, stage, tool, record)
 }
 
-const logged = (outcome: ToolOutcome, tool: string): Effect.Effect<void> => {
-  // A defect, and a result that does not fit, are logged where they are found, with what only a log should say.
-  if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") return Effect.void
-  const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
-  return FailureLog.told(tool, outcome.failure, `The model was told${attempts}.`)
-}
+const logged = (
+  outcome: Effect.Effect<ToolOutcome>,
+  tool: string,
+  fiber: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<ToolOutcome> =>
+  FailureLog.isLogged(fiber)
+    ? Effect.tap(outcome, (outcome) => {
+      // A defect, and a result that does not fit, are logged where they are found, with what only a log should say.
+      if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
+        return Effect.void
+      }
+      const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
+      return FailureLog.told(tool, outcome.failure, `The model was told${attempts}.`)
+    })
+    : outcome
 
 const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
   cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)

@@ -82,6 +82,14 @@ export const told = (who: string, failure: Told, became: string): Effect.Effect<
   })
 
 /**
+ * Is anything logged at all in a fiber?
+ *
+ * @internal
+ */
+export const isLogged = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
+  severityIn((reference) => fiber.getRef(reference)) !== undefined
+
+/**
  * "1 of 2 in 1.0 s", as far as it is known.
  *
  * @internal
