@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
-import { Branch, current, type Frame, Gate } from "./frame.ts"
+import { Branch, current, type Frame, Gate, Inside, type Subject } from "./frame.ts"
 import { isUnreadable } from "./outcome.ts"
 import { named, type PolicyName } from "./policyKind.ts"
 import { kind } from "./text.ts"
@@ -56,8 +56,9 @@ const observed = (run: Run): Run => (params) =>
 export class Visit extends Gate {
   readonly #policy: PolicyName
   readonly #clock: Clock.Clock
-  readonly #under = new Set<Fiber.Fiber<unknown, unknown>>()
+  readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
   readonly #failures: Array<ToolFailure> = []
+  #key: string | undefined = undefined
   #busy = 0
   #idleSince: number
   #idle = 0
@@ -80,13 +81,21 @@ export class Visit extends Gate {
 
   branch(fiber: Fiber.Fiber<unknown, unknown>): Branch {
     this.occupy()
-    this.#under.add(fiber)
-    return new Branch(this)
+    const branch = new Branch(this)
+    this.#under.set(fiber, branch)
+    return branch
+  }
+
+  /** A tool that the policy runs itself. No tool's name has a plus in it. */
+  override enter(tool: Subject): Frame {
+    this.#key ??= this.outer.live.keyInside(this.idempotencyKey, "policy+")
+    return new Inside(this, this.live.keyInside(this.#key, tool.name), tool)
   }
 
   rejoin(branch: Branch, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
     this.release()
     this.#under.delete(fiber)
+    this.live.rejoin(branch.live)
     const failures = failuresOf(exit)
     this.#failures.push(...failures)
     if (Exit.isSuccess(exit) || failures.some(({ _tag }) => _tag === "PartialData")) branch.leave()
@@ -107,7 +116,8 @@ export class Visit extends Gate {
     }
     this.occupy()
     if (this.#idle > 0) this.note({ _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(this.#idle) })
-    for (const fiber of this.#under) {
+    for (const [fiber, branch] of this.#under) {
+      this.live.rejoin(branch.live)
       this.live.running.add(fiber)
       this.note({ _tag: "AttemptAbandoned", ...named(this.#policy) })
     }

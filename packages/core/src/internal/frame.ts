@@ -292,11 +292,18 @@ export class Gate extends Frame {
   }
 }
 
-/** One run of what is inside a custom policy. */
+/** One run of what is inside a custom policy. Others may run beside it, so it counts what runs inside of it by itself. */
 export class Branch extends Gate {
+  readonly #own: Live
+
   constructor(outer: Frame) {
     super(outer)
     this.state = step(this.state, answerDiscarded)
+    this.#own = outer.live.beside()
+  }
+
+  override get live() {
+    return this.#own
   }
 
   override leave() {
@@ -390,8 +397,11 @@ export class Page extends Inside {
 const passOut = (to: Frame, event: CallEvent, failure: ToolFailure | undefined): void => {
   underway.push([to, event, failure])
   if (underway.length > 1) return
-  for (const [frame, event, failure] of underway) frame.note(event, failure)
-  underway.length = 0
+  try {
+    for (const [frame, event, failure] of underway) frame.note(event, failure)
+  } finally {
+    underway.length = 0
+  }
 }
 
 const underway: Array<readonly [to: Frame, event: CallEvent, failure: ToolFailure | undefined]> = []

@@ -43,6 +43,20 @@ export class Live {
     return `${key}/${tool}/${count}`
   }
 
+  /** The same for an attempt that others run beside: it uses replies and keys from the start, as each of them does. */
+  beside(): Live {
+    return new Live(this.running, this.arguments, this.replies)
+  }
+
+  /** What an attempt has used that ran beside others: what comes next gets other keys. */
+  rejoin(beside: Live): void {
+    for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
+    for (const [tool, count] of beside.#counts ?? []) {
+      const counts = this.#counts ??= new Map()
+      counts.set(tool, Math.max(counts.get(tool) ?? 0, count))
+    }
+  }
+
   /** The same for an attempt that nobody waits for any more: it counts on by itself, and there is nobody to reply to it. */
   apart(): Live {
     const live = new Live(this.running, this.arguments, [])
