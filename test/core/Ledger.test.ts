@@ -235,6 +235,15 @@ for (const [manner, runOf] of Object.entries(manners)) {
         )
       }))
 
+    it.effect("count the attempts of a provider that tells of none of them", () =>
+      Effect.gen(function*() {
+        const persistent = Agent.make({ toolkit: Toolkit.make(ping), modelRetry: Schedule.recurs(1) })
+        assert.deepStrictEqual(yield* passing(toldOf(runOf(persistent))), ["1 model server_error ×4 retry"])
+      }).pipe(Effect.provide(ScriptedModel.layer([
+        new ModelFailure({ ...busy, attempts: 3 }),
+        ScriptedModel.text("done")
+      ]))))
+
     it.effect("are cut where they say very much", () =>
       Effect.gen(function*() {
         const { failures } = yield* passing(ledgerOf(runOf(agent)))
