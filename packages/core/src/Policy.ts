@@ -28,6 +28,8 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -38,6 +40,7 @@ import type { Bounds } from "./Explanation.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { isRejection } from "./internal/callArguments.ts"
+import { currentContext } from "./internal/containment.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { positive, whole } from "./internal/limits.ts"
@@ -202,11 +205,12 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
  */
 export const timeout = (duration: Duration.Input): Policy => {
   const limit = positive("timeout", duration)
+  const millis = Duration.toMillis(limit)
   return own({
     kind: "timeout",
     description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
-    wrap: (run, subject) => (params) => limited(run(params), subject, limit)
+    wrap: (run, subject) => (params) => limited(run(params), subject, millis)
   })
 }
 
@@ -219,7 +223,7 @@ export const deadline: Policy = own({
   kind: "timeout",
   description: "timeout at the run's deadline",
   bound: bounds.same,
-  wrap: (run, subject) => (params) => limited(run(params), subject, Duration.infinity, false)
+  wrap: (run, subject) => (params) => limited(run(params), subject, Infinity, false)
 })
 
 /**
@@ -567,30 +571,28 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
 const limited = <R>(
   run: Effect.Effect<unknown, ToolFailure, R>,
   subject: Subject,
-  limit: Duration.Duration,
+  limit: number,
   isInside = true
 ): Effect.Effect<unknown, ToolFailure, R> =>
-  Effect.flatMap(Deadline.timeLeft, (left) => {
-    const time = Duration.min(limit, left)
-    if (!Duration.isFinite(time)) return run
+  Effect.withFiber((fiber) => {
+    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const deadline = fiber.getRef(Deadline.current)
+    const left = Math.max(0, deadline - now)
+    const time = Math.min(limit, left)
+    if (time === Infinity) return run
     // What acts must not be begun only to be left behind.
-    if (Duration.isZero(time)) return Effect.fail(tooLate(subject))
-    return Effect.flatMap(ToolCall.current, (call) => {
-      const relay = new Relay(call, isInside)
-      const inside = Effect.provideService(Deadline.within(run, time), ToolCall.current, relay)
-      return Effect.flatMap(
-        withinTime(inside, time, (fiber) => call.stragglers.add(fiber)),
-        Option.match({
-          onSome: (value) => Effect.succeed(value),
-          onNone: () => {
-            relay.close()
-            const late = Duration.isLessThan(left, limit)
-              ? "before its time was up"
-              : `within ${Duration.format(limit)}`
-            return Effect.fail(timedOut(subject, `${subject.name} did not answer ${late}.`))
-          }
-        })
-      )
+    if (time === 0) return Effect.fail(tooLate(subject))
+    const call = fiber.getRef(ToolCall.current)
+    const relay = new Relay(call, isInside)
+    const context = Context.add(currentContext<R>(), ToolCall.current, relay)
+    return withinTime(run, time, {
+      context: limit < left ? Context.add(context, Deadline.current, now + limit) : context,
+      onLeft: (fiber) => call.stragglers.add(fiber),
+      late: () => {
+        relay.close()
+        const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
+        return Effect.fail(timedOut(subject, `${subject.name} did not answer ${late}.`))
+      }
     })
   })
 

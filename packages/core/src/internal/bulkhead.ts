@@ -6,6 +6,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Deadline from "../Deadline.ts"
 import * as ToolCall from "../ToolCall.ts"
+import type { Stragglers } from "./stragglers.ts"
 
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
@@ -19,15 +20,17 @@ type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refuse: Effect.Effect<never, E2>) => {
   const semaphore = Semaphore.makeUnsafe(permits)
   const free = Effect.asVoid(Semaphore.release(semaphore, 1))
+  const most = Duration.toMillis(patience)
   let waiting = 0
 
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
-    Effect.flatMap(ToolCall.current, ({ stragglers }) =>
-      Effect.uninterruptibleMask((restore) => {
-        const before = Array.from(stragglers.running)
+    Effect.withFiber((fiber) => {
+      const { stragglers } = fiber.getRef(ToolCall.current)
+      return Effect.uninterruptibleMask((restore) => {
+        const before = runningOf(stragglers)
         const holding = (release: Effect.Effect<void>) =>
           Effect.onExit(restore(self), () => {
-            const left = Array.from(stragglers.running).filter((fiber) => !before.includes(fiber))
+            const left = runningOf(stragglers).filter((fiber) => !before.includes(fiber))
             return left.length === 0
               ? release
               : Effect.asVoid(Effect.forkDetach(Effect.andThen(Fiber.awaitAll(left), release)))
@@ -37,16 +40,17 @@ export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refus
         return Effect.flatMap(taken, (taken) =>
           taken
             ? holding(free)
-            : Effect.flatMap(Deadline.timeLeft, (left) => queueing(Duration.min(patience, left), restore, holding)))
-      }))
+            : queueing(Math.min(most, Deadline.millisLeft(fiber)), restore, holding))
+      })
+    })
 
   function queueing<A, E, R>(
-    time: Duration.Duration,
+    time: number,
     restore: Restore,
     holding: (release: Effect.Effect<void>) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | E2, R> {
-    if (Duration.isZero(time)) return refuse
-    if (!Duration.isFinite(time)) return Effect.flatMap(permit(restore), holding)
+    if (time === 0) return refuse
+    if (time === Infinity) return Effect.flatMap(permit(restore), holding)
     // Either the permit comes first or the end of patience, and what comes second finds it decided. Whoever loses is interrupted,
     // also where the caller is not.
     let state: "waiting" | "begun" | "refused" = "waiting"
@@ -80,3 +84,9 @@ export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refus
     })
   }
 }
+
+// What most calls leave behind is nothing.
+const runningOf = ({ running }: Stragglers): ReadonlyArray<Fiber.Fiber<unknown, unknown>> =>
+  running.size === 0 ? none : Array.from(running)
+
+const none: ReadonlyArray<never> = []

@@ -117,7 +117,11 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
   Effect.flatMap(ToolCall.current, (call) => {
     const context = new Page(call, number)
     const fetched = run(params).pipe(Effect.provideService(ToolCall.current, context), Deadline.within(left))
-    return Effect.onExit(withinTime(fetched, left, (fiber) => call.stragglers.add(fiber)), (exit) =>
+    const inTime = withinTime(Effect.asSome(fetched), left, {
+      late: () => Effect.succeed(Option.none<unknown>()),
+      onLeft: (fiber) => call.stragglers.add(fiber)
+    })
+    return Effect.onExit(inTime, (exit) =>
       Effect.sync(() => {
         // What was noted is said of the whole, if the page is a part of it.
         if (isThere(exit)) context.leave()
@@ -133,11 +137,10 @@ const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean 
 
 // The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.
 const timeLeft = (until: number): Effect.Effect<number> =>
-  Effect.zipWith(
-    Clock.currentTimeMillis,
-    Deadline.timeToAnswer,
-    (now, left) => Math.min(until - now, Duration.toMillis(left))
-  )
+  Effect.withFiber((fiber) => {
+    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    return Effect.succeed(Math.min(until - now, Deadline.millisToAnswer(fiber)))
+  })
 
 // `next` may be all arguments of the next call, or just those that change. What a service gives is checked like a model's.
 const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>

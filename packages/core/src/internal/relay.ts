@@ -10,26 +10,26 @@ import { Stragglers } from "./stragglers.ts"
  * starts anew with every attempt, so that the same attempt run again finds the same replies and the same keys.
  */
 export class Attempt {
-  private readonly used = new Set<Reply>()
-  private readonly counts = new Map<string, number>()
+  private used: Set<Reply> | undefined
+  private counts: Map<string, number> | undefined
 
   restart() {
-    this.used.clear()
-    this.counts.clear()
+    this.used = undefined
+    this.counts = undefined
   }
 
   replyTo({ idempotencyKey, replies }: Current, question: string): string | undefined {
     const reply = replies.find((reply) =>
-      reply.key === idempotencyKey && reply.question === question && !this.used.has(reply)
+      reply.key === idempotencyKey && reply.question === question && this.used?.has(reply) !== true
     )
     if (reply === undefined) return undefined
-    this.used.add(reply)
+    this.used = (this.used ?? new Set()).add(reply)
     return reply.reply
   }
 
   keyInside({ idempotencyKey }: Current, tool: string): string {
-    const count = (this.counts.get(tool) ?? 0) + 1
-    this.counts.set(tool, count)
+    const count = (this.counts?.get(tool) ?? 0) + 1
+    this.counts = (this.counts ?? new Map<string, number>()).set(tool, count)
     return `${idempotencyKey}/${tool}/${count}`
   }
 }
