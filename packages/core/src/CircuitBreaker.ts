@@ -35,6 +35,8 @@ import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
 import { isRefusal, refusal } from "./internal/outcome.ts"
+import { own } from "./internal/own.ts"
+import { ended } from "./internal/userCode.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -66,20 +68,25 @@ export interface Options {
  * @category policies
  * @since 0.1.0
  */
-export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBreaker> => ({
-  kind: "breaker",
-  description: key === undefined ? "breaker" : `breaker of ${key}`,
-  bound: same,
-  wrap: (run, { name }) => (params) =>
-    Effect.flatMap(Breaker.CircuitBreaker, (breaker) =>
-      Effect.withFiber((fiber) => {
-        const health = Context.getOrUndefined(fiber.context, ToolHealth)
+export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBreaker> =>
+  own({
+    kind: "breaker",
+    description: key === undefined ? "breaker" : `breaker of ${key}`,
+    bound: same,
+    wrap: (run, { name }) => (params) =>
+      Effect.contextWith((context: Context.Context<Breaker.CircuitBreaker>) => {
+        const breaker = Context.get(context, Breaker.CircuitBreaker)
+        const health = Context.getOrUndefined(context, ToolHealth)
         const called = health === undefined
           ? breaker.execute(run(params), { key: key ?? name, classify })
           : observed(run(params), { breaker, health, key: key ?? name, tool: name })
-        return Effect.mapError(called, (error) => error._tag === "CircuitBreakerError" ? refused(name, error) : error)
-      }))
-})
+        const judged = Effect.mapError(
+          called,
+          (error) => error._tag === "CircuitBreakerError" ? refused(name, error) : error
+        )
+        return wellTyped.has(breaker) ? judged : proving(breaker, judged)
+      })
+  })
 
 /**
  * Refuses the calls of a tool while its circuit is open.
@@ -127,6 +134,18 @@ export const protect = (options?: Options) => {
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
+
+// A store of circuits may be a user's, too: what it answers with is looked at until a call has gone well, and not at every call.
+const wellTyped = new WeakSet<Breaker.CircuitBreaker>()
+
+const proving = <A, E extends ToolFailure, R>(
+  breaker: Breaker.CircuitBreaker,
+  called: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.map(ended("The circuit breaker", called), (value) => {
+    wellTyped.add(breaker)
+    return value
+  })
 
 const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   if (Exit.isSuccess(exit)) return Breaker.success

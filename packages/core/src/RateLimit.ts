@@ -21,8 +21,11 @@ import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Deadline from "./Deadline.ts"
 import { turn } from "./internal/bounds.ts"
+import { contained } from "./internal/containment.ts"
 import { whole } from "./internal/limits.ts"
 import { refusal } from "./internal/outcome.ts"
+import { own } from "./internal/own.ts"
+import { answered } from "./internal/userCode.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
@@ -67,7 +70,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
     throw new TypeError("A rate limit's window is a finite duration above zero.")
   }
   const rate = `${limit} ${limit === 1 ? "call" : "calls"} in ${Duration.format(window)}`
-  return {
+  return own({
     kind: "rate",
     description: `rate of ${rate}`,
     bound: turn("its turn", onExceeded === "wait" ? Duration.infinity : Duration.zero),
@@ -75,8 +78,11 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
       const token = { algorithm, key: key ?? name, limit, window }
       return (params) =>
         Effect.flatMap(RateLimiter.RateLimiter, (limiter) => {
+          // A store of limits may be a user's, too.
+          const consume = (onExceeded: "delay" | "fail") =>
+            contained(answered("The rate limiter", limiter.consume({ ...token, onExceeded })))
           const wait = (left: Duration.Duration) =>
-            Effect.matchEffect(limiter.consume({ ...token, onExceeded: "delay" }), {
+            Effect.matchEffect(consume("delay"), {
               onSuccess: ({ delay }) =>
                 Duration.isLessThan(delay, left)
                   ? Effect.andThen(waiting(delay), run(params))
@@ -85,7 +91,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
             })
           // First without waiting: who is refused then has taken no turn. (Of a fixed window for which others wait already it
           // is told the longest that the wait may be.)
-          return Effect.matchEffect(limiter.consume({ ...token, onExceeded: "fail" }), {
+          return Effect.matchEffect(consume("fail"), {
             onSuccess: () => run(params),
             onFailure: (error) =>
               Effect.flatMap(Deadline.timeLeft, (left) =>
@@ -96,7 +102,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
           })
         })
     }
-  }
+  })
 }
 
 /**
