@@ -77,6 +77,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/fixing",
     "internal/limits",
     "internal/outcome",
+    "internal/alone",
     "internal/own",
     "internal/pages",
     "internal/randomId",

@@ -37,6 +37,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
+import { alone } from "./internal/alone.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { isRejection } from "./internal/callArguments.ts"
@@ -210,7 +211,10 @@ export const timeout = (duration: Duration.Input): Policy => {
     kind: "timeout",
     description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
-    wrap: (run, subject) => (params) => limited(run(params), subject, millis)
+    wrap: (run, subject) => {
+      const inside = alone(run)
+      return (params) => limited(inside(params), subject, millis)
+    }
   })
 }
 

@@ -21,12 +21,13 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Explanation } from "./Explanation.ts"
+import { eitherWay } from "./internal/alone.ts"
 import { sources } from "./internal/bounds.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
 import { isOwn } from "./internal/own.ts"
 import { afterAct, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
-import { called, ended } from "./internal/userCode.ts"
+import { called, ended, endedHere } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -162,6 +163,14 @@ export const make = <
     if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
   }
   const who = `The handler of '${name}'`
+  const handled = (end: typeof ended) => (params: Params) =>
+    Effect.flatMap(ToolCall.current, (call) => {
+      call.begin()
+      const handled = end(who, parted(handler(params)))
+      return sideEffect === "non_idempotent"
+        ? Effect.mapError(handled, (failure) => afterAct(failure, call.hasActedInside))
+        : handled
+    })
   return assemble({
     name,
     description,
@@ -171,14 +180,7 @@ export const make = <
     instead,
     check
   }, {
-    handler: (params: Params) =>
-      Effect.flatMap(ToolCall.current, (call) => {
-        call.begin()
-        const handled = ended(who, parted(handler(params)))
-        return sideEffect === "non_idempotent"
-          ? Effect.mapError(handled, (failure) => afterAct(failure, call.hasActedInside))
-          : handled
-      }),
+    handler: eitherWay(handled(ended), handled(endedHere)),
     inside: [],
     own: [],
     defaults: []
