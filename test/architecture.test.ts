@@ -86,6 +86,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/fixed",
     "internal/fixing",
     "internal/limits",
+    "internal/alone",
     "internal/own",
     "internal/pages",
     "internal/policyCall",

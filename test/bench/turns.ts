@@ -6,7 +6,12 @@
  * leanest there is: `flatMap` alone, nothing checked, nothing kept but the messages.
  */
 import { Agent, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as LastKnown from "@fallible/core/LastKnown"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 
@@ -24,6 +29,33 @@ const bad = agentOf(
     Effect.fail(
       new SemanticGarbage({ code: "unknown_city", detail: `Unknown city: '${city}'.`, alternatives: ["Paris"] })
     ))
+)
+
+// Every policy, under a deadline: what a tool costs whose handler answers at once, and one that takes a moment.
+const guarded = (handler: (params: typeof Parameters.Type) => Effect.Effect<typeof Success.Type>) =>
+  Agent.make({
+    toolkit: Toolkit.make(
+      Tool.make("get_weather", definition, handler).pipe(
+        Tool.timeout("5 seconds"),
+        Tool.retry(RetryPolicy.transient),
+        Tool.timeout("20 seconds"),
+        Tool.limit(8),
+        CircuitBreaker.protect(),
+        LastKnown.fallback()
+      )
+    ),
+    limits: { turns: Number.MAX_SAFE_INTEGER, elapsed: "1 hour" }
+  })
+const everything = guarded(handler)
+const everythingLater = guarded((params) => Effect.andThen(Effect.yieldNow, handler(params)))
+
+const services = ManagedRuntime.make(
+  Layer.merge(
+    LastKnown.layerMemory(),
+    Breaker.layer({ tripPolicy: Breaker.consecutive(5), openDuration: "30 seconds" }).pipe(
+      Layer.provide(Breaker.layerStoreMemory())
+    )
+  )
 )
 
 /** A model that asks for one call in each of `turns` turns, then answers. */
@@ -82,6 +114,10 @@ const subjects = {
   ours: (turns) => Effect.runPromise(good.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
   "ours, tool fails": (turns) =>
     Effect.runPromise(bad.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
+  "ours, everything on": (turns) =>
+    services.runPromise(everything.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
+  "ours, everything on, answers later": (turns) =>
+    services.runPromise(everythingLater.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
   "bare, gen": (turns) => Effect.runPromise(bareGen(modelOf(turns), [])),
   "bare, lean": (turns) => Effect.runPromise(bareLean(modelOf(turns), []))
 } satisfies Record<string, Subject>
@@ -127,5 +163,7 @@ console.table({
   "a turn of 2,000, to one of 10": ratio(cost("ours", 2000) / cost("ours", 10)),
   "  the same, bare gen": ratio(cost("bare, gen", 2000) / cost("bare, gen", 10)),
   "  the same, bare lean": ratio(cost("bare, lean", 2000) / cost("bare, lean", 10)),
-  "a turn whose tool fails, to a good one": ratio(cost("ours, tool fails", 50) / cost("ours", 50))
+  "a turn whose tool fails, to a good one": ratio(cost("ours, tool fails", 50) / cost("ours", 50)),
+  "a turn with everything on, to one with a retry": ratio(cost("ours, everything on", 50) / cost("ours", 50)),
+  "  the same, of a tool that answers later": ratio(cost("ours, everything on, answers later", 50) / cost("ours", 50))
 })

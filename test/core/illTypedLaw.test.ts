@@ -25,9 +25,12 @@ import {
   ToolUnavailable,
   Transcript
 } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as LastKnown from "@fallible/core/LastKnown"
+import * as RateLimit from "@fallible/core/RateLimit"
 import { ScriptedModel } from "@fallible/testing"
 import { Cause, Effect, Exit, Layer, Logger, Schedule, Schema, SchemaGetter, Stream } from "effect"
+import { CircuitBreaker as Breaker, RateLimiter } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { afterAll, beforeAll } from "vitest"
@@ -247,6 +250,36 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
     tool: succeeding.pipe(LastKnown.fallback()),
     layer: Layer.succeed(LastKnown.LastKnown, { get: bad, set: bad })
   }),
+  "a store of circuits": (bad) => ({
+    tool: succeeding.pipe(CircuitBreaker.protect()),
+    layer: Breaker.layer({ tripPolicy: Breaker.consecutive(5), openDuration: "30 seconds" }).pipe(
+      Layer.provide(Layer.succeed(Breaker.CircuitBreakerStore, { admit: bad, record: bad, state: bad }))
+    )
+  }),
+  "a store of circuits that is written": (bad) => ({
+    tool: succeeding.pipe(CircuitBreaker.protect()),
+    layer: Breaker.layer({ tripPolicy: Breaker.consecutive(5), openDuration: "30 seconds" }).pipe(
+      Layer.provide(Layer.succeed(Breaker.CircuitBreakerStore, {
+        admit: () => Effect.succeed({ generation: 0, probe: false, consecutiveOpenings: 0, transition: undefined }),
+        record: bad,
+        state: bad
+      }))
+    )
+  }),
+  "a breaker": (bad) => ({
+    tool: succeeding.pipe(CircuitBreaker.protect()),
+    layer: Layer.succeed(Breaker.CircuitBreaker, { execute: bad } as Untyped)
+  }),
+  "a store of limits": (bad) => ({
+    tool: succeeding.pipe(RateLimit.limit({ limit: 1, window: "1 hour" })),
+    layer: RateLimiter.layer.pipe(
+      Layer.provide(Layer.succeed(RateLimiter.RateLimiterStore, { fixedWindow: bad, tokenBucket: bad } as Untyped))
+    )
+  }),
+  "a rate limiter": (bad) => ({
+    tool: succeeding.pipe(RateLimit.limit({ limit: 1, window: "1 hour" })),
+    layer: Layer.succeed(RateLimiter.RateLimiter, { consume: bad } as Untyped)
+  }),
   "a reporter of defects": (bad) => ({
     tool: Tool.make("victim", definition, () => Effect.die("dead")),
     layer: Layer.succeed(Defect.reporter, bad)
@@ -328,15 +361,20 @@ const isBeyond = (deed: string, what: string) => /hides|yields/.test(deed) && un
 
 /** Functions that effect calls: what they return, this library never sees. */
 const hidden = [
+  "a breaker",
   "a fixer's escalation",
   "a journal after each step",
   "a policy around a run",
   "a question of a tool",
+  "a rate limiter",
   "a result",
   "a retry budget",
   "a schedule",
   "a source",
   "a stop",
+  "a store of circuits",
+  "a store of circuits that is written",
+  "a store of limits",
   "parameters",
   "the parameters of a correction",
   "the parameters of a page, encoded",

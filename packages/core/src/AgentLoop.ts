@@ -15,7 +15,6 @@
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as AgentBudget from "./AgentBudget.ts"
@@ -220,10 +219,11 @@ const inTime = <T extends Tool.Any, A, E>(
   { deadline }: Run<T>,
   self: Effect.Effect<A, E>
 ): Effect.Effect<A | typeof timeIsUp, E> =>
-  deadline === Infinity ? self : Effect.flatMap(Deadline.timeLeft, (left) =>
-    Duration.isZero(left)
-      ? Effect.succeed(timeIsUp)
-      : Effect.map(withinTime(self, left), Option.getOrElse((): typeof timeIsUp => timeIsUp)))
+  deadline === Infinity ? self : Effect.withFiber((fiber) => {
+    const left = Deadline.millisLeft(fiber)
+    const late = () => Effect.succeed<typeof timeIsUp>(timeIsUp)
+    return left === 0 ? late() : withinTime(self, left, { late })
+  })
 
 // A model that must call a tool can never answer: once it has called one, it need not.
 const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {

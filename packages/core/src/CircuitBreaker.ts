@@ -36,6 +36,7 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
 import { isRefusal, refusal } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
+import { ended } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -78,18 +79,19 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
       call: Policy.Call
     ) =>
     (params: unknown) =>
-      Effect.flatMap(Breaker.CircuitBreaker, (breaker) =>
-        Effect.withFiber((fiber) => {
-          const health = Context.getOrUndefined(fiber.context, ToolHealth)
-          const called = health === undefined
-            ? breaker.execute(run(params), { key: key ?? name, classify })
-            : observed(run(params), { breaker, health, key: key ?? name, tool: name })
-          return Effect.catch(
-            called,
-            (error): Effect.Effect<never, E | ToolUnavailable> =>
-              error._tag === "CircuitBreakerError" ? call.refuse(refused(name, error)) : Effect.fail(error)
-          )
-        }))
+      Effect.contextWith((context: Context.Context<Breaker.CircuitBreaker>) => {
+        const breaker = Context.get(context, Breaker.CircuitBreaker)
+        const health = Context.getOrUndefined(context, ToolHealth)
+        const called = health === undefined
+          ? breaker.execute(run(params), { key: key ?? name, classify })
+          : observed(run(params), { breaker, health, key: key ?? name, tool: name })
+        const judged = Effect.catch(
+          called,
+          (error): Effect.Effect<never, E | ToolUnavailable> =>
+            error._tag === "CircuitBreakerError" ? call.refuse(refused(name, error)) : Effect.fail(error)
+        )
+        return wellTyped.has(breaker) ? judged : proving(breaker, judged)
+      })
   }))
 
 /**
@@ -138,6 +140,18 @@ export const protect = (options?: Options) => {
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
+
+// A store of circuits may be a user's, too: what it answers with is looked at until a call has gone well, and not at every call.
+const wellTyped = new WeakSet<Breaker.CircuitBreaker>()
+
+const proving = <A, E extends ToolFailure, R>(
+  breaker: Breaker.CircuitBreaker,
+  called: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.map(ended("The circuit breaker", called), (value) => {
+    wellTyped.add(breaker)
+    return value
+  })
 
 const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   if (Exit.isSuccess(exit)) return Breaker.success

@@ -12,6 +12,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import { dual } from "effect/Function"
 
 /**
@@ -63,17 +64,25 @@ export const within: {
  * @category context
  * @since 0.1.0
  */
-export const timeLeft: Effect.Effect<Duration.Duration> = Effect.flatMap(current, (deadline) =>
-  deadline === Infinity
-    ? Effect.succeed(Duration.infinity)
-    : Effect.map(Clock.currentTimeMillis, (now) => Duration.millis(Math.max(0, deadline - now))))
+export const timeLeft: Effect.Effect<Duration.Duration> = Effect.withFiber((fiber) =>
+  Effect.succeed(Duration.millis(millisLeft(fiber)))
+)
+
+/**
+ * The same in milliseconds, for the fiber that runs.
+ *
+ * @internal
+ */
+export const millisLeft = (fiber: Fiber.Fiber<unknown, unknown>): number => {
+  const deadline = fiber.getRef(current)
+  return deadline === Infinity
+    ? Infinity
+    : Math.max(0, deadline - fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
+}
 
 /**
  * The time left, less a moment in which there can still be an answer of what was found until then.
  *
  * @internal
  */
-export const timeToAnswer: Effect.Effect<Duration.Duration> = Effect.map(
-  timeLeft,
-  (left) => Duration.max(Duration.zero, Duration.subtract(left, Duration.millis(100)))
-)
+export const millisToAnswer = (fiber: Fiber.Fiber<unknown, unknown>): number => Math.max(0, millisLeft(fiber) - 100)

@@ -357,7 +357,7 @@ const beginningOf = ({ stream }: HttpClientResponse): Effect.Effect<string> =>
       heard += text
       return Effect.succeed(left > 0)
     })
-    return Effect.map(withinTime(Effect.ignoreCause(listen), "1 second"), () => heard)
+    return Effect.map(withinTime(Effect.ignoreCause(listen), 1_000, { late: () => Effect.void }), () => heard)
   })
 
 /** The message of a JSON body, as RFC 9457 and others have it; else the text. Neither pages nor what is no text. */

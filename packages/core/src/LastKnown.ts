@@ -75,7 +75,10 @@ export const policy = (
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
     // What is inside, and then the store's time, to keep or to read.
-    bound: (inner) => ({ ...inner, time: { ...inner.time, most: Duration.sum(inner.time.most, patience) } }),
+    bound: (inner) => ({
+      ...inner,
+      time: { ...inner.time, most: Duration.sum(inner.time.most, Duration.millis(patience)) }
+    }),
     wrap: <A, E extends ToolFailure, R>(
       run: Policy.Run<A, E, R>,
       subject: Policy.Subject<A>,
@@ -243,63 +246,58 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
     const args = canonical(params)
     return args === undefined ? undefined : `${name} ${args}`
   }
+  const unread = `The last known value of ${name} could not be read`
+  const unkept = `The last known value of ${name} could not be kept`
+  const who = "The store of last known values"
   return {
     find: (params: unknown) =>
-      Effect.flatMap(call.meant(params), (meant) => {
-        const key = keyOf(meant)
+      Effect.flatMap(call.state, ({ meant }) => {
+        const key = keyOf(meant(params))
         return key === undefined ? Effect.succeedNone : asked(
-          `The last known value of ${name} could not be read`,
-          LastKnown.use((store) =>
-            Effect.flatMap(
-              answered("The store of last known values", store.get(key)),
-              (entry) =>
-                Effect.flatMap(Clock.currentTimeMillis, (now) => {
-                  if (Option.isNone(entry)) return Effect.succeedNone
-                  const age = Duration.millis(Math.max(0, now - entry.value.at))
-                  if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
-                  return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
-                })
-            )
-          )
+          unread,
+          (store) =>
+            Effect.flatMap(answered(who, store.get(key)), (entry) =>
+              Effect.flatMap(Clock.currentTimeMillis, (now) => {
+                if (Option.isNone(entry)) return Effect.succeedNone
+                const age = Duration.millis(Math.max(0, now - entry.value.at))
+                if (Duration.isGreaterThan(age, maxAge)) return Effect.succeedNone
+                return Effect.option(Effect.map(decode(entry.value.value), (value) => ({ value, age })))
+              })),
+          Effect.succeedNone
         )
       }),
-    keep: (params: unknown, value: A) =>
-      Effect.flatMap(Effect.zip(call.state, call.meant(params)), ([{ source }, meant]) => {
-        const key = source?.age === undefined ? keyOf(meant) : undefined
-        return key === undefined ? Effect.succeedNone : asked(
-          `The last known value of ${name} could not be kept`,
-          LastKnown.use((store) =>
+    keep: (params: unknown, value: A): Effect.Effect<void, never, LastKnown> =>
+      Effect.flatMap(call.state, ({ meant, source }) => {
+        const key = source?.age === undefined ? keyOf(meant(params)) : undefined
+        return key === undefined ? Effect.void : asked(
+          unkept,
+          (store, at) =>
             Effect.matchEffect(encode(value), {
               // Dispatch says so, of every value that is none.
-              onFailure: () => Effect.succeedNone,
-              onSuccess: (json) =>
-                Effect.flatMap(
-                  Clock.currentTimeMillis,
-                  (at) => Effect.asSome(answered("The store of last known values", store.set(key, { value: json, at })))
-                )
-            })
-          )
+              onFailure: () => Effect.void,
+              onSuccess: (json) => answered(who, store.set(key, { value: json, at }))
+            }),
+          Effect.void
         )
       })
   }
 }
 
-/** How long a store may take. */
-const patience = Duration.seconds(1)
+/** How long a store may take, in milliseconds. */
+const patience = 1_000
 
 // A store may fail, hang, and ignore that it is interrupted. None of that is the caller's matter.
-const asked = <A, R>(
+const asked = <A>(
   complaint: string,
-  store: Effect.Effect<Option.Option<A>, unknown, R>
-): Effect.Effect<Option.Option<A>, never, R> =>
-  Effect.flatMap(
-    Deadline.timeToAnswer,
-    (left) =>
-      Effect.matchCauseEffect(withinTime(store, Duration.min(patience, left)), {
-        onFailure: (cause) => Effect.as(Effect.logWarning(`${complaint}.`, cause), Option.none()),
-        onSuccess: Option.match({
-          onNone: () => Effect.as(Effect.logWarning(`${complaint} in time.`), Option.none()),
-          onSome: Effect.succeed
-        })
-      })
-  )
+  ask: (store: LastKnown["Service"], now: number) => Effect.Effect<A, unknown>,
+  otherwise: Effect.Effect<A>
+): Effect.Effect<A, never, LastKnown> =>
+  Effect.withFiber((fiber) => {
+    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const answer = withinTime(
+      LastKnown.use((store) => ask(store, now)),
+      Math.min(patience, Deadline.millisToAnswer(fiber)),
+      { late: () => Effect.andThen(Effect.logWarning(`${complaint} in time.`), otherwise) }
+    )
+    return Effect.catchCause(answer, (cause) => Effect.andThen(Effect.logWarning(`${complaint}.`, cause), otherwise))
+  })

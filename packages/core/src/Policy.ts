@@ -28,6 +28,8 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -36,9 +38,11 @@ import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
+import { alone } from "./internal/alone.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { type CallArguments, isRejection } from "./internal/callArguments.ts"
+import { currentContext } from "./internal/containment.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, Gate, Sourced } from "./internal/frame.ts"
@@ -307,11 +311,15 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
  */
 export const timeout = (duration: Duration.Input): Policy => {
   const limit = positive("timeout", duration)
+  const millis = Duration.toMillis(limit)
   return ours({
     kind: "timeout",
     description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
-    wrap: (run, subject) => (params) => limited(run(params), subject, limit)
+    wrap: (run, subject) => {
+      const inside = alone(run)
+      return (params) => limited(inside(params), subject, millis)
+    }
   })
 }
 
@@ -321,7 +329,7 @@ export const timeout = (duration: Duration.Input): Policy => {
  * @internal
  */
 export const deadline = <A, R>(run: Run<A, ToolFailure, R>, subject: Subject): Run<A, ToolFailure, R> => (params) =>
-  limited(run(params), subject, Duration.infinity)
+  limited(run(params), subject, Infinity)
 
 /**
  * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
@@ -672,30 +680,28 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
 const limited = <A, R>(
   run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
-  limit: Duration.Duration
+  limit: number
 ): Effect.Effect<A, ToolFailure, R> =>
-  Effect.flatMap(Deadline.timeLeft, (left) => {
-    const time = Duration.min(limit, left)
-    if (!Duration.isFinite(time)) return run
+  Effect.withFiber((fiber) => {
+    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const deadline = fiber.getRef(Deadline.current)
+    const left = Math.max(0, deadline - now)
+    const time = Math.min(limit, left)
+    if (time === Infinity) return run
     // What acts must not be begun only to be left behind.
-    if (Duration.isZero(time)) return Effect.fail(tooLate(subject))
-    return Effect.flatMap(current, (frame) => {
-      const gate = new Gate(frame)
-      const inside = Effect.provideService(Deadline.within(run, time), current, gate)
-      return Effect.flatMap(
-        withinTime(inside, time, (fiber) => frame.live.running.add(fiber)),
-        Option.match({
-          onSome: (value) => Effect.succeed(value),
-          onNone: () => {
-            gate.close()
-            frame.note({ _tag: "AttemptAbandoned", by: "timeout" })
-            const late = Duration.isLessThan(left, limit)
-              ? "before its time was up"
-              : `within ${Duration.format(limit)}`
-            return Effect.fail(timedOut(subject, `${subject.name} did not answer ${late}.`))
-          }
-        })
-      )
+    if (time === 0) return Effect.fail(tooLate(subject))
+    const frame = fiber.getRef(current)
+    const gate = new Gate(frame)
+    const context = Context.add(currentContext<R>(), current, gate)
+    return withinTime(run, time, {
+      context: limit < left ? Context.add(context, Deadline.current, now + limit) : context,
+      onLeft: (fiber) => frame.live.running.add(fiber),
+      late: () => {
+        gate.close()
+        frame.note({ _tag: "AttemptAbandoned", by: "timeout" })
+        const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
+        return Effect.fail(timedOut(subject, `${subject.name} did not answer ${late}.`))
+      }
     })
   })
 

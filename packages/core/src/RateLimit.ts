@@ -21,9 +21,11 @@ import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Deadline from "./Deadline.ts"
 import { turn } from "./internal/bounds.ts"
+import { contained } from "./internal/containment.ts"
 import { whole } from "./internal/limits.ts"
 import { refusal } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
+import { answered } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -76,8 +78,11 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
       type Running = Effect.Effect<A, E | ToolUnavailable, R>
       return (params: unknown) =>
         Effect.flatMap(RateLimiter.RateLimiter, (limiter) => {
+          // A store of limits may be a user's, too.
+          const consume = (onExceeded: "delay" | "fail") =>
+            contained(answered("The rate limiter", limiter.consume({ ...token, onExceeded })))
           const wait = (left: Duration.Duration) =>
-            Effect.matchEffect(limiter.consume({ ...token, onExceeded: "delay" }), {
+            Effect.matchEffect(consume("delay"), {
               onSuccess: ({ delay }): Running =>
                 Duration.isLessThan(delay, left)
                   ? Effect.andThen(call.waiting(Effect.sleep(delay), delay), run(params))
@@ -86,7 +91,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
             })
           // First without waiting: who is refused then has taken no turn. (Of a fixed window for which others wait already it
           // is told the longest that the wait may be.)
-          return Effect.matchEffect(limiter.consume({ ...token, onExceeded: "fail" }), {
+          return Effect.matchEffect(consume("fail"), {
             onSuccess: (): Running => run(params),
             onFailure: (error) =>
               Effect.flatMap(Deadline.timeLeft, (left) =>

@@ -23,6 +23,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Explanation } from "./Explanation.ts"
+import { eitherWay } from "./internal/alone.ts"
 import { sources } from "./internal/bounds.ts"
 import { watched } from "./internal/customPolicy.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
@@ -31,7 +32,7 @@ import { isOwn } from "./internal/own.ts"
 import { callOf } from "./internal/policyCall.ts"
 import { afterAct, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
-import { called, ended } from "./internal/userCode.ts"
+import { called, ended, endedHere } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -166,6 +167,16 @@ export const make = <
     if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
   }
   const who = `The handler of '${name}'`
+  const handled = (end: typeof ended) => (params: Params) =>
+    Effect.flatMap(current, (frame) => {
+      frame.begin()
+      const handled = frame.isWatched
+        ? endNoted(frame, Effect.suspend(() => ended(who, parted(handler(params)))))
+        : end(who, parted(handler(params)))
+      return sideEffect === "non_idempotent"
+        ? Effect.mapError(handled, (failure) => afterAct(failure, frame.state.hasActedInside))
+        : handled
+    })
   return assemble({
     name,
     description,
@@ -175,16 +186,7 @@ export const make = <
     instead,
     check
   }, {
-    handler: (params: Params) =>
-      Effect.flatMap(current, (frame) => {
-        frame.begin()
-        const handled = frame.isWatched
-          ? endNoted(frame, Effect.suspend(() => ended(who, parted(handler(params)))))
-          : ended(who, parted(handler(params)))
-        return sideEffect === "non_idempotent"
-          ? Effect.mapError(handled, (failure) => afterAct(failure, frame.state.hasActedInside))
-          : handled
-      }),
+    handler: eitherWay(handled(ended), handled(endedHere)),
     inside: [],
     own: [],
     defaults: []

@@ -6,6 +6,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Deadline from "../Deadline.ts"
 import { current } from "./frame.ts"
+import type { Running } from "./live.ts"
 
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
@@ -19,15 +20,17 @@ type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refuse: Effect.Effect<never, E2>) => {
   const semaphore = Semaphore.makeUnsafe(permits)
   const free = Effect.asVoid(Semaphore.release(semaphore, 1))
+  const most = Duration.toMillis(patience)
   let waiting = 0
 
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
-    Effect.flatMap(current, ({ live: { running } }) =>
-      Effect.uninterruptibleMask((restore) => {
-        const before = Array.from(running.fibers)
+    Effect.withFiber((fiber) => {
+      const { running } = fiber.getRef(current).live
+      return Effect.uninterruptibleMask((restore) => {
+        const before = running.isAny ? Array.from(running.fibers) : none
         const holding = (release: Effect.Effect<void>) =>
           Effect.onExit(restore(self), () => {
-            const left = Array.from(running.fibers).filter((fiber) => !before.includes(fiber))
+            const left = leftBehind(running, before)
             return left.length === 0
               ? release
               : Effect.asVoid(Effect.forkDetach(Effect.andThen(Fiber.awaitAll(left), release)))
@@ -37,16 +40,17 @@ export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refus
         return Effect.flatMap(taken, (taken) =>
           taken
             ? holding(free)
-            : Effect.flatMap(Deadline.timeLeft, (left) => queueing(Duration.min(patience, left), restore, holding)))
-      }))
+            : queueing(Math.min(most, Deadline.millisLeft(fiber)), restore, holding))
+      })
+    })
 
   function queueing<A, E, R>(
-    time: Duration.Duration,
+    time: number,
     restore: Restore,
     holding: (release: Effect.Effect<void>) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | E2, R> {
-    if (Duration.isZero(time)) return refuse
-    if (!Duration.isFinite(time)) return Effect.flatMap(permit(restore), holding)
+    if (time === 0) return refuse
+    if (time === Infinity) return Effect.flatMap(permit(restore), holding)
     // Either the permit comes first or the end of patience, and what comes second finds it decided. Whoever loses is interrupted,
     // also where the caller is not.
     let state: "waiting" | "begun" | "refused" = "waiting"
@@ -80,3 +84,11 @@ export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refus
     })
   }
 }
+
+// What most calls leave behind is nothing.
+const leftBehind = (running: Running, before: Fibers): Fibers =>
+  running.isAny ? Array.from(running.fibers).filter((fiber) => !before.includes(fiber)) : none
+
+type Fibers = ReadonlyArray<Fiber.Fiber<unknown, unknown>>
+
+const none: Fibers = []

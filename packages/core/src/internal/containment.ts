@@ -23,10 +23,10 @@ export const contained = <A, E, R>(
   // What has ended already needs no fiber.
   if (isExit(self)) return judge(self)
   return Effect.uninterruptibleMask((restore) => {
-    const isDeep = depth >= mostDepth
     // A program that runs in one go cannot come back to a fiber later.
-    if (isDeep && runsInOneGo()) return Effect.flatMap(Effect.exit(restore(self)), judge)
-    const fiber = started(isDeep ? Effect.andThen(Effect.yieldNow, restore(self)) : restore(self))
+    if (depth >= mostDepth && runsInOneGo()) return Effect.flatMap(Effect.exit(restore(self)), judge)
+    // What may be interrupted in it is for the Effect to say, which its caller has restored.
+    const fiber = started(restore(self), currentContext<R>(), { uninterruptible: true })
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return judge(exit)
     const end = endOf(fiber)
@@ -51,10 +51,16 @@ const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> 
 // From its beginning to its end
 // -----------------------------------------------------------------------------
 
-const started = <A, E, R>(self: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> => {
+/** A fiber of its own, in which an Effect has begun. */
+export const started = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  context: Context.Context<R>,
+  options?: Effect.RunOptions
+): Fiber.Fiber<A, E> => {
+  const begun = depth < mostDepth ? self : Effect.andThen(Effect.yieldNow, self)
   depth++
   try {
-    const fiber = Effect.runForkWith(currentContext<R>())(self, forked)
+    const fiber = Effect.runForkWith(context)(begun, options)
     if (fiber.pollUnsafe() === undefined && runsInOneGo()) fiber.currentDispatcher.flush()
     return fiber
   } finally {
@@ -62,26 +68,35 @@ const started = <A, E, R>(self: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> => {
   }
 }
 
-// What may be interrupted in it is for the Effect to say, which its caller has restored.
-const forked = { uninterruptible: true }
-
 /** Does the program end without ever waiting (`Effect.runSync`)? */
 const runsInOneGo = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"
 
 const endOf = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
   Effect.withFiber((waiting) =>
     Effect.callback((resume) => {
-      const remove = fiber.addObserver((exit) => {
-        const end = () => resume(Effect.succeed(exit))
-        // Of a long chain of fibers that wait for each other, each end would take some of the stack.
-        if (depth < mostDepth) deeper(end)
-        else waiting.currentDispatcher.scheduleTask(end, 0)
-      })
+      const remove = observed(fiber, waiting, (exit) => resume(Effect.succeed(exit)))
       return Effect.sync(remove)
     })
   )
 
-const interruption = (
+/**
+ * Tells whoever waits for a fiber of its end.
+ *
+ * @returns how not to tell
+ */
+export const observed = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  waiting: Fiber.Fiber<unknown, unknown>,
+  tell: (exit: Exit.Exit<A, E>) => void
+): () => void =>
+  fiber.addObserver((exit) => {
+    // Of a long chain of fibers that wait for each other, each end would take some of the stack.
+    if (depth < mostDepth) deeper(() => tell(exit))
+    else waiting.currentDispatcher.scheduleTask(() => tell(exit), 0)
+  })
+
+/** Interrupts a fiber, without waiting for its end. */
+export const interruption = (
   fiber: Fiber.Fiber<unknown, unknown>,
   interruptors: ReadonlySet<number>
 ): Effect.Effect<void> => {

@@ -1,5 +1,4 @@
 import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -209,9 +208,10 @@ class Fix<R> {
 
   /** New arguments, if there are any; or the failure that there was, as the fixer puts it. */
   #ask(rejected: Rejected, failure: SchemaMismatch): Effect.Effect<Answer | undefined, SchemaMismatch, R> {
-    return Effect.flatMap(Deadline.timeToAnswer, (left) => {
+    return Effect.withFiber((fiber) => {
+      const left = Deadline.millisToAnswer(fiber)
       const state = this.#state
-      if (state.asked.tries === this.#fixing.tries || Duration.isZero(left)) return Effect.undefined
+      if (state.asked.tries === this.#fixing.tries || left === 0) return Effect.undefined
       const before = state.rejected
       state.asked.tries++
       state.rejected = [...before, rejected]
@@ -228,7 +228,7 @@ class Fix<R> {
     })
   }
 
-  #answer(rejected: Rejected, before: ReadonlyArray<Rejected>, left: Duration.Duration) {
+  #answer(rejected: Rejected, before: ReadonlyArray<Rejected>, left: number) {
     const { name, parameters } = this.#subject
     // A tool that it runs is not the one that was called: it has a key and attempts of its own. No tool's name has a plus in it.
     const key = `${this.#frame.idempotencyKey}/fix+${++this.#frame.live.arguments.asked}`
@@ -250,12 +250,16 @@ class Fix<R> {
         ? Effect.map(contained(fixed), (fixed) => present(who, "succeeded with", fixed))
         : Effect.succeed(present(who, "returned", fixed))
     }).pipe(
-      Effect.map((fixed): Answer => ({ text: written(fixed), caveats: firstNotes(context.state.caveats.toArray()) })),
+      Effect.map((fixed) =>
+        Option.some<Answer>({ text: written(fixed), caveats: firstNotes(context.state.caveats.toArray()) })
+      ),
       Effect.provideService(current, context)
     )
-    return Duration.isFinite(left)
-      ? withinTime(answer, left, (fiber) => this.#frame.live.running.add(fiber), `The fixer of ${name}`)
-      : Effect.map(answer, Option.some)
+    return left === Infinity ? answer : withinTime(answer, left, {
+      late: () => Effect.succeedNone,
+      onLeft: (fiber) => this.#frame.live.running.add(fiber),
+      who: `The fixer of ${name}`
+    })
   }
 
   // A copy: whatever a fixer does to it, the failure stays what it was.

@@ -33,21 +33,21 @@ export interface Subject {
 export abstract class Frame {
   readonly idempotencyKey: string
   readonly tool: Subject
+  /** Is anybody told of events as they happen? */
+  readonly isWatched: boolean
   state: CallState
   /** The attempt under way, as a watcher is told. */
   attempt: number
 
-  constructor(idempotencyKey: string, tool: Subject, state = untouched, attempt = 0) {
+  constructor(idempotencyKey: string, tool: Subject, isWatched: boolean, state = untouched, attempt = 0) {
     this.idempotencyKey = idempotencyKey
     this.tool = tool
+    this.isWatched = isWatched
     this.state = state
     this.attempt = attempt
   }
 
   abstract get live(): Live
-
-  /** Is anybody told of events as they happen? */
-  abstract get isWatched(): boolean
 
   /** Does anybody still wait for what happens here? */
   get isOpen(): boolean {
@@ -150,10 +150,6 @@ class Detached extends Frame {
     return new Live(new Running(), new CallArguments(), [])
   }
 
-  get isWatched() {
-    return false
-  }
-
   override note() {
     return 0
   }
@@ -171,7 +167,7 @@ class Detached extends Frame {
   }
 }
 
-export const detached: Frame = new Detached("detached", { name: "", acts: false })
+export const detached: Frame = new Detached("detached", { name: "", acts: false }, false)
 
 /** Told of each event, its failure and its attempt. */
 export type Hear = (event: CallEvent, failure: ToolFailure | undefined, attempt: number) => void
@@ -194,7 +190,7 @@ export class Call extends Frame {
     replies: ReadonlyArray<Reply> = none,
     hear?: Hear
   ) {
-    super(idempotencyKey, tool)
+    super(idempotencyKey, tool, hear !== undefined)
     this.#written = written
     this.replies = replies
     this.#hear = hear
@@ -212,10 +208,6 @@ export class Call extends Frame {
   /** What the arguments were corrected to, if they were. */
   get correction() {
     return this.#live?.arguments.correction
-  }
-
-  get isWatched() {
-    return this.#hear !== undefined
   }
 
   override begin() {
@@ -258,16 +250,12 @@ export class Gate extends Frame {
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {
-    super(outer.idempotencyKey, outer.tool, outer.state, outer.attempt)
+    super(outer.idempotencyKey, outer.tool, outer.isWatched, outer.state, outer.attempt)
     this.outer = outer
   }
 
   get live() {
     return this.#apart ?? this.outer.live
-  }
-
-  get isWatched() {
-    return this.outer.isWatched
   }
 
   override get isOpen(): boolean {
@@ -335,19 +323,19 @@ export class Inside extends Frame {
   #live: Live | undefined = undefined
 
   constructor(outer: Frame, idempotencyKey: string, tool: Subject, args?: CallArguments) {
-    super(idempotencyKey, tool)
+    super(idempotencyKey, tool, outer.isWatched)
     this.outer = outer
     this.#args = args
   }
 
   get live() {
-    const { replies, running } = this.outer.live
-    // What this call leaves behind, the outer one does, too.
-    return this.#live ??= new Live(new Running(running), this.#args ?? new CallArguments(), replies)
+    return this.#live ??= this.#begun()
   }
 
-  get isWatched() {
-    return this.outer.isWatched
+  #begun() {
+    const { replies, running } = this.outer.live
+    // What this call leaves behind, the outer one does, too.
+    return new Live(new Running(running), this.#args ?? new CallArguments(), replies)
   }
 
   override get isOpen() {

@@ -1,5 +1,6 @@
 /*
- * Which policies `Policy` has made. Any other, an adapter's too, is a user's code and runs with care.
+ * Which policies are this library's. Any other is a user's code and runs with care. What a user gives to one of ours (a function, a
+ * store), that one takes care of itself.
  */
 const policies = new WeakSet<object>()
 

@@ -116,14 +116,15 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
   Effect.flatMap(current, (frame) => {
     const context = new Page(frame, number)
     const fetched = run(params).pipe(Effect.provideService(current, context), Deadline.within(left))
-    return Effect.onExit(
-      withinTime(fetched, left, (fiber) => frame.live.running.add(fiber)),
-      (exit) =>
-        Effect.sync(() => {
-          // What was noted is said of the whole, if the page is a part of it.
-          if (isThere(exit)) context.leave()
-        })
-    )
+    const inTime = withinTime(Effect.asSome(fetched), left, {
+      late: () => Effect.succeed(Option.none<unknown>()),
+      onLeft: (fiber) => frame.live.running.add(fiber)
+    })
+    return Effect.onExit(inTime, (exit) =>
+      Effect.sync(() => {
+        // What was noted is said of the whole, if the page is a part of it.
+        if (isThere(exit)) context.leave()
+      }))
   })
 
 const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean =>
@@ -135,11 +136,10 @@ const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean 
 
 // The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.
 const timeLeft = (until: number): Effect.Effect<number> =>
-  Effect.zipWith(
-    Clock.currentTimeMillis,
-    Deadline.timeToAnswer,
-    (now, left) => Math.min(until - now, Duration.toMillis(left))
-  )
+  Effect.withFiber((fiber) => {
+    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    return Effect.succeed(Math.min(until - now, Deadline.millisToAnswer(fiber)))
+  })
 
 // `next` may be all arguments of the next call, or just those that change. What a service gives is checked like a model's.
 const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>

@@ -26,8 +26,6 @@ export interface Call {
   readonly waiting: <A, E, R>(wait: Effect.Effect<A, E, R>, length?: Duration.Duration) => Effect.Effect<A, E, R>
   /** A circuit has changed. */
   readonly changed: (change: Omit<CallEvent & { readonly _tag: "CircuitChanged" }, "_tag">) => Effect.Effect<void>
-  /** The parameters that are used now: a fix inside may have corrected those that the policy was given. */
-  readonly meant: (params: unknown) => Effect.Effect<unknown>
   /** How the call stands. */
   readonly state: Effect.Effect<State>
 }
@@ -62,6 +60,8 @@ export interface State {
   readonly isStillRunning: boolean
   /** Where the answer came from, as far as anybody said so. */
   readonly source: Source | undefined
+  /** The parameters that are used now: a fix inside may have corrected those that the policy was given. */
+  readonly meant: (params: unknown) => unknown
   /** Is anybody told of events as they happen? */
   readonly isWatched: boolean
 }
@@ -108,12 +108,12 @@ export const callOf = (policy: PolicyName): Call => {
       Effect.map(current, (frame) => {
         frame.note({ _tag: "CircuitChanged", ...change })
       }),
-    meant: (params) => Effect.map(current, (frame) => frame.live.arguments.meant(params)),
     state: Effect.map(current, (frame) => ({
       attempt: frame.state.executions,
       mayHaveActed: frame.state.hasActedInside || frame.state.mayHaveActed || frame.live.running.isAny,
       isStillRunning: frame.live.running.isAny,
       source: frame.state.source,
+      meant: (params) => frame.live.arguments.meant(params),
       isWatched: frame.isWatched
     }))
   }

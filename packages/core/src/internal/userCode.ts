@@ -32,6 +32,12 @@ export const ended = <A, E extends ToolFailure, R>(
   answer: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => contained(answered(who, answer), (exit) => judged(who, exit))
 
+/** The same in the fiber that runs, where nothing else runs in that one. */
+export const endedHere = <A, E extends ToolFailure, R>(
+  who: string,
+  answer: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => Effect.flatMap(Effect.exit(answered(who, answer)), (exit) => judged(who, exit))
+
 /** What a user's function has answered, if it is an Effect; else a defect. */
 export const answered = <A, E, R>(who: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(who, "returned", answer))

@@ -1,13 +1,22 @@
 import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Defect from "../Defect.ts"
+import { currentContext, interruption, observed, started } from "./containment.ts"
 
-/** How long an interrupted caller waits for what it started to release what it holds. */
-const grace = Duration.seconds(5)
+/** What becomes of an Effect that takes too long. */
+export interface Limits<A, E, R, A2, E2, R2> {
+  /** What comes instead of its end, when the time is up. */
+  readonly late: () => Effect.Effect<A2, E2, R2>
+  /** Told of the fiber when it is left behind, and may still be running. */
+  readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
+  /** What it is called where a defect is reported. Default: a handler. */
+  readonly who?: string
+  /** What it runs in. Default: the context of its caller. */
+  readonly context?: Context.Context<R>
+}
 
 /**
  * Runs an Effect in a fiber of its own for at most a given time, and truly ends the wait then: the
@@ -16,38 +25,54 @@ const grace = Duration.seconds(5)
  *
  * When the caller itself is interrupted, it waits for the fiber's finalizers, but no longer than
  * the grace of 5 s.
- *
- * @param onLeft told of the fiber when it is left behind, and may still be running
- * @param who what it is called where a defect is reported
  */
-export const withinTime = <A, E, R>(
+export const withinTime = <A, E, R, A2, E2, R2>(
   self: Effect.Effect<A, E, R>,
-  duration: Duration.Input,
-  onLeft: (fiber: Fiber.Fiber<A, E>) => void = () => {},
-  who = "A handler"
-): Effect.Effect<Option.Option<A>, E, R> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      Effect.forkDetach(restore(self), { startImmediately: true }),
-      (fiber) => {
-        // What needs no time needs no clock.
-        const done = fiber.pollUnsafe()
-        if (done !== undefined) return Effect.map(done, Option.some)
-        const abandon = Effect.suspend(() => {
-          onLeft(fiber)
-          return abandoned(fiber, who)
-        })
-        return restore(Fiber.join(fiber).pipe(Effect.timeoutOption(duration))).pipe(
-          Effect.onInterrupt(() =>
-            Effect.flatMap(
-              Effect.timeoutOption(Fiber.interrupt(fiber), grace),
-              (ended) => Option.isNone(ended) ? abandon : Effect.void
-            )
-          ),
-          Effect.tap((result) => Option.isNone(result) ? abandon : Effect.void)
-        )
-      }
+  millis: number,
+  limits: Limits<A, E, R, A2, E2, R2>
+): Effect.Effect<A | A2, E | E2, R | R2> =>
+  Effect.uninterruptibleMask((restore) => {
+    const fiber = started(self, limits.context ?? currentContext<R>())
+    // What needs no time needs no clock.
+    const done = fiber.pollUnsafe()
+    if (done !== undefined) return done
+    const abandon = Effect.suspend(() => {
+      limits.onLeft?.(fiber)
+      return abandoned(fiber, limits.who ?? "A handler")
+    })
+    return Effect.flatMap(
+      Effect.onInterrupt(restore(endWithin(fiber, millis)), (interruptors) =>
+        Effect.flatMap(
+          Effect.andThen(interruption(fiber, interruptors), endWithin(fiber, grace)),
+          (end) => end === undefined ? abandon : Effect.void
+        )),
+      (end): Effect.Effect<A | A2, E | E2, R2> => end ?? Effect.andThen(abandon, Effect.suspend(limits.late))
     )
+  })
+
+/** How long an interrupted caller waits for what it started to release what it holds, in milliseconds. */
+const grace = 5_000
+
+// The end of a fiber, if it comes before the time is up.
+const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
+  Effect.withFiber((waiting) =>
+    Effect.callback((resume) => {
+      const timer = Effect.runForkWith(waiting.context)(Effect.sleep(millis))
+      // It may have ended, with nobody told yet.
+      const forgetTimer = timer.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
+      const stop = () => {
+        forgetTimer()
+        timer.interruptUnsafe()
+      }
+      const forget = observed(fiber, waiting, (exit) => {
+        stop()
+        resume(Effect.succeed(exit))
+      })
+      return Effect.sync(() => {
+        forget()
+        stop()
+      })
+    })
   )
 
 const abandoned = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
