@@ -23,7 +23,7 @@ import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import * as Deadline from "./Deadline.ts"
-import { hearing } from "./internal/ask.ts"
+import { surrounded, type Surroundings } from "./internal/ask.ts"
 import { refusedContinuation, refusedOpening } from "./internal/given.ts"
 import { kind } from "./internal/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
@@ -161,21 +161,19 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     id: string,
     model: Model["Service"],
     modelOptions: ModelOptions | undefined,
-    deadline: number,
     watch: Watch,
-    retried: Array<ModelFailure>
+    surroundings: Surroundings
   ): AgentLoop.Run<T> => ({
+    ...surroundings,
     id,
     model,
     toolkit,
     rendering: options.rendering ?? Rendering.json,
     budget,
-    deadline,
     offersAvailable: options.offer === "available",
     modelOptions: { ...options.modelOptions, ...modelOptions },
     modelRetry: options.modelRetry ?? unlessAskedAgain,
-    watch,
-    retried
+    watch
   })
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
@@ -189,9 +187,9 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         Model,
         (model) =>
           Effect.flatMap(AgentLoop.newId(state), (id) =>
-            surrounded(
+            limited(
               budget,
-              (deadline, retried) => AgentLoop.turn(begin(id, model, modelOptions, deadline, watch, retried), state)
+              (surroundings) => AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), state)
             ))
       )
     })
@@ -203,11 +201,11 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
       return Effect.flatMap(
         Model,
         (model) =>
-          surrounded(
+          limited(
             budget,
-            (deadline, retried) =>
+            (surroundings) =>
               AgentLoop.resume(
-                begin(suspension.runId, model, options?.modelOptions, deadline, watch, retried),
+                begin(suspension.runId, model, options?.modelOptions, watch, surroundings),
                 suspension,
                 reply
               )
@@ -243,15 +241,11 @@ const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): 
     ? toolkit
     : Toolkit.make(...Array.from(toolkit.tools.values(), (tool) => Tool.withPreferred(tool, policies)))
 
-// The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside. And who hears of what the
-// model fails with.
-const surrounded = <A, E, R>(
+// The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
+const limited = <A, E, R>(
   { elapsed }: AgentBudget.AgentBudget,
-  run: (deadline: number, retried: Array<ModelFailure>) => Effect.Effect<A, E, R>
-) => {
-  const until = hearing((retried) => Effect.flatMap(Deadline.current, (deadline) => run(deadline, retried)))
-  return elapsed === Infinity ? until : Deadline.within(until, elapsed)
-}
+  run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
+) => elapsed === Infinity ? surrounded(run) : Deadline.within(surrounded(run), elapsed)
 
 // One layer asks again, not two on top of each other: three attempts are not to become nine.
 const unlessAskedAgain = RetryPolicy.transient.pipe(

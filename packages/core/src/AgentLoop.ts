@@ -29,7 +29,7 @@ import * as Dispatch from "./Dispatch.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import * as FailureLog from "./FailureLog.ts"
 import { Account } from "./internal/account.ts"
-import { ask, isReplyAlone, lastOf, retriedOf, unrecorded } from "./internal/ask.ts"
+import { ask, isReplyAlone, lastOf, retriedOf, type Surroundings, unrecorded } from "./internal/ask.ts"
 import { randomId } from "./internal/randomId.ts"
 import { kind } from "./internal/text.ts"
 import { heed, outright } from "./internal/userCode.ts"
@@ -50,15 +50,13 @@ import type { Message, Transcript } from "./Transcript.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Run<T extends Tool.Any> {
+export interface Run<T extends Tool.Any> extends Surroundings {
   /** Different for every run; the idempotency keys of its calls begin with it. */
   readonly id: string
   readonly model: Model["Service"]
   readonly toolkit: Toolkit.Toolkit<T>
   readonly rendering: Rendering.Rendering
   readonly budget: AgentBudget.AgentBudget
-  /** When the time is up, in milliseconds of the clock; `Infinity` when it never is. */
-  readonly deadline: number
   /** Is the model to be offered only what may be called now? */
   readonly offersAvailable: boolean
   readonly modelOptions: Options
@@ -66,8 +64,6 @@ export interface Run<T extends Tool.Any> {
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
   /** Told of everything that happens; absent when nobody looks. */
   readonly watch: ((event: Happened) => void) | undefined
-  /** What the model has failed with since its last reply. */
-  readonly retried: Array<ModelFailure>
 }
 
 /**
@@ -311,7 +307,7 @@ const perform = <T extends Tool.Any>(
   refuse: Dispatch.Place["refuse"] & {},
   suspended: ToolOutcome.Suspended | undefined
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
-  const { watch } = run
+  const { watch, watcher } = run
   const position = `turn/${turn}/call/${index + 1}`
   const key = `${run.id}/${position}`
   const annotations = { run: run.id, turn, tool: call.name, call: key }
@@ -319,6 +315,7 @@ const perform = <T extends Tool.Any>(
     idempotencyKey: key,
     refuse,
     annotations,
+    onEvent: watcher,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   // A resumed call is a step of its own: under the first name stands that it was suspended.
@@ -329,9 +326,10 @@ const perform = <T extends Tool.Any>(
   if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
-  const onEvent: CallEvent.Watcher = (watched) => {
+  const onEvent: CallEvent.Watcher = (watched, failure) => {
     const { at: _, key: __, tool: ___, ...happened } = watched
     watch({ ...happened, ...event })
+    watcher?.(watched, failure)
   }
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })

@@ -75,8 +75,8 @@ export interface Place {
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** What came of the call before, when it was suspended and is resumed: it goes on with what its arguments were corrected to. */
   readonly before?: Pick<Suspended, "arguments" | "repairs">
-  /** Told of each event of the call as it happens, beside `CallEvent.watcher`. */
-  readonly onEvent?: CallEvent.Watcher
+  /** Told of each event of the call as it happens. Default: `CallEvent.watcher`. */
+  readonly onEvent?: CallEvent.Watcher | undefined
   /** What logs say of the call. Default: its tool and its key. */
   readonly annotations?: Readonly<Record<string, unknown>>
   /**
@@ -125,8 +125,9 @@ const keyed = <T extends Tool.Any>(
     const text = before?.arguments ?? call.arguments
     const tool = toolkit.tools.get(call.name)
     const subject = { name: call.name, acts: tool !== undefined && tool.sideEffect !== "none" }
-    const watcher = both(place.onEvent, fiber.getRef(CallEvent.watcher))
-    const record = new Call(key, subject, text, place.replies, hearing(fiber, call.name, key, watcher))
+    const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
+    const hear = watcher === undefined ? undefined : hearing(fiber, call.name, key, watcher)
+    const record = new Call(key, subject, text, place.replies, hear)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       const outcome = failedCall(record, failure, "resolve")
@@ -177,15 +178,6 @@ const keyed = <T extends Tool.Any>(
     )
     return health === undefined ? outcome : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
   })
-
-const both = (first: CallEvent.Watcher | undefined, second: CallEvent.Watcher | undefined) => {
-  if (first === undefined || second === undefined) return first ?? second
-  const all: CallEvent.Watcher = (event, failure) => {
-    first(event, failure)
-    second(event, failure)
-  }
-  return all
-}
 
 // The call goes on with what its arguments were corrected to before it was suspended.
 const resumed = (

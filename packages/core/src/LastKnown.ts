@@ -24,6 +24,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -33,8 +34,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Deadline from "./Deadline.ts"
 import { canonical } from "./internal/canonical.ts"
+import { isExit } from "./internal/containment.ts"
 import { positive } from "./internal/limits.ts"
 import { own } from "./internal/own.ts"
+import { attempted } from "./internal/stranger.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { answered } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
@@ -191,12 +194,15 @@ export const layerMemory = ({ capacity = 1000 }: { readonly capacity?: number } 
     LastKnown,
     Effect.map(
       Cache.make<string, Entry>({ capacity, lookup: () => Effect.die("Values are set, and not looked up.") }),
-      (cache) =>
-        LastKnown.of({
-          get: (key) => Cache.getOption(cache, key),
+      (cache) => {
+        const memory: Memory = {
           // What is set again keeps its place in effect's cache, unless it has left it before.
           set: (key, entry) => Effect.andThen(Cache.invalidate(cache, key), Cache.set(cache, key, entry))
-        })
+        }
+        const store = LastKnown.of({ get: (key) => Cache.getOption(cache, key), set: memory.set })
+        inMemory.set(store, memory)
+        return store
+      }
     )
   )
 
@@ -251,8 +257,8 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
   const who = "The store of last known values"
   return {
     find: (params: unknown) =>
-      Effect.flatMap(call.state, ({ meant }) => {
-        const key = keyOf(meant(params))
+      Effect.flatMap(call.state, (state) => {
+        const key = keyOf(state.meant(params))
         return key === undefined ? Effect.succeedNone : asked(
           unread,
           (store) =>
@@ -267,21 +273,37 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
         )
       }),
     keep: (params: unknown, value: A): Effect.Effect<void, never, LastKnown> =>
-      Effect.flatMap(call.state, ({ meant, source }) => {
-        const key = source?.age === undefined ? keyOf(meant(params)) : undefined
-        return key === undefined ? Effect.void : asked(
-          unkept,
-          (store, at) =>
-            Effect.matchEffect(encode(value), {
-              // Dispatch says so, of every value that is none.
-              onFailure: () => Effect.void,
-              onSuccess: (json) => answered(who, store.set(key, { value: json, at }))
-            }),
-          Effect.void
-        )
+      Effect.flatMap(call.state, (state) => {
+        const key = state.source?.age === undefined ? keyOf(state.meant(params)) : undefined
+        if (key === undefined) return Effect.void
+        return Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
+          const memory = inMemory.get(Context.getOrUndefined(fiber.context, LastKnown) ?? fiber)
+          const json = memory === undefined ? undefined : attempted(() => encode(value))
+          if (memory !== undefined && json !== undefined && isExit(json)) {
+            const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+            return Exit.isSuccess(json) ? memory.set(key, { value: json.value, at }) : Effect.void
+          }
+          return asked(
+            unkept,
+            (store, at) =>
+              Effect.matchEffect(encode(value), {
+                // Dispatch says so, of every value that is none.
+                onFailure: () => Effect.void,
+                onSuccess: (json) => answered(who, store.set(key, { value: json, at }))
+              }),
+            Effect.void
+          )
+        })
       })
   }
 }
+
+interface Memory {
+  readonly set: (key: string, entry: Entry) => Effect.Effect<void>
+}
+
+// Stores of this module's own, which answer at once and never fail: nobody has to wait for them with patience.
+const inMemory = new WeakMap<object, Memory>()
 
 /** How long a store may take, in milliseconds. */
 const patience = 1_000

@@ -1,4 +1,5 @@
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
@@ -6,6 +7,8 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Happened } from "../AgentEvent.ts"
 import * as Availability from "../Availability.ts"
+import * as CallEvent from "../CallEvent.ts"
+import * as Deadline from "../Deadline.ts"
 import * as Defect from "../Defect.ts"
 import * as FailureLog from "../FailureLog.ts"
 import * as Journal from "../Journal.ts"
@@ -28,7 +31,7 @@ export interface Asking {
   readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: Happened) => void) | undefined
-  /** What the model has failed with since its last reply: filled by {@link hearing}, emptied by {@link ask}. */
+  /** What the model has failed with since its last reply: filled by {@link surrounded}, emptied by {@link ask}. */
   readonly retried: Array<Model.ModelFailure>
 }
 
@@ -50,12 +53,19 @@ export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in as
 const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
 type Unanswered = typeof Unanswered.Type
 
-/**
- * Hears of each failure that the model of a run is asked again after, by the agent or below it. It is set up once for a run, so that a turn
- * in which nothing fails pays nothing for it.
- */
-export const hearing = <A, E, R>(
-  run: (retried: Array<Model.ModelFailure>) => Effect.Effect<A, E, R>
+/** What a run has around it. It is looked up once for a run, so that a turn in which nothing happens pays nothing for it. */
+export interface Surroundings {
+  /** What the model has failed with since its last reply. */
+  readonly retried: Array<Model.ModelFailure>
+  /** Told of what happens in calls, beside who watches the run. */
+  readonly watcher: CallEvent.Watcher | undefined
+  /** When the time is up, in milliseconds of the clock. */
+  readonly deadline: number
+}
+
+/** Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it. */
+export const surrounded = <A, E, R>(
+  run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const retried: Array<Model.ModelFailure> = []
@@ -71,7 +81,13 @@ export const hearing = <A, E, R>(
           tell(failure, wait)
         )
       })
-    return Effect.provideService(run(retried), Model.onRetry, hear)
+    const surroundings = { retried, watcher: fiber.getRef(CallEvent.watcher), deadline: fiber.getRef(Deadline.current) }
+    // Merged, and not put on top: effect copies a context that has grown by eight services, which calls under policies would do each
+    // for themselves.
+    return Effect.updateContext(
+      run(surroundings),
+      (context: Context.Context<R>) => Context.merge(context, Context.make(Model.onRetry, hear))
+    )
   })
 
 /** For the ledger: the failures that the model was asked again after. */

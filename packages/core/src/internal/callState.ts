@@ -43,10 +43,14 @@ export const untouched: CallState = {
   fellBack: false
 }
 
+// What nearly all calls come to, and no more.
+const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1 }
+
 /** What a call has come to after one more event. */
 export const step = (state: CallState, event: CallEvent): CallState => {
   switch (event._tag) {
     case "AttemptStarted":
+      if (state === untouched) return begunOnce
       return {
         ...state,
         executions: state.executions + 1,

@@ -43,8 +43,8 @@ export const contained = <A, E, R>(
 /** The context of the fiber that runs now: it has all that its Effects need, which its own type does not say. */
 export const currentContext = <R>() => (Fiber.getCurrent()?.context ?? Context.empty()) as Context.Context<R>
 
-// The type guard of `Exit` loses the types of the Effect.
-const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> & Effect.Effect<A, E, R> =>
+/** Has an Effect ended already? The type guard of `Exit` loses the types of the Effect. */
+export const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> & Effect.Effect<A, E, R> =>
   Exit.isExit(self)
 
 // -----------------------------------------------------------------------------

@@ -11,16 +11,14 @@ export const hearing = (
   fiber: Fiber.Fiber<unknown, unknown>,
   tool: string,
   key: string,
-  watcher: Watcher | undefined
-): Hear | undefined => {
-  if (watcher === undefined) return undefined
-  return (event, failure, attempt) => {
-    const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-    try {
-      watcher({ ...event, tool, key, at, attempt }, failure)
-    } catch (fault) {
-      // A call does not fail because somebody watches it.
-      Effect.runForkWith(fiber.context)(Defect.report("A watcher of calls threw an error", Cause.die(fault)))
-    }
+  watcher: Watcher
+): Hear =>
+(event, failure, attempt) => {
+  const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+  try {
+    watcher({ ...event, tool, key, at, attempt }, failure)
+  } catch (fault) {
+    // A call does not fail because somebody watches it.
+    Effect.runForkWith(fiber.context)(Defect.report("A watcher of calls threw an error", Cause.die(fault)))
   }
 }

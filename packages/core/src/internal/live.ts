@@ -70,7 +70,7 @@ export class Live {
  * tried again, and permits stay taken.
  */
 export class Running {
-  readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+  #fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined = undefined
   readonly #outer: Running | undefined
 
   /** @param outer what this call leaves behind, the outer one does, too */
@@ -79,16 +79,17 @@ export class Running {
   }
 
   add(fiber: Fiber.Fiber<unknown, unknown>): void {
-    this.#fibers.add(fiber)
+    const fibers = this.#fibers ??= new Set()
+    fibers.add(fiber)
     this.#outer?.add(fiber)
-    fiber.addObserver(() => this.#fibers.delete(fiber))
+    fiber.addObserver(() => fibers.delete(fiber))
   }
 
-  get fibers(): ReadonlySet<Fiber.Fiber<unknown, unknown>> {
-    return this.#fibers
+  get fibers(): Iterable<Fiber.Fiber<unknown, unknown>> {
+    return this.#fibers ?? []
   }
 
   get isAny(): boolean {
-    return this.#fibers.size > 0
+    return this.#fibers !== undefined && this.#fibers.size > 0
   }
 }

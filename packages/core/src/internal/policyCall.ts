@@ -108,14 +108,41 @@ export const callOf = (policy: PolicyName): Call => {
       Effect.map(current, (frame) => {
         frame.note({ _tag: "CircuitChanged", ...change })
       }),
-    state: Effect.map(current, (frame) => ({
-      attempt: frame.state.executions,
-      mayHaveActed: frame.state.hasActedInside || frame.state.mayHaveActed || frame.live.running.isAny,
-      isStillRunning: frame.live.running.isAny,
-      source: frame.state.source,
-      meant: (params) => frame.live.arguments.meant(params),
-      isWatched: frame.isWatched
-    }))
+    state: Effect.withFiber((fiber) => Effect.succeed(new Standing(fiber.getRef(current))))
+  }
+}
+
+// Most of it is seldom asked for.
+class Standing implements State {
+  readonly #frame: Frame
+
+  constructor(frame: Frame) {
+    this.#frame = frame
+  }
+
+  get attempt() {
+    return this.#frame.state.executions
+  }
+
+  get mayHaveActed() {
+    const { live, state } = this.#frame
+    return state.hasActedInside || state.mayHaveActed || live.running.isAny
+  }
+
+  get isStillRunning() {
+    return this.#frame.live.running.isAny
+  }
+
+  get source() {
+    return this.#frame.state.source
+  }
+
+  get isWatched() {
+    return this.#frame.isWatched
+  }
+
+  meant(params: unknown) {
+    return this.#frame.live.arguments.meant(params)
   }
 }
 

@@ -31,13 +31,9 @@ export const inContext = (
 
 const alone = <A, E, R>(tool: Subject, run: Effect.Effect<A, E, R>, fiber: Fiber.Fiber<unknown, unknown>) =>
   Effect.flatMap(ToolCall.keyOr(randomId("call")), (key) => {
-    const call = new Call(
-      key,
-      tool,
-      undefined,
-      undefined,
-      hearing(fiber, tool.name, key, fiber.getRef(CallEvent.watcher))
-    )
+    const watcher = fiber.getRef(CallEvent.watcher)
+    const hear = watcher === undefined ? undefined : hearing(fiber, tool.name, key, watcher)
+    const call = new Call(key, tool, undefined, undefined, hear)
     call.claim()
     return Effect.provideService(run, current, call)
   })
