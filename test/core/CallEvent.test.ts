@@ -15,8 +15,10 @@ import {
   ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Logger, Schedule, Schema, Stream } from "effect"
+import { Duration, Effect, Layer, Logger, Schedule, Schema, Stream } from "effect"
+import * as Breaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
 import { after, doing, paris, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
@@ -138,6 +140,39 @@ describe("a call's events", () => {
         [["limit", "bulkhead_full", 0]]
       )
     }))
+
+  it.effect("tell of a circuit that opens, is probed and closes", () =>
+    Effect.gen(function*() {
+      const breaking = tool([Effect.fail(refused), Effect.fail(refused), Effect.fail(refused), sunny]).pipe(
+        CircuitBreaker.protect({ key: "weather" })
+      )
+      const seen: Array<string> = []
+      const run = Effect.exit(breaking.run(paris)).pipe(
+        Effect.provideService(CallEvent.watcher, (event) => {
+          if (event._tag === "CircuitChanged") seen.push(`${event.at} ${event.circuit}: ${event.from} to ${event.to}`)
+          if (event._tag === "CallRefused") seen.push(`${event.at} ${event.by} refuses: ${event.code}`)
+        })
+      )
+      yield* Effect.replicateEffect(run, 3)
+      yield* TestClock.adjust("30 seconds")
+      yield* run
+      yield* TestClock.adjust("5 minutes")
+      yield* Effect.replicateEffect(run, 2)
+      assert.deepStrictEqual(seen, [
+        "0 weather: closed to open",
+        "0 breaker refuses: circuit_open",
+        "30000 weather: open to half_open",
+        "30000 weather: half_open to open",
+        "330000 weather: open to half_open",
+        "330000 weather: half_open to closed"
+      ])
+    }).pipe(
+      Effect.provide(
+        Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration: "30 seconds" }).pipe(
+          Layer.provide(Breaker.layerStoreMemory())
+        )
+      )
+    ))
 
   it.effect("count a wait for what it really took, also when it was cut short", () =>
     Effect.gen(function*() {

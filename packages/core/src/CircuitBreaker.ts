@@ -77,21 +77,30 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
       run: Policy.Run<A, E, R>,
       { name }: Policy.Subject<A>,
       call: Policy.Call
-    ) =>
-    (params: unknown) =>
-      Effect.contextWith((context: Context.Context<Breaker.CircuitBreaker>) => {
-        const breaker = Context.get(context, Breaker.CircuitBreaker)
-        const health = Context.getOrUndefined(context, ToolHealth)
-        const called = health === undefined
-          ? breaker.execute(run(params), { key: key ?? name, classify })
-          : observed(run(params), { breaker, health, key: key ?? name, tool: name })
-        const judged = Effect.catch(
-          called,
-          (error): Effect.Effect<never, E | ToolUnavailable> =>
-            error._tag === "CircuitBreakerError" ? call.refuse(refused(name, error)) : Effect.fail(error)
-        )
-        return wellTyped.has(breaker) ? judged : proving(breaker, judged)
-      })
+    ) => {
+      const circuit = key ?? name
+      const changes = new Changes(circuit, call)
+      return (params: unknown) =>
+        Effect.contextWith((context: Context.Context<Breaker.CircuitBreaker>) => {
+          const breaker = Context.get(context, Breaker.CircuitBreaker)
+          const health = Context.getOrUndefined(context, ToolHealth)
+          const isTroubled = changes.isTroubled(breaker)
+          const self = isTroubled ? Effect.andThen(changes.probes(breaker), run(params)) : run(params)
+          const keyNow = () => keyOf(circuit, name, health)
+          const called = health === undefined
+            ? breaker.execute(self, { key: circuit, classify })
+            : observed(self, { breaker, health, keyNow, tool: name })
+          const judged = Effect.catch(
+            called,
+            (error): Effect.Effect<never, E | ToolUnavailable> =>
+              error._tag === "CircuitBreakerError"
+                ? Effect.andThen(changes.refused(breaker, error), call.refuse(refused(name, error)))
+                : Effect.andThen(changes.look(breaker, keyNow()), Effect.fail(error))
+          )
+          const told = isTroubled ? Effect.tap(judged, () => changes.look(breaker, keyNow())) : judged
+          return wellTyped.has(breaker) ? told : proving(breaker, told)
+        })
+    }
   }))
 
 /**
@@ -140,6 +149,74 @@ export const protect = (options?: Options) => {
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
+
+// Effect's breaker has no reset: who was enabled by hand starts anew under another key.
+const keyOf = (circuit: string, tool: string, health: ToolHealth["Service"] | undefined): string => {
+  const enabled = health?.enabled(tool) ?? 0
+  return enabled === 0 ? circuit : `${circuit}#${enabled}`
+}
+
+type Circuit = Parameters<Policy.Call["changed"]>[0]["to"]
+
+const named = { Closed: "closed", Open: "open", HalfOpen: "half_open" } as const
+
+/**
+ * Tells whoever watches of each change of a circuit. It looks after failures, and while it knows of trouble: a call that goes well pays
+ * nothing, and neither does one that nobody watches.
+ */
+class Changes {
+  readonly #circuit: string
+  readonly #call: Policy.Call
+  // By breaker, since each process has its own, and so has each test. A closed one is not kept.
+  readonly #seen = new WeakMap<Breaker.CircuitBreaker, Circuit>()
+
+  constructor(circuit: string, call: Policy.Call) {
+    this.#circuit = circuit
+    this.#call = call
+  }
+
+  isTroubled(breaker: Breaker.CircuitBreaker): boolean {
+    return this.#seen.has(breaker)
+  }
+
+  /** What passes an open circuit is its probe. */
+  probes(breaker: Breaker.CircuitBreaker): Effect.Effect<void> {
+    return this.#saw(breaker, "half_open")
+  }
+
+  refused(
+    breaker: Breaker.CircuitBreaker,
+    { reason }: Breaker.CircuitBreakerError
+  ): Effect.Effect<void> {
+    if (reason._tag === "CircuitBreakerStoreError") return Effect.void
+    return this.#ifWatched(breaker, this.#saw(breaker, reason._tag === "CircuitOpen" ? "open" : "half_open"))
+  }
+
+  look(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
+    const look = Effect.matchEffect(Effect.suspend(() => breaker.state(key)), {
+      onFailure: () => Effect.void,
+      onSuccess: ({ _tag }) => this.#saw(breaker, named[_tag])
+    })
+    return this.#ifWatched(breaker, look)
+  }
+
+  #ifWatched(breaker: Breaker.CircuitBreaker, look: Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.flatMap(
+      this.#call.state,
+      ({ isWatched }) => isWatched || this.isTroubled(breaker) ? look : Effect.void
+    )
+  }
+
+  #saw(breaker: Breaker.CircuitBreaker, to: Circuit): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const from = this.#seen.get(breaker) ?? "closed"
+      if (from === to) return Effect.void
+      if (to === "closed") this.#seen.delete(breaker)
+      else this.#seen.set(breaker, to)
+      return this.#call.changed({ circuit: this.#circuit, from, to })
+    })
+  }
+}
 
 // A store of circuits may be a user's, too: what it answers with is looked at until a call has gone well, and not at every call.
 const wellTyped = new WeakSet<Breaker.CircuitBreaker>()
@@ -198,15 +275,13 @@ const refused = (tool: string, error: Breaker.CircuitBreakerError): ToolUnavaila
  */
 const observed = <A, E extends ToolFailure, R>(
   self: Effect.Effect<A, E, R>,
-  { breaker, health, key, tool }: {
+  { breaker, health, keyNow, tool }: {
     readonly breaker: Breaker.CircuitBreaker
     readonly health: ToolHealth["Service"]
-    readonly key: string
+    readonly keyNow: () => string
     readonly tool: string
   }
 ): Effect.Effect<A, E | Breaker.CircuitBreakerError, R> => {
-  // Effect's breaker has no reset: who was enabled by hand starts anew under another key.
-  const keyNow = () => health.enabled(tool) === 0 ? key : `${key}#${health.enabled(tool)}`
   const circuit = keyNow()
   const inTrouble = () => {
     const { _tag } = health.statusUnsafe(tool)
