@@ -28,8 +28,10 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
@@ -43,7 +45,7 @@ import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, Gate, Sourced } from "./internal/frame.ts"
 import { positive, whole } from "./internal/limits.ts"
-import { isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
+import { isLost, isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
@@ -469,6 +471,13 @@ export const reconcile = <R>(
           const looked = called(
             `The check of '${name}'`,
             () => look(frame.live.arguments.meant(params), failure)
+          ).pipe(
+            // Cut short, it found out nothing, and nobody else hears of the failure.
+            Effect.onExit((exit) =>
+              Effect.sync(() => {
+                if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
+              })
+            )
           )
           return Effect.matchEffect(looked, {
             onFailure: (problem) => {
@@ -748,9 +757,6 @@ const sourced = <A, E, R>(
     current,
     (frame) => Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, new Sourced(frame))
   )
-
-/** Of what acts, nobody knows whether it did. */
-const isLost = (failure: ToolFailure): boolean => isOutcomeUnknown(failure) || isUnreadable(failure)
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({

@@ -94,10 +94,10 @@ export const callOf = (policy: PolicyName): Call => {
         const clock = fiber.getRef(Clock.Clock)
         const start = clock.currentTimeMillisUnsafe()
         frame.note({ _tag: "WaitStarted", ...by, ...(length === undefined ? {} : { wait: length }) })
-        if (frame instanceof Visit) frame.occupy()
+        frame.occupy()
         return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
-            if (frame instanceof Visit) frame.release()
+            frame.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
             // A clock may count a millisecond more.
             const waited = length !== undefined && Exit.isSuccess(exit) ? length : elapsed
