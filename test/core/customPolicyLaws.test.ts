@@ -683,7 +683,17 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "SourceNamed":
         source = { name: event.name, ...(event.age === undefined ? {} : { age: event.age }) }
         break
-      default:
+      case "AttemptAbandoned":
+      case "AttemptEnded":
+      case "ArgumentsCorrected":
+      case "ArgumentsRepaired":
+      case "CallRefused":
+      case "CircuitChanged":
+      case "DoubtRaised":
+      case "InnerActed":
+      case "InnerStarted":
+      case "RetryRefused":
+      case "WaitStarted":
         break
     }
   }
