@@ -730,7 +730,7 @@ const checkAnswer = (
   }
 }
 
-const check = ({ acts, deadline, policies }: Scenario, { elapsed, events, outcome, world }: Played) => {
+const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, events, outcome, world }: Played) => {
   const isConcurrent = policies.some(([text]) => concurrent.some((name) => text.startsWith(name)))
   // Who loses a race is waited for, also where its own time is up meanwhile.
   if (outcome === undefined || world.isTie || world.isLate && isConcurrent) return
@@ -755,7 +755,7 @@ const check = ({ acts, deadline, policies }: Scenario, { elapsed, events, outcom
       (failedIds(ended).includes(id) ? 1 : 0)
     assert.isAtMost(times, failed === undefined ? 0 : 1, `failure ${id} stands`)
     // What a policy does with it that was left behind itself, or is cut off from its end, nobody hears. The next page follows a part.
-    const isTold = around.every(({ isHeard }) => isHeard) && !(has("reconcile") && isDeaf)
+    const isTold = around.every(({ isHeard }) => isHeard) && !(has("reconcile") && (isDeaf || has("leaves it behind")))
     if (failed !== undefined && isTold && !(has("complete") && failed._tag === "PartialData")) {
       assert.strictEqual(times, 1, `failure ${id} stands`)
     }
@@ -772,6 +772,11 @@ const check = ({ acts, deadline, policies }: Scenario, { elapsed, events, outcom
   }
 
   if (outcome._tag === "Completed") checkAnswer(outcome, byId, !has("say"))
+
+  // Of what acts, an execution that did not end with a failure may have acted; a check alone finds out.
+  if (sideEffect === "non_idempotent" && outcome._tag === "Failed" && !has("reconcile")) {
+    if (own.some(({ failed }) => failed === undefined)) assert.isTrue(outcome.mayHaveActed, "may have acted")
+  }
 
   // Waits.
   const waited = Duration.toMillis(outcome.waited)

@@ -24,7 +24,7 @@
  * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
  *
  * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
- * toolkit or an agent, and for writing new ones.
+ * toolkit or an agent, and for writing new ones: `docs/writing-a-policy.md` shows how.
  *
  * @since 0.1.0
  */
@@ -618,7 +618,7 @@ export const limit = (
   const patience = Duration.fromInputUnsafe(maxWait)
   if (Duration.isNegative(patience)) throw new TypeError("A limit's maxWait is zero or above.")
   const bulkheadOf = (name: string, call: Call) =>
-    bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))))
+    bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))), call.waiting)
   // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
   const bulkheads = new Map<string, ReturnType<typeof bulkheadOf>>()
   return ours({

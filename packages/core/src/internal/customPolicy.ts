@@ -4,9 +4,9 @@
  *     outer ── Visit: the policy's own code ─┬─ Branch: what is inside, run once
  *                                            └─ Branch: what is inside, run again, or beside
  *
- * Each run of what is inside has a branch of its own. What a branch says of its answer counts once it has succeeded. A failure that it
- * ends with was handled, unless the policy ends with the same one. The time in which nothing inside runs was waited. What still runs
- * when the policy has ended was left behind.
+ * Each run of what is inside has a branch of its own. What a branch says of its answer counts once it has succeeded: of several the
+ * one whose answer the policy gives, or else the last. A failure that it ends with was handled, unless the policy ends with the same
+ * one. The time in which nothing inside runs was waited. What still runs when the policy has ended was left behind.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
