@@ -50,8 +50,8 @@ describe("examples", () => {
       }))
   }
 
-  it("are in every package, and in the README", () => {
-    for (const place of ["packages/core", "packages/providers", "packages/testing", "README.md"]) {
+  it("are in every package, in the README and in the guides", () => {
+    for (const place of ["packages/core", "packages/providers", "packages/testing", "README.md", "docs"]) {
       assert.isTrue(snippets.some(({ at }) => at.startsWith(place)), place)
     }
   })

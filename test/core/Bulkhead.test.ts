@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deadline, Policy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
-import { Effect, Exit, Fiber, Schedule, Scheduler, Schema } from "effect"
+import { Deadline, Dispatch, Policy, Tool, Toolkit, type ToolUnavailable } from "@fallible/core"
+import { Duration, Effect, Exit, Fiber, Schedule, Scheduler, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { after, type Failure, parameters, refused, Sequence, sunny } from "../support/sequence.ts"
@@ -103,6 +103,21 @@ describe("Tool.limit", () => {
         assert.isTrue(Exit.isFailure(yield* Effect.exit(limited.run({ city }))), city)
         assert.strictEqual(yield* limited.run({ city: "next" }), "sunny", city)
       }
+    }))
+
+  it.effect("says how long a call has waited, for a permit and for none", () =>
+    Effect.gen(function*() {
+      const waits = (maxWait: number) =>
+        Effect.gen(function*() {
+          const toolkit = Toolkit.make(beginning(new Sequence(), oneSecond).pipe(Tool.limit(1, { maxWait })))
+          const call = Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" })
+          const both = yield* Effect.forkChild(Effect.all([call, call], { concurrency: 2 }))
+          yield* TestClock.adjust("1 hour")
+          return (yield* Fiber.join(both)).map(({ _tag, waited }) => [_tag, Duration.toMillis(waited)])
+        })
+      assert.deepStrictEqual(yield* waits(5_000), [["Completed", 0], ["Completed", 1_000]])
+      assert.deepStrictEqual(yield* waits(600), [["Completed", 0], ["Failed", 600]])
+      assert.deepStrictEqual(yield* waits(Infinity), [["Completed", 0], ["Completed", 1_000]])
     }))
 
   it.effect("refuses at once where nothing is waited for, and says that nothing was done", () =>

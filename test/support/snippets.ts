@@ -16,7 +16,8 @@ const folder = join(root, "test/.scratch/snippets")
 
 const documents = [
   ...globSync("packages/*/src/**/*.ts", { cwd: root }),
-  ...globSync("*.md", { cwd: root })
+  ...globSync("*.md", { cwd: root }),
+  ...globSync("docs/*.md", { cwd: root })
 ].toSorted()
 
 /** All of them, each in a file of its own. */

@@ -10,7 +10,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import type { AgentFailure, Answer, Rejection, SchemaMismatch } from "@fallible/core"
+import type { AgentFailure, Answer, Rejection, SchemaMismatch, ToolFailure } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import * as LastKnown from "@fallible/core/LastKnown"
@@ -96,6 +96,75 @@ describe("what a policy does to a tool's type", () => {
     const complete = paged.pipe(Tool.complete({ merge: (soFar, page) => [...soFar, ...page] }))
     expect<Tool.Failure<typeof complete>>().type.toBe<PartialData<Array<string>>>()
     expect(Tool.complete).type.not.toBeCallableWith(paged, { merge: () => 1 })
+  })
+})
+
+describe("a policy of one's own", () => {
+  class Audit extends Context.Service<Audit, number>()("Audit") {}
+
+  const plain = Policy.make({ kind: "custom", description: "", wrap: (run) => run })
+  const audited = Policy.make<Audit>({
+    kind: "custom",
+    description: "",
+    wrap: (run) => (params) => Effect.andThen(Audit, run(params))
+  })
+  const closing = Policy.make<never, ToolUnavailable>({
+    kind: "custom",
+    description: "",
+    wrap: (run, _, call) => (params) =>
+      Effect.catch(
+        run(params),
+        () => call.refuse(new ToolUnavailable({ code: "closed", detail: "Closed.", transient: false }))
+      )
+  })
+
+  test("has the services and the failures that it says", () => {
+    expect(plain).type.toBe<Policy.Policy<never, never>>()
+    expect(audited).type.toBe<Policy.Policy<Audit, never>>()
+    expect(closing).type.toBe<Policy.Policy>()
+  })
+
+  test("is given the tool and the call", () => {
+    Policy.make({
+      kind: "custom",
+      description: "",
+      wrap: (run, subject, call) => {
+        expect(subject.parameters).type.toBe<Schema.ConstraintDecoder<unknown>>()
+        expect(call).type.toBe<Policy.Call>()
+        return run
+      }
+    })
+  })
+
+  test("adds them to a tool's type, and takes nothing away", () => {
+    expect(steady.pipe(Tool.with(plain))).type.toBe<typeof steady>()
+    expect(steady.pipe(Tool.with(audited))).type.toBe<Steady<Audit>>()
+    expect(Tool.with(steady, closing)).type.toBe<Unsteady>()
+    expect(steady.pipe(Tool.with(audited), Tool.with(closing))).type.toBe<Unsteady<Audit>>()
+    expect(steady.pipe(Tool.withDefaults([audited]))).type.toBe<Unsteady<Audit>>()
+  })
+
+  test("answers with what the tool answers, and fails with what it says", () => {
+    const of = { kind: "custom", description: "" } as const
+    expect(Policy.make).type.not.toBeCallableWith({ ...of, wrap: () => () => Effect.succeed("kept") })
+    expect(Policy.make).type.not.toBeCallableWith({
+      ...of,
+      wrap: <A, E extends ToolFailure.ToolFailure, R>(run: Policy.Run<A, E, R>) => (params: unknown) =>
+        Effect.as(run(params), 1)
+    })
+    expect(Policy.make<never, ToolUnavailable>).type.not.toBeCallableWith({
+      ...of,
+      wrap: () => () => Effect.fail(garbage)
+    })
+    expect(Policy.make<never>).type.not.toBeCallableWith({
+      ...of,
+      wrap: <A, E extends ToolFailure.ToolFailure, R>(run: Policy.Run<A, E, R>) => (params: unknown) =>
+        Effect.andThen(Audit, run(params))
+    })
+  })
+
+  test("is made by Policy.make alone", () => {
+    expect(Tool.with).type.not.toBeCallableWith(steady, { kind: "custom", description: "", wrap: <A>(run: A) => run })
   })
 })
 

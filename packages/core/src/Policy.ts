@@ -24,14 +24,16 @@
  * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
  *
  * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
- * toolkit or an agent, and for writing new ones.
+ * toolkit or an agent, and for writing new ones: `docs/writing-a-policy.md` shows how.
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
@@ -47,7 +49,7 @@ import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, Gate, Sourced } from "./internal/frame.ts"
 import { positive, whole } from "./internal/limits.ts"
-import { isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
+import { isLost, isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
@@ -477,6 +479,13 @@ export const reconcile = <R>(
           const looked = called(
             `The check of '${name}'`,
             () => look(frame.live.arguments.meant(params), failure)
+          ).pipe(
+            // Cut short, it found out nothing, and nobody else hears of the failure.
+            Effect.onExit((exit) =>
+              Effect.sync(() => {
+                if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
+              })
+            )
           )
           return Effect.matchEffect(looked, {
             onFailure: (problem) => {
@@ -617,7 +626,7 @@ export const limit = (
   const patience = Duration.fromInputUnsafe(maxWait)
   if (Duration.isNegative(patience)) throw new TypeError("A limit's maxWait is zero or above.")
   const bulkheadOf = (name: string, call: Call) =>
-    bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))))
+    bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))), call.waiting)
   // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
   const bulkheads = new Map<string, ReturnType<typeof bulkheadOf>>()
   return ours({
@@ -754,9 +763,6 @@ const sourced = <A, E, R>(
     current,
     (frame) => Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, new Sourced(frame))
   )
-
-/** Of what acts, nobody knows whether it did. */
-const isLost = (failure: ToolFailure): boolean => isOutcomeUnknown(failure) || isUnreadable(failure)
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({

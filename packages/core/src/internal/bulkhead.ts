@@ -16,8 +16,14 @@ type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
  *
  * @param patience how long to wait for a permit, if there is no deadline before; zero not at all, infinite as long as it takes
  * @param refuse what comes of it when there is none in that time
+ * @param counted put around each wait
  */
-export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refuse: Effect.Effect<never, E2>) => {
+export const bulkhead = <E2>(
+  permits: number,
+  patience: Duration.Duration,
+  refuse: Effect.Effect<never, E2>,
+  counted: Restore
+) => {
   const semaphore = Semaphore.makeUnsafe(permits)
   const free = Effect.asVoid(Semaphore.release(semaphore, 1))
   const most = Duration.toMillis(patience)
@@ -76,7 +82,7 @@ export const bulkhead = <E2>(permits: number, patience: Duration.Duration, refus
       const scope = Scope.makeUnsafe()
       const release = Scope.close(scope, Exit.void)
       waiting++
-      return restore(Scope.provide(Semaphore.takeScoped(semaphore, 1), scope)).pipe(
+      return counted(restore(Scope.provide(Semaphore.takeScoped(semaphore, 1), scope))).pipe(
         Effect.onError(() => release),
         Effect.ensuring(Effect.sync(() => waiting--)),
         Effect.as(release)

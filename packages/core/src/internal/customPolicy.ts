@@ -4,9 +4,9 @@
  *     outer ── Visit: the policy's own code ─┬─ Branch: what is inside, run once
  *                                            └─ Branch: what is inside, run again, or beside
  *
- * Each run of what is inside has a branch of its own. What a branch says of its answer counts once it has succeeded. A failure that it
- * ends with was handled, unless the policy ends with the same one. The time in which nothing inside runs was waited. What still runs
- * when the policy has ended was left behind.
+ * Each run of what is inside has a branch of its own. What a branch says of its answer counts once it has succeeded: of several the
+ * one whose answer the policy gives, or else the last. A failure that it ends with was handled, unless the policy ends with the same
+ * one. The time in which nothing inside runs was waited. What still runs when the policy has ended was left behind.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -14,9 +14,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import type { CallEvent } from "../CallEvent.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
-import { Branch, current, type Frame, Gate, Inside, type Subject } from "./frame.ts"
-import { isUnreadable } from "./outcome.ts"
+import { Branch, current, type Frame, Gate, Inside, isOfAnswer, type Subject } from "./frame.ts"
+import { isLost, isUnreadable } from "./outcome.ts"
 import { named, type PolicyName } from "./policyKind.ts"
 import { kind } from "./text.ts"
 import { ended } from "./userCode.ts"
@@ -59,9 +60,16 @@ export class Visit extends Gate {
   readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
   readonly #failures: Array<ToolFailure> = []
   #key: string | undefined = undefined
+  /** What each run came to that has an answer. */
+  readonly #answers = new Map<unknown, Branch>()
+  /** The run whose words stand. */
+  #standing: Branch | undefined = undefined
+  /** What the policy itself has said of the answer since then. */
+  #words: Array<CallEvent> = []
+  /** Has a run ended that may have acted, and whose end is no failure that says so? */
+  #hasActed = false
   #busy = 0
   #idleSince: number
-  #idle = 0
 
   constructor(outer: Frame, policy: PolicyName, clock: Clock.Clock) {
     super(outer)
@@ -70,12 +78,13 @@ export class Visit extends Gate {
     this.#idleSince = clock.currentTimeMillisUnsafe()
   }
 
-  /** Something inside runs, or the policy says itself that it waits. */
-  occupy(): void {
-    if (this.#busy++ === 0) this.#idle += this.#clock.currentTimeMillisUnsafe() - this.#idleSince
+  override occupy(): void {
+    if (this.#busy++ > 0) return
+    const idle = this.#clock.currentTimeMillisUnsafe() - this.#idleSince
+    if (idle > 0) this.note({ _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(idle) })
   }
 
-  release(): void {
+  override release(): void {
     if (--this.#busy === 0) this.#idleSince = this.#clock.currentTimeMillisUnsafe()
   }
 
@@ -98,7 +107,23 @@ export class Visit extends Gate {
     this.live.rejoin(branch.live)
     const failures = failuresOf(exit)
     this.#failures.push(...failures)
-    if (Exit.isSuccess(exit) || failures.some(({ _tag }) => _tag === "PartialData")) branch.leave()
+    this.#hasActed ||= branch.hasBegun && failures.length === 0
+    for (const answer of answersOf(exit)) this.#answers.set(answer, branch)
+    if (Exit.isSuccess(exit)) this.#stand(branch)
+  }
+
+  override note(event: CallEvent, failure?: ToolFailure, attempt?: number): number {
+    if (event._tag === "AttemptStarted" || event._tag === "AnswerDiscarded") this.#standing = undefined
+    if (event._tag === "AnswerDiscarded") this.#words = []
+    else if (isOfAnswer(event)) this.#words.push(event)
+    return super.note(event, failure, attempt)
+  }
+
+  #stand(branch: Branch): void {
+    this.#words = []
+    branch.leave()
+    this.#standing = branch
+    this.#words = []
   }
 
   /** The policy says itself what became of a failure. */
@@ -108,22 +133,37 @@ export class Visit extends Gate {
   }
 
   finish(exit: Exit.Exit<unknown, unknown>): void {
-    for (const failure of failuresOf(exit)) this.settle(failure)
+    // An answer may be that of another run than the last.
+    for (const answer of answersOf(exit)) {
+      const branch = this.#answers.get(answer)
+      if (branch === undefined || branch === this.#standing) continue
+      const words = this.#words
+      this.#stand(branch)
+      for (const event of words) this.note(event)
+    }
+    const last = failuresOf(exit)
+    for (const failure of last) this.settle(failure)
     for (const failure of this.#failures) {
       this.handled(failure, named(this.#policy))
       // An answer that nobody could read is lost: the call may have acted.
       if (isUnreadable(failure)) this.doubt()
     }
     this.occupy()
-    if (this.#idle > 0) this.note({ _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(this.#idle) })
     for (const [fiber, branch] of this.#under) {
       this.live.rejoin(branch.live)
       this.live.running.add(fiber)
+      this.#hasActed ||= branch.hasBegun
       this.note({ _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
+    // A run that the policy cut short, left behind or was not content with may have acted, whatever the policy says then.
+    if (this.tool.acts && this.#hasActed && last.some((failure) => !isLost(failure))) this.doubt()
     this.close()
   }
 }
+
+/** An answer, or a part of one. */
+const answersOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
+  Exit.isSuccess(exit) ? [exit.value] : failuresOf(exit).filter(({ _tag }) => _tag === "PartialData")
 
 const failuresOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<ToolFailure> =>
   Exit.isSuccess(exit)

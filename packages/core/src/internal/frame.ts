@@ -80,6 +80,11 @@ export abstract class Frame {
   /** The tool has its answer: what was held back until then is said of the outer one. */
   leave(): void {}
 
+  /** A tool begins that a policy runs by itself, or a wait of which it tells: it is busy until {@link release}. */
+  occupy(): void {}
+
+  release(): void {}
+
   /** The handler begins (again). */
   begin(): void {
     this.live.restart()
@@ -283,15 +288,22 @@ export class Gate extends Frame {
 /** One run of what is inside a custom policy. Others may run beside it, so it counts what runs inside of it by itself. */
 export class Branch extends Gate {
   readonly #own: Live
+  readonly #before: number
 
   constructor(outer: Frame) {
     super(outer)
     this.state = step(this.state, answerDiscarded)
     this.#own = outer.live.beside()
+    this.#before = this.state.executions
   }
 
   override get live() {
     return this.#own
+  }
+
+  /** Has the handler begun in it? */
+  get hasBegun(): boolean {
+    return this.state.executions > this.#before
   }
 
   override leave() {
@@ -372,7 +384,7 @@ export class Page extends Inside {
   }
 
   protected override pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    if (event._tag === "AttemptStarted") return this.outer.note(pageStarted)
+    if (event._tag === "AttemptStarted" || event._tag === "PageStarted") return this.outer.note(pageStarted)
     return event._tag === "SourceStarted" ? this.outer.note(event) : super.pass(event, failure, attempt)
   }
 }
@@ -395,7 +407,7 @@ const passOut = (to: Frame, event: CallEvent, failure: ToolFailure | undefined):
 const underway: Array<readonly [to: Frame, event: CallEvent, failure: ToolFailure | undefined]> = []
 
 /** Is it said of the answer, which may not come? */
-const isOfAnswer = ({ _tag }: CallEvent): boolean =>
+export const isOfAnswer = ({ _tag }: CallEvent): boolean =>
   _tag === "CaveatAdded" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"
 
 const handOut = ({ caveats, source }: CallState, outer: Frame): void => {

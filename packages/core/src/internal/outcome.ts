@@ -1,4 +1,4 @@
-import { type SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
+import { isOutcomeUnknown, type SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 
 /** The same failure, with what is known now of whether the call has acted. */
@@ -12,6 +12,9 @@ export const isUncertain = ({ outcome, transient }: ToolUnavailable): boolean =>
 /** An answer that nobody can read is lost: of what acts, nobody knows what it did. */
 export const isUnreadable = (failure: ToolFailure): failure is SchemaMismatch =>
   failure._tag === "SchemaMismatch" && failure.side === "result"
+
+/** Of what acts, nobody knows whether it did. */
+export const isLost = (failure: ToolFailure): boolean => isOutcomeUnknown(failure) || isUnreadable(failure)
 
 const refusals = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"] as const
 

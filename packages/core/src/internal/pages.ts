@@ -11,7 +11,7 @@ import * as Deadline from "../Deadline.ts"
 import { type Coverage, PartialData, type ToolFailure } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
 import { contained } from "./containment.ts"
-import { current, Page } from "./frame.ts"
+import { current, Gate, Page } from "./frame.ts"
 import { utf8Length } from "./text.ts"
 import { withinTime } from "./withinTime.ts"
 
@@ -115,13 +115,15 @@ const rest = <R>(
 const page = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
   Effect.flatMap(current, (frame) => {
     const context = new Page(frame, number)
-    const fetched = run(params).pipe(Effect.provideService(current, context), Deadline.within(left))
+    const gate = new Gate(context)
+    const fetched = run(params).pipe(Effect.provideService(current, gate), Deadline.within(left))
     const inTime = withinTime(Effect.asSome(fetched), left, {
       late: () => Effect.succeed(Option.none<unknown>()),
       onLeft: (fiber) => frame.live.running.add(fiber)
     })
     return Effect.onExit(inTime, (exit) =>
       Effect.sync(() => {
+        gate.close()
         // What was noted is said of the whole, if the page is a part of it.
         if (isThere(exit)) context.leave()
       }))

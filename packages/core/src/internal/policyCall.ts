@@ -94,10 +94,10 @@ export const callOf = (policy: PolicyName): Call => {
         const clock = fiber.getRef(Clock.Clock)
         const start = clock.currentTimeMillisUnsafe()
         frame.note({ _tag: "WaitStarted", ...by, ...(length === undefined ? {} : { wait: length }) })
-        if (frame instanceof Visit) frame.occupy()
+        frame.occupy()
         return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
-            if (frame instanceof Visit) frame.release()
+            frame.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
             // A clock may count a millisecond more.
             const waited = length !== undefined && Exit.isSuccess(exit) ? length : elapsed
@@ -108,41 +108,20 @@ export const callOf = (policy: PolicyName): Call => {
       Effect.map(current, (frame) => {
         frame.note({ _tag: "CircuitChanged", ...change })
       }),
-    state: Effect.withFiber((fiber) => Effect.succeed(new Standing(fiber.getRef(current))))
+    state: Effect.withFiber((fiber) => Effect.succeed(stateOf(fiber.getRef(current))))
   }
 }
 
-// Most of it is seldom asked for.
-class Standing implements State {
-  readonly #frame: Frame
-
-  constructor(frame: Frame) {
-    this.#frame = frame
-  }
-
-  get attempt() {
-    return this.#frame.state.executions
-  }
-
-  get mayHaveActed() {
-    const { live, state } = this.#frame
-    return state.hasActedInside || state.mayHaveActed || live.running.isAny
-  }
-
-  get isStillRunning() {
-    return this.#frame.live.running.isAny
-  }
-
-  get source() {
-    return this.#frame.state.source
-  }
-
-  get isWatched() {
-    return this.#frame.isWatched
-  }
-
-  meant(params: unknown) {
-    return this.#frame.live.arguments.meant(params)
+const stateOf = (frame: Frame): State => {
+  const { isWatched, live, state: { executions, hasActedInside, mayHaveActed, source } } = frame
+  const isStillRunning = live.running.isAny
+  return {
+    attempt: executions,
+    mayHaveActed: hasActedInside || mayHaveActed || isStillRunning,
+    isStillRunning,
+    source,
+    isWatched,
+    meant: (params) => live.arguments.meant(params)
   }
 }
 

@@ -38,9 +38,11 @@ const alone = <A, E, R>(tool: Subject, run: Effect.Effect<A, E, R>, fiber: Fiber
     return Effect.provideService(run, current, call)
   })
 
-const inside = <A, E extends ToolFailure, R>(own: Frame, outer: Frame, run: Effect.Effect<A, E, R>) =>
-  Effect.onExit(Effect.provideService(run, current, own), (exit) =>
+const inside = <A, E extends ToolFailure, R>(own: Frame, outer: Frame, run: Effect.Effect<A, E, R>) => {
+  outer.occupy()
+  return Effect.onExit(Effect.provideService(run, current, own), (exit) =>
     Effect.sync(() => {
+      outer.release()
       if (Exit.isFailure(exit)) {
         for (const reason of exit.cause.reasons) {
           // Its arguments were the outer handler's, and not those that the outer one was called with.
@@ -52,6 +54,7 @@ const inside = <A, E extends ToolFailure, R>(own: Frame, outer: Frame, run: Effe
       }
       if (Exit.isSuccess(exit)) own.leave()
     }))
+}
 
 const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
   Exit.isFailure(exit) &&

@@ -70,7 +70,13 @@ const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): E
     return exit
   }
   const { reasons } = exit.cause
-  if (reasons.every((reason) => !Cause.isFailReason(reason) || isWhole(reason.error))) return exit
+  if (reasons.every((reason) => !Cause.isFailReason(reason) || isWhole(reason.error))) {
+    // A race that all have lost ends with the failures of all. What catches a failure sees the first.
+    const [first] = reasons
+    return first !== undefined && reasons.length > 1 && reasons.every(Cause.isFailReason)
+      ? Effect.failCause(Cause.fromReasons([first]))
+      : exit
+  }
   // No policy gets to see what it cannot read.
   return Effect.failCause(
     Cause.fromReasons(

@@ -1,0 +1,493 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  CallEvent,
+  Dispatch,
+  PartialData,
+  Policy,
+  RetryPolicy,
+  SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  type ToolFailure,
+  Toolkit,
+  ToolOutcome,
+  ToolUnavailable
+} from "@fallible/core"
+import { Duration, Effect, Schedule, Schema } from "effect"
+import { doing, parameters, paris, refused, sunny, unknownCity } from "../support/sequence.ts"
+import { passing } from "../support/virtualTime.ts"
+
+type Untyped = never
+
+/** A policy by hand. */
+const custom = <E extends ToolFailure.ToolFailure = never>(
+  wrap: Policy.Options<never, E>["wrap"],
+  name = "mine"
+): Policy.Policy<never, E> => Policy.make<never, E>({ kind: "custom", name, description: name, wrap })
+
+const call = { id: "1", name: "get_weather", arguments: JSON.stringify(paris) }
+
+/** What comes of a call, and what is told of it. */
+const told = (tool: Tool.Any) =>
+  Effect.gen(function*() {
+    const events: Array<CallEvent.Watched> = []
+    const outcome = yield* passing(
+      Effect.provideService(
+        Dispatch.call(Toolkit.make(tool as Tool.Tool<string, unknown, unknown, ToolFailure.ToolFailure>), call),
+        CallEvent.watcher,
+        (event) => events.push(event)
+      )
+    )
+    return { outcome, events }
+  })
+
+const outcomeOf = (tool: Tool.Any) => Effect.map(told(tool), ({ outcome }) => outcome)
+
+/** A tool whose nth run does the nth of the steps. */
+const stepping = (
+  steps: ReadonlyArray<Effect.Effect<string, ToolFailure.ToolFailure<string>>>,
+  sideEffect: SideEffect.SideEffect = "none"
+) => {
+  let step = 0
+  return Tool.make(
+    "get_weather",
+    { description: "The weather", parameters, success: Schema.String, sideEffect },
+    () => Effect.suspend(() => steps[step++] ?? Effect.die("no more steps"))
+  )
+}
+
+const later = <A, E>(millis: number, effect: Effect.Effect<A, E>) => Effect.delay(effect, millis)
+
+const handledIn = ({ handled }: ToolOutcome.ToolOutcome) =>
+  handled.map(({ by, code, policy }) => policy === undefined ? `${code} by ${by}` : `${code} by ${by} ${policy}`)
+
+const waitedIn = ({ waited }: ToolOutcome.ToolOutcome) => Duration.toMillis(waited)
+
+const caveatsOf = (outcome: ToolOutcome.ToolOutcome) => outcome._tag === "Completed" ? outcome.caveats : outcome
+
+const tags = (events: ReadonlyArray<CallEvent.Watched>) => events.map(({ _tag }) => _tag)
+
+const one = <Tag extends CallEvent.CallEvent["_tag"]>(events: ReadonlyArray<CallEvent.Watched>, tag: Tag) => {
+  const event = events.find((event): event is CallEvent.Watched & { readonly _tag: Tag } => event._tag === tag)
+  if (event === undefined) return assert.fail(`no ${tag} in ${tags(events).join()}`)
+  const { at: _, attempt: __, key: ___, tool: ____, ...bare } = event
+  return bare
+}
+
+const twice = custom((run) => (params) => Effect.catch(run(params), () => run(params)))
+
+describe("Policy.make", () => {
+  const wrap: Policy.Options["wrap"] = (run) => run
+
+  it("says what is wrong with its options", () => {
+    const wrongs: ReadonlyArray<readonly [options: object, message: string]> = [
+      [{ kind: "hedge", description: "", wrap }, "A policy's kind is one of"],
+      [{ kind: "custom", wrap }, "A policy's description is a text; got nothing."],
+      [{ kind: "custom", description: 3, wrap }, "A policy's description is a text; got a number."],
+      [{ kind: "custom", name: 3, description: "", wrap }, "A policy's name is a text; got a number."],
+      [{ kind: "custom", description: "" }, "A policy's wrap is a function; got nothing."],
+      [{ kind: "custom", description: "", wrap: {} }, "A policy's wrap is a function; got an object."]
+    ]
+    for (const [options, message] of wrongs) {
+      assert.throws(() => Policy.make(options as Untyped), TypeError, message)
+    }
+  })
+
+  it("calls a custom policy without a name custom", () => {
+    assert.strictEqual(Policy.make({ kind: "custom", description: "", wrap }).name, "custom")
+    assert.strictEqual(Policy.make({ kind: "retry", description: "", wrap }).name, undefined)
+  })
+
+  it("is the only way to a policy", () => {
+    const byHand = { kind: "custom", description: "by hand", wrap } as Untyped
+    const message = "A policy is made by Policy.make; got an object."
+    assert.throws(() => Tool.with(doing(sunny), byHand), TypeError, message)
+    assert.throws(() => Tool.withDefaults(doing(sunny), [byHand]), TypeError, message)
+    assert.isFalse(Policy.isPolicy(byHand))
+    assert.isTrue(Policy.isPolicy(twice))
+  })
+})
+
+describe("Tool.with", () => {
+  it("puts a policy around all that is there, and calls its wrap once for each tool", () => {
+    let wraps = 0
+    const counting = custom((run) => {
+      wraps++
+      return run
+    })
+    const tool = doing(sunny).pipe(Tool.retry(RetryPolicy.none), Tool.with(counting))
+    assert.deepStrictEqual(tool.policies.map(({ kind }) => kind), ["retry", "custom"])
+    for (const _ of [1, 2]) Effect.runSync(tool.run(paris))
+    assert.strictEqual(wraps, 1)
+  })
+
+  it.effect("passes on what the policy fails with by itself", () =>
+    Effect.gen(function*() {
+      const closed = custom<ToolUnavailable>(() => () => Effect.fail(refused))
+      assert.strictEqual(yield* Effect.flip(doing(sunny).pipe(Tool.with(closed)).run(paris)), refused)
+    }))
+})
+
+describe("as a default", () => {
+  const kindsOf = (tool: Tool.Any) =>
+    tool.policies.map(({ kind, name }) => name === undefined ? kind : `${kind} ${name}`)
+  const inert = (kind: Policy.Kind, name?: string) =>
+    Policy.make({ kind, description: kind, wrap: (run) => run, ...(name === undefined ? {} : { name }) })
+
+  it("a custom policy named retry takes the place of no retry", () => {
+    const defaults = [inert("custom", "retry"), Policy.retry(RetryPolicy.transient)]
+    assert.deepStrictEqual(kindsOf(Tool.withDefaults(doing(sunny), defaults)), ["custom retry", "retry"])
+    assert.deepStrictEqual(kindsOf(doing(sunny).pipe(Tool.with(defaults[0]!), Tool.withDefaults(defaults))), [
+      "custom retry",
+      "retry"
+    ])
+  })
+
+  it("custom policies of different names are all added, and of one name the first", () => {
+    const defaults = [inert("custom", "audit"), inert("custom", "cache"), inert("custom", "audit")]
+    assert.deepStrictEqual(kindsOf(Tool.withDefaults(doing(sunny), defaults)), ["custom audit", "custom cache"])
+  })
+
+  it("a policy of another kind takes the place of that kind", () => {
+    const mine = doing(sunny).pipe(Tool.with(inert("retry")), Tool.withDefaults([Policy.retry(RetryPolicy.transient)]))
+    assert.deepStrictEqual(kindsOf(mine), ["retry"])
+  })
+})
+
+describe("Policy.Call", () => {
+  /** Catches the failure of what is inside, and does something with it. */
+  const after = (
+    act: (call: Policy.Call, failure: ToolFailure.ToolFailure) => Effect.Effect<void, ToolUnavailable>
+  ) =>
+    custom<ToolUnavailable>((run, _, call) => (params) =>
+      Effect.catch(run(params), (failure) => Effect.andThen(act(call, failure), run(params)))
+    )
+
+  const flaky = (policy: Policy.Policy) => stepping([Effect.fail(refused), sunny]).pipe(Tool.with(policy))
+
+  it.effect("again: the failure is handled at once, once, with what is known of the retry", () =>
+    Effect.gen(function*() {
+      const retry = { number: 1, limit: 2, wait: Duration.seconds(1) }
+      const { events, outcome } = yield* told(flaky(after((call, failure) => call.again(failure, retry))))
+      assert.deepStrictEqual(handledIn(outcome), ["connection by custom mine"])
+      assert.deepStrictEqual<unknown>(one(events, "FailureHandled"), {
+        _tag: "FailureHandled",
+        by: "custom",
+        policy: "mine",
+        tag: "ToolUnavailable",
+        code: "connection",
+        detail: "Refused.",
+        retry
+      })
+      assert.isBelow(tags(events).indexOf("FailureHandled"), tags(events).lastIndexOf("AttemptStarted"))
+    }))
+
+  it.effect("instead: the failure is handled, and a source has its name", () =>
+    Effect.gen(function*() {
+      const keeping = custom(<A, E extends ToolFailure.ToolFailure, R>(
+        run: Policy.Run<A, E, R>,
+        _: Policy.Subject<A>,
+        call: Policy.Call
+      ) => {
+        let last: A | undefined
+        return (params: unknown) =>
+          Effect.matchEffect(run(params), {
+            onSuccess: (answer) => {
+              last = answer
+              return Effect.succeed(answer)
+            },
+            onFailure: (failure) =>
+              last === undefined
+                ? Effect.fail(failure)
+                : Effect.as(call.instead(failure, { name: "memory", age: Duration.hours(2) }), last)
+          })
+      })
+      const tool = stepping([Effect.andThen(ToolCall.caveat("fresh"), sunny), Effect.fail(refused)]).pipe(
+        Tool.with(keeping)
+      )
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(tool)), ["fresh"])
+      const { events, outcome } = yield* told(tool)
+      assert.deepStrictEqual(handledIn(outcome), ["connection by custom mine"])
+      assert.deepInclude(outcome, { value: "sunny", source: { name: "memory", age: Duration.hours(2) } })
+      assert.deepStrictEqual(caveatsOf(outcome), ["from memory, 2h old; the live service is unavailable"])
+      assert.deepInclude(one(events, "SourceNamed"), { name: "memory", age: Duration.hours(2) })
+    }))
+
+  it.effect("refuse: the call fails before anything of it runs", () =>
+    Effect.gen(function*() {
+      const closed = new ToolUnavailable({
+        code: "closed",
+        detail: "Closed.",
+        transient: false,
+        outcome: "not_executed"
+      })
+      const refusing = custom<ToolUnavailable>((_, __, call) => () => call.refuse(closed))
+      const { events, outcome } = yield* told(doing(sunny).pipe(Tool.with(refusing)))
+      assert.deepStrictEqual<unknown>(one(events, "CallRefused"), {
+        _tag: "CallRefused",
+        by: "custom",
+        policy: "mine",
+        code: "closed"
+      })
+      assert.deepInclude(outcome, { _tag: "Failed", attempts: 0 })
+    }))
+
+  it.effect("waiting: how long it is going to wait is told at its start, and how long it took is counted once", () =>
+    Effect.gen(function*() {
+      const waiting = after((call) => call.waiting(Effect.sleep("2 seconds"), Duration.seconds(2)))
+      const { events, outcome } = yield* told(flaky(waiting))
+      assert.strictEqual(waitedIn(outcome), 2_000)
+      assert.deepInclude(one(events, "WaitStarted"), { wait: Duration.seconds(2), policy: "mine" })
+      assert.deepInclude(one(events, "WaitEnded"), { wait: Duration.seconds(2), policy: "mine" })
+      const cut = after((call) =>
+        Effect.ignore(Effect.timeoutOption(call.waiting(Effect.sleep("1 hour"), Duration.hours(1)), "3 seconds"))
+      )
+      assert.strictEqual(waitedIn(yield* outcomeOf(flaky(cut))), 3_000)
+    }))
+
+  it.effect("changed: a circuit has changed", () =>
+    Effect.gen(function*() {
+      const change = { circuit: "weather", from: "closed", to: "open" } as const
+      const { events } = yield* told(flaky(after((call) => call.changed(change))))
+      assert.deepStrictEqual<unknown>(one(events, "CircuitChanged"), { _tag: "CircuitChanged", ...change })
+    }))
+
+  it.effect("state: the parameters that a fix inside has corrected", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const rejected = new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail: "Rome is meant." })
+      const looking = custom((run, _, call) => (params) =>
+        Effect.tap(run(params), () =>
+          Effect.map(call.state, ({ meant }) => {
+            seen.push(params, meant(params))
+          }))
+      )
+      const tool = Tool.make(
+        "get_weather",
+        {
+          description: "",
+          parameters,
+          success: Schema.String,
+          sideEffect: "none"
+        },
+        ({ city }) => city === "Paris" ? Effect.fail(rejected) : sunny
+      ).pipe(Tool.fix(() => ({ city: "Rome" })), Tool.with(looking))
+      yield* outcomeOf(tool)
+      assert.deepStrictEqual(seen, [paris, { city: "Rome" }])
+    }))
+
+  it.effect("state: attempts, doubt, what still runs, the source, and whether anybody watches", () =>
+    Effect.gen(function*() {
+      const states: Array<Omit<Policy.State, "meant">> = []
+      const looking = custom((run, _, call) => (params) => {
+        const look = Effect.map(call.state, ({ attempt, isStillRunning, isWatched, mayHaveActed, source }) => {
+          states.push({ attempt, mayHaveActed, isStillRunning, source, isWatched })
+        })
+        return Effect.andThen(look, Effect.tap(Effect.tapError(run(params), () => look), look))
+      })
+      const lost = new ToolUnavailable({ ...refused, outcome: "unknown" })
+      const deaf = Effect.uninterruptible(later(60_000, Effect.fail(lost)))
+      const tool = stepping([
+        deaf,
+        Effect.andThen(ToolCall.source({ name: "mirror" }), sunny)
+      ], "idempotent").pipe(Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)), Tool.with(looking))
+      yield* outcomeOf(tool)
+      const none = { attempt: 0, mayHaveActed: false, isStillRunning: false, source: undefined, isWatched: true }
+      assert.deepStrictEqual(states, [none, {
+        attempt: 2,
+        mayHaveActed: true,
+        isStillRunning: true,
+        source: { name: "mirror" },
+        isWatched: true
+      }])
+      states.length = 0
+      yield* doing(sunny).pipe(Tool.with(looking)).run(paris)
+      assert.deepStrictEqual(states.map(({ isWatched }) => isWatched), [false, false])
+    }))
+})
+
+describe("counts, whatever a policy does:", () => {
+  const lost = Effect.fail(unknownCity)
+  const words = (text: string) => Effect.as(ToolCall.caveat(text), text)
+  const mine = new SemanticGarbage({ code: "mine", detail: "Not good enough." })
+
+  it.effect("runs of what is inside are attempts, and failures that do not come out were handled", () =>
+    Effect.gen(function*() {
+      const { outcome } = yield* told(stepping([Effect.fail(refused), lost]).pipe(Tool.with(twice)))
+      assert.deepInclude(outcome, { _tag: "Failed", attempts: 2 })
+      assert.deepStrictEqual(handledIn(outcome), ["connection by custom mine"])
+    }))
+
+  it.effect("a race that all have lost fails with the first failure, and the others were handled", () =>
+    Effect.gen(function*() {
+      const racing = custom((run) => (params) => Effect.race(run(params), Effect.delay(run(params), 100)))
+      const outcome = yield* outcomeOf(stepping([Effect.fail(refused), lost]).pipe(Tool.with(racing)))
+      assert.strictEqual(outcome._tag === "Failed" ? outcome.failure : outcome, refused)
+      assert.deepStrictEqual(handledIn(outcome), ["unknown_city by custom mine"])
+      const handler = doing(Effect.race(Effect.fail(refused), lost))
+      assert.strictEqual(yield* Effect.flip(handler.run(paris)), refused)
+    }))
+
+  it.effect("while a policy runs another tool, it does not wait; that tool may", () =>
+    Effect.gen(function*() {
+      const other = stepping([later(5_000, Effect.fail(refused)), sunny]).pipe(Tool.retry(Schedule.spaced("1 second")))
+      const asking = custom((run) => (params) => Effect.andThen(Effect.ignore(other.run(paris)), run(params)))
+      const outcome = yield* outcomeOf(doing(sunny).pipe(Tool.with(asking)))
+      assert.strictEqual(waitedIn(outcome), 1_000)
+      assert.strictEqual(outcome.attempts, 1)
+    }))
+
+  it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
+    Effect.gen(function*() {
+      const deaf = custom((run) => (params) =>
+        Effect.uninterruptible(Effect.andThen(Effect.sleep("1 second"), run(params)))
+      )
+      const tool = doing(Effect.uninterruptible(later(60_000, sunny))).pipe(Tool.with(deaf), Tool.timeout("5 seconds"))
+      const { events, outcome } = yield* told(tool)
+      assert.strictEqual(waitedIn(outcome), 1_000)
+      assert.deepStrictEqual(events.filter(({ _tag }) => _tag === "WaitEnded").map(({ at }) => at), [1_000])
+    }))
+
+  it.effect("of two runs that succeed, the words of the one that answers count, and those of the policy", () =>
+    Effect.gen(function*() {
+      const first = custom((run) => (params) =>
+        Effect.gen(function*() {
+          const answer = yield* run(params)
+          yield* run(params)
+          yield* ToolCall.caveat("asked twice")
+          return answer
+        })
+      )
+      const steps = [words("one"), words("two")]
+      const outcome = yield* outcomeOf(stepping(steps).pipe(Tool.with(first)))
+      assert.deepInclude(outcome, { value: "one" })
+      assert.deepStrictEqual(caveatsOf(outcome), ["one", "asked twice"])
+      const second = custom((run) => (params) => Effect.andThen(run(params), run(params)))
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(stepping(steps).pipe(Tool.with(second)))), ["two"])
+      const best = custom((run) => (params) => Effect.tap(run(params), Effect.ignore(run(params))))
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(stepping([words("one"), lost]).pipe(Tool.with(best)))), ["one"])
+    }))
+
+  it.effect("a part of a result that does not come out leaves no words", () =>
+    Effect.gen(function*() {
+      const part = Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: "one" }))
+      const tool = stepping([Effect.andThen(ToolCall.caveat("a part"), part)]).pipe(
+        Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine))),
+        Tool.catchTag("SemanticGarbage", () => sunny)
+      )
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(tool)), [])
+      const swallowing = custom((run) => (params) =>
+        Effect.catch(run(params), () => other.run(paris) as Effect.Effect<never>)
+      )
+      const other = doing(sunny)
+      const swallowed = stepping([Effect.andThen(ToolCall.caveat("a part"), part)]).pipe(Tool.with(swallowing))
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(swallowed)), [])
+    }))
+
+  const paged = (steps: (page: number) => Effect.Effect<string, ToolFailure.ToolFailure<string>>) =>
+    Tool.make("get_weather", {
+      description: "",
+      parameters: Schema.Struct({ city: Schema.String, page: Schema.optionalKey(Schema.Int) }),
+      success: Schema.String,
+      sideEffect: "none"
+    }, ({ page = 1 }) => steps(page))
+
+  const more = (page: number) =>
+    Effect.fail(new PartialData({ code: "more_pages", detail: "More.", data: `${page}`, next: { page: page + 1 } }))
+
+  const complete = (options?: Partial<Policy.CompleteOptions<string>>) =>
+    Tool.complete<string>({ merge: (soFar, page) => soFar + page, ...options })
+
+  it.effect("a page that was left behind is heard no more", () =>
+    Effect.gen(function*() {
+      const deaf = custom((run) => (params) => Effect.uninterruptible(Effect.catch(run(params), () => run(params))))
+      const tool = paged((page) => page === 1 ? more(page) : later(5_000, Effect.fail(refused))).pipe(
+        Tool.with(deaf),
+        complete({ time: "2 seconds" }),
+        Tool.with(custom((run) => (params) => Effect.onExit(run(params), () => Effect.sleep("1 minute"))))
+      )
+      const outcome = yield* outcomeOf(tool)
+      // Page 1 is run twice, as it is in parts; of page 2 nobody waits for the second run.
+      assert.strictEqual(ToolOutcome.executions(outcome), 3)
+      assert.deepStrictEqual(handledIn(outcome), ["more_pages by custom mine"])
+    }))
+
+  it.effect("pages within pages are executions", () =>
+    Effect.gen(function*() {
+      const tool = paged((page) => page < 4 ? more(page) : Effect.succeed(`${page}`))
+      const outcome = yield* outcomeOf(tool.pipe(complete({ pages: 2 }), complete({ pages: 2 })))
+      assert.strictEqual(ToolOutcome.executions(outcome), 4)
+    }))
+
+  it.effect("a check that is cut short has handled the failure", () =>
+    Effect.gen(function*() {
+      const unknown = new ToolUnavailable({ ...refused, outcome: "unknown" })
+      const tool = doing(Effect.fail(unknown), "idempotent").pipe(
+        Tool.reconcile(() => Effect.never),
+        Tool.timeout("1 second")
+      )
+      assert.deepStrictEqual(handledIn(yield* outcomeOf(tool)), ["connection by reconcile"])
+    }))
+
+  it.effect("what still runs when a policy ends was left behind, and says nothing any more", () =>
+    Effect.gen(function*() {
+      const leaving = custom<SemanticGarbage>((run) => (params) =>
+        Effect.andThen(Effect.forkDetach(run(params), { startImmediately: true }), Effect.fail(mine))
+      )
+      const tool = doing(Effect.andThen(later(1_000, ToolCall.caveat("late")), Effect.fail(refused))).pipe(
+        Tool.with(leaving),
+        Tool.catchTag("SemanticGarbage", () => later(10_000, sunny))
+      )
+      const { events, outcome } = yield* told(tool)
+      assert.deepStrictEqual<unknown>(one(events, "AttemptAbandoned"), {
+        _tag: "AttemptAbandoned",
+        by: "custom",
+        policy: "mine"
+      })
+      assert.deepStrictEqual([outcome.attempts, handledIn(outcome), caveatsOf(outcome)], [1, ["mine by catch"], []])
+    }))
+
+  describe("a run that acts and is", () => {
+    const policies: ReadonlyArray<readonly [name: string, policy: Policy.Policy<never, SemanticGarbage>]> = [
+      [
+        "cut short",
+        custom<SemanticGarbage>((run) => (params) =>
+          Effect.timeoutOrElse(run(params), { duration: 100, orElse: () => Effect.fail(mine) })
+        )
+      ],
+      [
+        "left behind",
+        custom<SemanticGarbage>((run) => (params) =>
+          Effect.andThen(Effect.forkDetach(run(params), { startImmediately: true }), Effect.fail(mine))
+        )
+      ],
+      ["not good enough", custom<SemanticGarbage>((run) => (params) => Effect.andThen(run(params), Effect.fail(mine)))]
+    ]
+    for (const [name, policy] of policies) {
+      it.effect(`${name} may have acted, whatever the policy says`, () =>
+        Effect.gen(function*() {
+          const mayHaveActed = (sideEffect: SideEffect.SideEffect, added = policy) =>
+            Effect.map(
+              outcomeOf(doing(later(1_000, sunny), sideEffect).pipe(Tool.with(added))),
+              (outcome) => outcome._tag === "Failed" && outcome.mayHaveActed
+            )
+          assert.isTrue(yield* mayHaveActed("non_idempotent"))
+          assert.isUndefined(yield* mayHaveActed("none"))
+          // Nothing has begun.
+          const before = custom<SemanticGarbage>(() => () => Effect.fail(mine))
+          assert.isUndefined(yield* mayHaveActed("non_idempotent", before))
+        }))
+    }
+
+    it.effect("a failure of what is inside says itself whether it has acted", () =>
+      Effect.gen(function*() {
+        const tool = doing(lost, "non_idempotent").pipe(
+          Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
+        )
+        const outcome = yield* outcomeOf(tool)
+        assert.isUndefined(outcome._tag === "Failed" ? outcome.mayHaveActed : outcome)
+      }))
+  })
+})
