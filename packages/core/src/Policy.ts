@@ -53,7 +53,7 @@ import { isLost, isUnreadable, refusal, withOutcome } from "./internal/outcome.t
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
-import { type PolicyKind, PolicyKind as PolicyKinds } from "./internal/policyKind.ts"
+import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/policyKind.ts"
 import { retrying } from "./internal/retrying.ts"
 import { retriesOf } from "./internal/terms.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
@@ -651,17 +651,7 @@ export const limit = (
  * @category defaults
  * @since 0.1.0
  */
-export const order: ReadonlyArray<Kind> = [
-  "timeout",
-  "reconcile",
-  "retry",
-  "complete",
-  "limit",
-  "rate",
-  "breaker",
-  "fix",
-  "fallback"
-]
+export const order: ReadonlyArray<Kind> = defaultKinds
 
 /**
  * A tool's own policies, with the defaults whose kind it lacks. A default goes inside of the first one that stands

@@ -212,9 +212,9 @@ const effort = {
   arguments: Schema.optionalKey(Schema.String),
   /** How often the handler ran, and the tools that its fallbacks asked; 0 when the call never reached them. */
   attempts: Schema.Int,
-  /** How often the handler ran, where that is another number. */
+  /** How often the handler ran, where that is another number: what a repetition of the call would repeat. */
   executions: Schema.optionalKey(Schema.Int),
-  /** How long policies waited between attempts. */
+  /** How long policies waited: before another attempt, for a permit, for their turn. Waits at the same time add up. */
   waited: Schema.DurationFromMillis,
   /** What policies took care of, in order. */
   handled: Schema.Array(Handled)

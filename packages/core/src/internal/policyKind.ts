@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema"
 
-/** What a policy does. A custom one does what only its own name says. */
-export const PolicyKind = Schema.Literals([
+/** The kinds that may be defaults, from the inside out. */
+export const defaultKinds = [
   "timeout",
   "reconcile",
   "retry",
@@ -10,11 +10,11 @@ export const PolicyKind = Schema.Literals([
   "rate",
   "breaker",
   "fix",
-  "fallback",
-  "catch",
-  "map",
-  "custom"
-])
+  "fallback"
+] as const
+
+/** What a policy does. A custom one does what only its own name says. */
+export const PolicyKind = Schema.Literals([...defaultKinds, "catch", "map", "custom"])
 
 export type PolicyKind = typeof PolicyKind.Type
 
