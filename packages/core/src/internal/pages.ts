@@ -118,7 +118,10 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
     const gate = new Gate(context)
     const fetched = run(params).pipe(Effect.provideService(current, gate), Deadline.within(left))
     return Effect.onExit(
-      withinTime(fetched, left, (fiber) => frame.live.running.add(fiber)),
+      withinTime(fetched, left, (fiber) => {
+        frame.live.running.add(fiber)
+        frame.note({ _tag: "AttemptAbandoned", by: "complete" })
+      }),
       (exit) =>
         Effect.sync(() => {
           gate.close()
