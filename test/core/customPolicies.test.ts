@@ -408,10 +408,11 @@ describe("counts, whatever a policy does:", () => {
         complete({ time: "2 seconds" }),
         Tool.with(custom((run) => (params) => Effect.onExit(run(params), () => Effect.sleep("1 minute"))))
       )
-      const outcome = yield* outcomeOf(tool)
+      const { events, outcome } = yield* told(tool)
       // Page 1 is run twice, as it is in parts; of page 2 nobody waits for the second run.
       assert.strictEqual(ToolOutcome.executions(outcome), 3)
       assert.deepStrictEqual(handledIn(outcome), ["more_pages by custom mine"])
+      assert.deepStrictEqual<unknown>(one(events, "AttemptAbandoned"), { _tag: "AttemptAbandoned", by: "complete" })
     }))
 
   it.effect("pages within pages are executions", () =>

@@ -119,7 +119,10 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
     const fetched = run(params).pipe(Effect.provideService(current, gate), Deadline.within(left))
     const inTime = withinTime(Effect.asSome(fetched), left, {
       late: () => Effect.succeed(Option.none<unknown>()),
-      onLeft: (fiber) => frame.live.running.add(fiber)
+      onLeft: (fiber) => {
+        frame.live.running.add(fiber)
+        frame.note({ _tag: "AttemptAbandoned", by: "complete" })
+      }
     })
     return Effect.onExit(inTime, (exit) =>
       Effect.sync(() => {
