@@ -247,6 +247,40 @@ describe("Policy.Call", () => {
       assert.strictEqual(waitedIn(yield* outcomeOf(flaky(cut))), 3_000)
     }))
 
+  it.effect("notAgain: a failure that is worth a retry has none", () =>
+    Effect.gen(function*() {
+      const stingy = custom((run, _, call) => (params) =>
+        Effect.tapError(run(params), (failure) => call.notAgain(failure, "policy"))
+      )
+      const { events, outcome } = yield* told(stepping([Effect.fail(refused)]).pipe(Tool.with(stingy)))
+      const refusal = { by: "custom", policy: "mine", code: "connection", why: "policy" }
+      assert.deepStrictEqual<unknown>(one(events, "RetryRefused"), { _tag: "RetryRefused", ...refusal })
+      assert.deepStrictEqual(handledIn(outcome), [])
+    }))
+
+  it.effect("instead: a tool that answers then is an attempt, and one before is not", () =>
+    Effect.gen(function*() {
+      const mirror = doing(sunny, "none", "mirror")
+      const asking = (says: boolean) =>
+        custom((run, _, call) => (params) =>
+          Effect.catch(run(params), (failure) =>
+            Effect.andThen(
+              says ? call.instead(failure) : Effect.void,
+              Effect.as(mirror.run(paris), undefined as Untyped)
+            ))
+        )
+      const attempts = Effect.fnUntraced(function*(says: boolean) {
+        const { events, outcome } = yield* told(stepping([Effect.fail(refused)]).pipe(Tool.with(asking(says))))
+        return [
+          outcome.attempts,
+          ToolOutcome.executions(outcome),
+          tags(events).filter((tag) => tag === "SourceStarted").length
+        ]
+      })
+      assert.deepStrictEqual(yield* attempts(true), [2, 1, 1])
+      assert.deepStrictEqual(yield* attempts(false), [1, 1, 0])
+    }))
+
   it.effect("changed: a circuit has changed", () =>
     Effect.gen(function*() {
       const change = { circuit: "weather", from: "closed", to: "open" } as const

@@ -88,10 +88,10 @@ const RetryRefused = Schema.Struct({
   ...policy,
   code: Schema.String,
   /**
-   * The schedule is done; its wait would end after the deadline; the retry budget is used up; the tool may have acted; or an earlier
-   * attempt still runs.
+   * The schedule is done; its wait would end after the deadline; the retry budget is used up; the tool may have acted; an earlier
+   * attempt still runs; or a policy has a reason of its own.
    */
-  why: Schema.Literals(["schedule", "deadline", "retry_budget", "may_have_acted", "still_running"])
+  why: Schema.Literals(["schedule", "deadline", "retry_budget", "may_have_acted", "still_running", "policy"])
 })
 
 /** A call, or an attempt, is refused before anything of it runs: a limit is reached, or a circuit is open. */

@@ -74,7 +74,7 @@ import {
 } from "./ToolFailure.ts"
 import { Handled, type Repair } from "./ToolOutcome.ts"
 
-export type { Again, Call, State } from "./internal/policyCall.ts"
+export type { Again, Call, State, WhyNot } from "./internal/policyCall.ts"
 
 /**
  * What a policy may know of the tool that it wraps.
@@ -284,10 +284,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
                 // What acts is not tried again while an attempt that was left behind may still act.
                 return isStillRunning ? "still_running" : undefined
               }),
-            onRefused: (failure, why) =>
-              Effect.map(current, (frame) => {
-                frame.note({ _tag: "RetryRefused", by: "retry", code: failure.code, why })
-              }),
+            onRefused: call.notAgain,
             onRetry: (failure, length) => {
               mayHaveActed ||= failure.outcome !== "not_executed"
               wait = length

@@ -16,7 +16,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../CallEvent.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
-import { Branch, current, type Frame, Gate, Inside, isOfAnswer, type Subject } from "./frame.ts"
+import { Branch, current, type Frame, Inside, isOfAnswer, Sourced, type Subject } from "./frame.ts"
 import { isLost, isUnreadable } from "./outcome.ts"
 import { named, type PolicyName } from "./policyKind.ts"
 import { kind } from "./text.ts"
@@ -54,7 +54,8 @@ const observed = (run: Run): Run => (params) =>
   })
 
 /** One call of a custom policy. */
-export class Visit extends Gate {
+export class Visit extends Sourced {
+  protected override asksOthers = false
   readonly #policy: PolicyName
   readonly #clock: Clock.Clock
   readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
@@ -76,6 +77,11 @@ export class Visit extends Gate {
     this.#policy = policy
     this.#clock = clock
     this.#idleSince = clock.currentTimeMillisUnsafe()
+  }
+
+  /** From now on the policy asks other sources for an answer. */
+  askOthers(): void {
+    this.asksOthers = true
   }
 
   override occupy(): void {

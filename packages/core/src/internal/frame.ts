@@ -318,8 +318,11 @@ export class Branch extends Gate {
 
 /** What a fallback asks, for as long as it is asked. */
 export class Sourced extends Gate {
+  /** Do tools that run inside answer in place of the tool that was called? */
+  protected asksOthers = true
+
   protected override pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    if (event._tag !== "InnerStarted") return super.pass(event, failure, attempt)
+    if (event._tag !== "InnerStarted" || !this.asksOthers) return super.pass(event, failure, attempt)
     this.attempt = super.pass({ _tag: "SourceStarted", source: event.inside }, undefined, attempt)
     return this.attempt
   }

@@ -18,7 +18,9 @@ import { named, type PolicyName } from "./policyKind.ts"
 export interface Call {
   /** The failure is handled: what is inside runs again. */
   readonly again: (failure: ToolFailure, retry?: Again) => Effect.Effect<void>
-  /** The failure is handled: something else answers, which a source has a name for. */
+  /** The failure is worth a retry, and has none. */
+  readonly notAgain: (failure: ToolFailure, why: WhyNot) => Effect.Effect<void>
+  /** The failure is handled: something else answers, named by `source`. A tool that the policy runs from now on is an attempt. */
   readonly instead: (failure: ToolFailure, source?: Source) => Effect.Effect<void>
   /** Refuses the call, or another attempt, before anything of it runs. */
   readonly refuse: (failure: ToolUnavailable) => Effect.Effect<never, ToolUnavailable>
@@ -29,6 +31,14 @@ export interface Call {
   /** How the call stands. */
   readonly state: Effect.Effect<State>
 }
+
+/**
+ * Why a failure has no retry: see `CallEvent`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type WhyNot = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
 
 /**
  * What is known of a retry.
@@ -77,9 +87,14 @@ export const callOf = (policy: PolicyName): Call => {
         frame.live.restart()
         frame.replaced(failure, retry === undefined ? by : { ...by, retry })
       }),
+    notAgain: (failure, why) =>
+      Effect.map(current, (frame) => {
+        frame.note({ _tag: "RetryRefused", ...by, code: failure.code, why }, failure)
+      }),
     instead: (failure, source) =>
       Effect.map(current, (frame) => {
         settle(frame, failure)
+        if (frame instanceof Visit) frame.askOthers()
         frame.replaced(failure, by)
         if (source !== undefined) frame.note({ _tag: "SourceNamed", ...source })
       }),

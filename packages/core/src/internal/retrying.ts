@@ -49,7 +49,7 @@ export interface Retries<E, Retryable extends E, R> {
 }
 
 /** Why a failure is not retried. */
-export type Refusal = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
+type Refusal = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
 
 // Of retries around each other only the outermost makes a deposit: a success is one success.
 const isInside = Context.Reference<boolean>("@fallible/core/retrying/isInside", { defaultValue: () => false })
