@@ -104,7 +104,16 @@ export const beginning = (transcript: Transcript): State => ({
  */
 export const newId = (state: State): Effect.Effect<string, AgentFailure.ModelFailed> =>
   Effect.mapError(
-    Journal.stepOr({ name: "run", success: Schema.String, error: ModelFailure.schema }, randomId("run"), unrecorded),
+    Effect.flatMap(
+      Journal.current,
+      (journal) =>
+        Journal.stepOr(
+          journal,
+          { name: "run", success: Schema.String, error: ModelFailure.schema },
+          randomId("run"),
+          unrecorded
+        )
+    ),
     // The model was not asked.
     (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)])
   )
@@ -323,7 +332,7 @@ const perform = <T extends Tool.Any>(
   const step = { name, success: ToolOutcome.schema, error: Schema.Never }
   const lost = (_: unknown, known: ToolOutcome.ToolOutcome | undefined) =>
     Effect.succeed(known ?? untold(run.toolkit, call, "run"))
-  if (watch === undefined) return Journal.stepOr(step, Dispatch.call(run.toolkit, call, place), lost)
+  if (watch === undefined) return Journal.stepOr(run.journal, step, Dispatch.call(run.toolkit, call, place), lost)
 
   const event = { turn, index: index + 1, call }
   const onEvent: CallEvent.Watcher = (watched, failure) => {
@@ -333,7 +342,7 @@ const perform = <T extends Tool.Any>(
   }
   return Effect.suspend(() => {
     watch({ _tag: "CallStarted", ...event })
-    const dispatched = Journal.stepOr(step, Dispatch.call(run.toolkit, call, { ...place, onEvent }), lost)
+    const dispatched = Journal.stepOr(run.journal, step, Dispatch.call(run.toolkit, call, { ...place, onEvent }), lost)
     return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
       watch({ _tag: "CallEnded", ...event, outcome, elapsed })
       return outcome

@@ -78,37 +78,38 @@ const taken = <A, E, R>(journal: Journal, step: Step<A, E>, effect: Effect.Effec
 /**
  * A step of a run. A journal is a user's code: what it dies of, and a result that the step cannot have, do not end the run.
  *
+ * @param journal the run's, which it looks up once
  * @param otherwise what the step comes to then; it is told what the effect itself came to, if it was run
  * @internal
  */
 export const stepOr = <A, E, R>(
+  journal: Journal,
   step: Step<A, E>,
   effect: Effect.Effect<A, E, R>,
   otherwise: (cause: Cause.Cause<unknown>, known: A | undefined) => Effect.Effect<A, E>
-): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (journal) => {
-    if (journal === passThrough) return effect
-    let known: A | undefined
-    const noted = Effect.map(effect, (value) => {
-      known = value
-      return value
-    })
-    const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
-      // What it has passed on is not its own.
-      if (known !== undefined && Exit.isSuccess(exit) && exit.value === known) return exit
-      const cause = faultOf(step, exit)
-      return cause === undefined
-        ? exit
-        : Effect.andThen(
-          Defect.report("The journal failed because of a fault of its own", cause),
-          otherwise(cause, known)
-        )
-    }
-    return Effect.suspend(() => contained(answered("The journal's step", taken(journal, step, noted)), judged)).pipe(
-      // Thrown by the journal, or by a result that cannot be looked at.
-      Effect.catchDefect((defect) => judged(Exit.die(defect)))
-    )
+): Effect.Effect<A, E, R> => {
+  if (journal === passThrough) return effect
+  let known: A | undefined
+  const noted = Effect.map(effect, (value) => {
+    known = value
+    return value
   })
+  const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+    // What it has passed on is not its own.
+    if (known !== undefined && Exit.isSuccess(exit) && exit.value === known) return exit
+    const cause = faultOf(step, exit)
+    return cause === undefined
+      ? exit
+      : Effect.andThen(
+        Defect.report("The journal failed because of a fault of its own", cause),
+        otherwise(cause, known)
+      )
+  }
+  return Effect.suspend(() => contained(answered("The journal's step", taken(journal, step, noted)), judged)).pipe(
+    // Thrown by the journal, or by a result that cannot be looked at.
+    Effect.catchDefect((defect) => judged(Exit.die(defect)))
+  )
+}
 
 const faultOf = <A, E>(
   { error, name, success }: Step<A, E>,

@@ -24,15 +24,13 @@ import { cut, kind, mostDetail } from "./text.ts"
 import { answered, heed, IllTyped, present } from "./userCode.ts"
 
 /** What asking needs of a run. */
-export interface Asking {
+export interface Asking extends Surroundings {
   readonly model: Model.Model["Service"]
   readonly toolkit: Toolkit
   /** Is the model to be offered only what may be called now? */
   readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: Happened) => void) | undefined
-  /** What the model has failed with since its last reply: filled by {@link surrounded}, emptied by {@link ask}. */
-  readonly retried: Array<Model.ModelFailure>
 }
 
 // -----------------------------------------------------------------------------
@@ -55,12 +53,13 @@ type Unanswered = typeof Unanswered.Type
 
 /** What a run has around it. It is looked up once for a run, so that a turn in which nothing happens pays nothing for it. */
 export interface Surroundings {
-  /** What the model has failed with since its last reply. */
+  /** What the model has failed with since its last reply: filled by {@link surrounded}, emptied by {@link ask}. */
   readonly retried: Array<Model.ModelFailure>
   /** Told of what happens in calls, beside who watches the run. */
   readonly watcher: CallEvent.Watcher | undefined
   /** When the time is up, in milliseconds of the clock. */
   readonly deadline: number
+  readonly journal: Journal.Journal
 }
 
 /** Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it. */
@@ -81,7 +80,12 @@ export const surrounded = <A, E, R>(
           tell(failure, wait)
         )
       })
-    const surroundings = { retried, watcher: fiber.getRef(CallEvent.watcher), deadline: fiber.getRef(Deadline.current) }
+    const surroundings = {
+      retried,
+      watcher: fiber.getRef(CallEvent.watcher),
+      deadline: fiber.getRef(Deadline.current),
+      journal: fiber.getRef(Journal.current)
+    }
     // Merged, and not put on top: effect copies a context that has grown by eight services, which calls under policies would do each
     // for themselves.
     return Effect.updateContext(
@@ -143,7 +147,7 @@ export const ask = (
       unrecorded(cause),
       (failure) => unanswered(run, turn, failure, timesAsked(retried) + (known === undefined ? 0 : 1))
     )
-  const asked = Effect.map(Journal.stepOr(step, replies, lost), (asked): Asked => {
+  const asked = Effect.map(Journal.stepOr(run.journal, step, replies, lost), (asked): Asked => {
     retried.length = 0
     return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
   })
