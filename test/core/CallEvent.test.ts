@@ -221,6 +221,32 @@ describe("a call's events", () => {
       assert.deepStrictEqual(reported, ["A watcher of calls threw an error"])
     }))
 
+  it.effect("are told to a watcher that runs a tool at once, whose own call is as safe as any", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = doing(
+        Effect.sync(() => {
+          paid++
+          return "paid"
+        }),
+        "non_idempotent",
+        "pay"
+      )
+      const between = doing(pay.run(paris), "none", "between")
+      const notDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+      const order = doing(Effect.andThen(between.run(paris), Effect.fail(notDone)), "non_idempotent", "order").pipe(
+        Tool.retry(Schedule.recurs(2))
+      )
+      const outer = doing(doing(sunny, "none", "inner").run(paris), "none", "outer")
+      const seen: Array<string> = []
+      yield* outer.run(paris).pipe(Effect.provideService(CallEvent.watcher, ({ _tag, tool }) => {
+        seen.push(`${tool} ${_tag}`)
+        if (tool === "outer" && _tag === "InnerStarted") Effect.runSync(Effect.flip(order.run(paris)))
+      }))
+      assert.strictEqual(paid, 1)
+      assert.deepStrictEqual(seen.slice(-2), ["outer InnerStarted", "outer AttemptEnded"])
+    }))
+
   it.effect("give the failure with its cause to a watcher in this process, and no event has it", () =>
     Effect.gen(function*() {
       const cause = new Error("ECONNREFUSED")
