@@ -99,8 +99,10 @@ export const callOf = (policy: PolicyName): Call => {
           Effect.sync(() => {
             frame.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
-            // A clock may count a millisecond more.
-            const waited = length !== undefined && Exit.isSuccess(exit) ? length : elapsed
+            // A clock that counts whole milliseconds may be one off.
+            const isAsSaid = length !== undefined && Exit.isSuccess(exit) &&
+              Math.abs(Duration.toMillis(length) - Duration.toMillis(elapsed)) <= 1
+            const waited = isAsSaid ? length : elapsed
             frame.note({ _tag: "WaitEnded", ...by, wait: waited })
           }))
       }),
