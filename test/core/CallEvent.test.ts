@@ -352,4 +352,39 @@ describe("an agent's events", () => {
       }
       assert.isAbove(seen.length, 10)
     }))
+
+  it.effect("are JSON by their schema, whatever a policy says of its waits and its retries", () =>
+    Effect.gen(function*() {
+      const patient = Policy.make({
+        kind: "custom",
+        name: "patient",
+        description: "",
+        wrap: (run, _, call) => (params) =>
+          Effect.catch(run(params), (failure) =>
+            Effect.andThen(
+              call.again(failure, { number: 1, limit: Infinity, wait: Duration.infinity }),
+              Effect.andThen(call.waiting(Effect.sleep("1 second"), Duration.infinity), run(params))
+            ))
+      })
+      const events = yield* heard(tool([Effect.fail(refused), sunny]).pipe(Tool.with(patient)).run(paris))
+      const handled = events.find(({ _tag }) => _tag === "FailureHandled")
+      assert.deepStrictEqual<unknown>(handled, {
+        _tag: "FailureHandled",
+        tag: "ToolUnavailable",
+        code: "connection",
+        detail: "Refused.",
+        by: "custom",
+        policy: "patient",
+        retry: { number: 1 },
+        tool: "get_weather",
+        key: handled?.key,
+        at: 0,
+        attempt: 1
+      })
+      for (const event of events) {
+        const text = JSON.stringify(Schema.encodeSync(CallEvent.schema)(event))
+        const { at: _, attempt: __, key: ___, tool: ____, ...bare } = event
+        assert.deepStrictEqual<unknown>(Schema.decodeUnknownSync(CallEvent.schema)(JSON.parse(text)), bare)
+      }
+    }))
 })

@@ -75,7 +75,7 @@ export const callOf = (policy: PolicyName): Call => {
         settle(frame, failure)
         // The next attempt counts what runs inside of it from the start, also when its handler never begins.
         frame.live.restart()
-        frame.replaced(failure, retry === undefined ? by : { ...by, retry })
+        frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) })
       }),
     instead: (failure, source) =>
       Effect.map(current, (frame) => {
@@ -93,7 +93,7 @@ export const callOf = (policy: PolicyName): Call => {
         const frame = fiber.getRef(current)
         const clock = fiber.getRef(Clock.Clock)
         const start = clock.currentTimeMillisUnsafe()
-        frame.note({ _tag: "WaitStarted", ...by, ...(length === undefined ? {} : { wait: length }) })
+        frame.note({ _tag: "WaitStarted", ...by, ...writable({ wait: length }) })
         frame.occupy()
         return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
@@ -113,6 +113,15 @@ export const callOf = (policy: PolicyName): Call => {
     state: Effect.withFiber((fiber) => Effect.succeed(stateOf(fiber.getRef(current))))
   }
 }
+
+// JSON has no number without end. What has none is not known.
+const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Again[Key] | undefined }): Again => ({
+  ...(isWhole(number) ? { number } : {}),
+  ...(isWhole(limit) ? { limit } : {}),
+  ...(wait !== undefined && Duration.isFinite(wait) ? { wait } : {})
+})
+
+const isWhole = (count: number | undefined): count is number => Number.isSafeInteger(count)
 
 const stateOf = (frame: Frame): State => {
   const { isWatched, live, state: { executions, hasActedInside, mayHaveActed, source } } = frame
