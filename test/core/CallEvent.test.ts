@@ -221,6 +221,32 @@ describe("a call's events", () => {
       assert.deepStrictEqual(reported, ["A watcher of calls threw an error"])
     }))
 
+  it.effect("are told to a watcher that runs a tool at once, whose own call is as safe as any", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = doing(
+        Effect.sync(() => {
+          paid++
+          return "paid"
+        }),
+        "non_idempotent",
+        "pay"
+      )
+      const between = doing(pay.run(paris), "none", "between")
+      const notDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+      const order = doing(Effect.andThen(between.run(paris), Effect.fail(notDone)), "non_idempotent", "order").pipe(
+        Tool.retry(Schedule.recurs(2))
+      )
+      const outer = doing(doing(sunny, "none", "inner").run(paris), "none", "outer")
+      const seen: Array<string> = []
+      yield* outer.run(paris).pipe(Effect.provideService(CallEvent.watcher, ({ _tag, tool }) => {
+        seen.push(`${tool} ${_tag}`)
+        if (tool === "outer" && _tag === "InnerStarted") Effect.runSync(Effect.flip(order.run(paris)))
+      }))
+      assert.strictEqual(paid, 1)
+      assert.deepStrictEqual(seen.slice(-2), ["outer InnerStarted", "outer AttemptEnded"])
+    }))
+
   it.effect("give the failure with its cause to a watcher in this process, and no event has it", () =>
     Effect.gen(function*() {
       const cause = new Error("ECONNREFUSED")
@@ -325,5 +351,40 @@ describe("an agent's events", () => {
         assert.strictEqual(JSON.stringify(Schema.encodeSync(AgentEvent.schema)(back)), text)
       }
       assert.isAbove(seen.length, 10)
+    }))
+
+  it.effect("are JSON by their schema, whatever a policy says of its waits and its retries", () =>
+    Effect.gen(function*() {
+      const patient = Policy.make({
+        kind: "custom",
+        name: "patient",
+        description: "",
+        wrap: (run, _, call) => (params) =>
+          Effect.catch(run(params), (failure) =>
+            Effect.andThen(
+              call.again(failure, { number: 1, limit: Infinity, wait: Duration.infinity }),
+              Effect.andThen(call.waiting(Effect.sleep("1 second"), Duration.infinity), run(params))
+            ))
+      })
+      const events = yield* heard(tool([Effect.fail(refused), sunny]).pipe(Tool.with(patient)).run(paris))
+      const handled = events.find(({ _tag }) => _tag === "FailureHandled")
+      assert.deepStrictEqual<unknown>(handled, {
+        _tag: "FailureHandled",
+        tag: "ToolUnavailable",
+        code: "connection",
+        detail: "Refused.",
+        by: "custom",
+        policy: "patient",
+        retry: { number: 1 },
+        tool: "get_weather",
+        key: handled?.key,
+        at: 0,
+        attempt: 1
+      })
+      for (const event of events) {
+        const text = JSON.stringify(Schema.encodeSync(CallEvent.schema)(event))
+        const { at: _, attempt: __, key: ___, tool: ____, ...bare } = event
+        assert.deepStrictEqual<unknown>(Schema.decodeUnknownSync(CallEvent.schema)(JSON.parse(text)), bare)
+      }
     }))
 })

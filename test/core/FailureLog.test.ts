@@ -3,6 +3,7 @@ import {
   Agent,
   Dispatch,
   FailureLog,
+  Model,
   ModelFailure,
   Policy,
   RetryPolicy,
@@ -190,4 +191,25 @@ describe("FailureLog", () => {
         "get_weather failed (odd): Two lines and more. The model was told."
       ])
     }))
+
+  it.effect("costs no call its outcome, and no run its end, where a logger throws", () =>
+    passing(Effect.gen(function*() {
+      const full = Logger.layer([Logger.make(() => {
+        throw new Error("The disk is full.")
+      })])
+      const told = yield* Effect.provide(called(failing(refused)), full)
+      assert.strictEqual(told._tag, "Failed")
+      const handled = yield* Effect.provide(
+        called(failing(refused).pipe(Tool.fallback(() => Effect.succeed("")))),
+        full
+      )
+      assert.strictEqual(handled._tag, "Completed")
+      const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
+      const model = Model.layer({ respond: () => Effect.fail(busy) })
+      const run = Agent.make({ toolkit: Toolkit.empty, modelRetry: Schedule.recurs(1) }).run("Hi")
+      const failure = yield* Effect.flip(
+        run.pipe(Effect.provide(model), Effect.provide(full), Effect.provideService(FailureLog.level, "Info"))
+      )
+      assert.strictEqual(failure.detail, "Busy.")
+    })))
 })

@@ -108,6 +108,30 @@ describe("Policy.make", () => {
     assert.isFalse(Policy.isPolicy(byHand))
     assert.isTrue(Policy.isPolicy(twice))
   })
+
+  it.effect("takes options that inherit what they have", () =>
+    Effect.gen(function*() {
+      class Audit {
+        readonly kind = "custom"
+        get name() {
+          return "audit"
+        }
+        get description() {
+          return "an audit"
+        }
+        wrap<A, E extends ToolFailure.ToolFailure, R>(run: Policy.Run<A, E, R>) {
+          return run
+        }
+      }
+      const audited = doing(sunny).pipe(Tool.with(Policy.make(new Audit())))
+      assert.strictEqual(yield* audited.run(paris), "sunny")
+      assert.strictEqual(audited.policies[0]?.name, "audit")
+    }))
+
+  it("takes what a policy has that is made by itself, and nothing else", () => {
+    const copied = Policy.make<never, ToolUnavailable>({ ...Policy.fix(() => ({})), description: "a copy" })
+    assert.isUndefined(copied.decode)
+  })
 })
 
 describe("Tool.with", () => {
@@ -153,6 +177,14 @@ describe("as a default", () => {
   it("a policy of another kind takes the place of that kind", () => {
     const mine = doing(sunny).pipe(Tool.with(inert("retry")), Tool.withDefaults([Policy.retry(RetryPolicy.transient)]))
     assert.deepStrictEqual(kindsOf(mine), ["retry"])
+  })
+
+  it("a policy of another kind takes the place of that kind, whatever its name", () => {
+    const named = doing(sunny).pipe(
+      Tool.with(inert("retry", "mine")),
+      Tool.withDefaults([Policy.retry(RetryPolicy.transient)])
+    )
+    assert.deepStrictEqual(kindsOf(named), ["retry mine"])
   })
 })
 
@@ -279,6 +311,14 @@ describe("Policy.Call", () => {
       })
       assert.deepStrictEqual(yield* attempts(true), [2, 1, 1])
       assert.deepStrictEqual(yield* attempts(false), [1, 1, 0])
+    }))
+
+  it.effect("waiting: what was said of its length does not count, where it took another time", () =>
+    Effect.gen(function*() {
+      for (const said of [Duration.hours(1), Duration.seconds(1), Duration.infinity]) {
+        const other = after((call) => call.waiting(Effect.sleep("2 seconds"), said))
+        assert.strictEqual(waitedIn(yield* outcomeOf(flaky(other))), 2_000)
+      }
     }))
 
   it.effect("changed: a circuit has changed", () =>

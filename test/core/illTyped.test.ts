@@ -61,6 +61,17 @@ const read = (outcome: ToolOutcome.ToolOutcome) => Rendering.json(outcome, { id:
 const handling = (handler: Untyped, sideEffect: SideEffect.SideEffect = "none"): Untyped =>
   Tool.make("p", { ...definition, sideEffect }, handler)
 
+describe("a handler that breaks its fiber", () => {
+  it.live("fails by itself, with or without a time limit, and with one that never ends it", () =>
+    Effect.gen(function*() {
+      const breaking = handling(() => Effect.flatMap(Effect.void, (): Untyped => 7 as Untyped))
+      for (const tool of [breaking, Tool.timeout(breaking, "1 second"), Tool.timeout(breaking, "Infinity")]) {
+        const { value } = yield* logging(outcomeOf(tool as Untyped))
+        assert.strictEqual(value._tag === "Failed" && value.failure.code, "defect")
+      }
+    }))
+})
+
 describe("a handler that returns a promise", () => {
   it.effect("fails by itself; the log says what to do, and the model does not", () =>
     Effect.gen(function*() {

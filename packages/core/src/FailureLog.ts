@@ -112,9 +112,9 @@ const severityIn = (
 
 const line = (severity: LogLevel.Severity, who: string, { cause, code, detail }: Told, became: string) => {
   const message = `${who} failed (${code}): ${oneLine(detail)} ${became}`
-  return cause === undefined
-    ? Effect.logWithLevel(severity)(message)
-    : Effect.logWithLevel(severity)(message, Cause.fail(cause))
+  const log = Effect.logWithLevel(severity)
+  // What a logger dies of is not the call's.
+  return Effect.ignoreCause(cause === undefined ? log(message) : log(message, Cause.fail(cause)))
 }
 
 const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {

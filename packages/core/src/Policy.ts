@@ -222,7 +222,7 @@ export type Retries<R> =
  * @since 0.1.0
  */
 export const make = <R = never, E extends ToolFailure = never>(options: Options<R, E>): Policy<R, E> => {
-  const { description, kind: is, name, wrap } = options
+  const { bound, description, kind: is, name = is === "custom" ? is : undefined, wrap } = options
   if (!kinds.includes(is)) {
     throw new TypeError(`A policy's kind is one of ${list(kinds, kinds.length)}; got ${excerpt(is)}.`)
   }
@@ -233,7 +233,14 @@ export const make = <R = never, E extends ToolFailure = never>(options: Options<
     throw new TypeError(`A policy's name is a text; got ${kind(name)}.`)
   }
   if (typeof wrap !== "function") throw new TypeError(`A policy's wrap is a function; got ${kind(wrap)}.`)
-  return { ...options, ...(is === "custom" && name === undefined ? { name: is } : {}), [TypeId]: TypeId }
+  return {
+    [TypeId]: TypeId,
+    kind: is,
+    ...(name === undefined ? {} : { name }),
+    description,
+    wrap,
+    ...(bound === undefined ? {} : { bound })
+  }
 }
 
 /**
@@ -316,7 +323,8 @@ export const timeout = (duration: Duration.Input): Policy => {
     description: `timeout of ${Duration.format(limit)}`,
     bound: bounds.timeout(limit),
     wrap: (run, subject) => {
-      const inside = alone(run)
+      // What is never ended has no fiber of the limit's.
+      const inside = millis === Infinity ? run : alone(run)
       return (params) => limited(inside(params), subject, millis)
     }
   })
@@ -660,13 +668,17 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> =>
   defaults.reduce((policies, policy) => {
-    if (policies.some(({ kind, name }) => kind === policy.kind && name === policy.name)) return policies
+    if (policies.some((known) => isOfSameKind(known, policy))) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
     const mapped = policies.findLastIndex(({ kind }) => kind === "map")
     const outer = policies.findIndex(({ kind }, index) => index > mapped && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
   }, own)
+
+// Custom ones are of as many kinds as they have names.
+const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
+  kind === other.kind && (kind !== "custom" || name === other.name)
 
 // -----------------------------------------------------------------------------
 // Inside

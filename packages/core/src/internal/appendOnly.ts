@@ -20,7 +20,9 @@ export class AppendOnly<out A> implements Iterable<A> {
   }
 
   append<B>(this: AppendOnly<B>, items: ReadonlyArray<B>): AppendOnly<B> {
-    const target = this.#items.length === this.length ? this.#items : this.#items.slice(0, this.length)
+    // An empty one may be everybody's, and keeps nothing.
+    const isNewest = this.length > 0 && this.#items.length === this.length
+    const target = isNewest ? this.#items : this.#items.slice(0, this.length)
     for (const item of items) target.push(item)
     return new AppendOnly(target, this.length + items.length)
   }

@@ -16,7 +16,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../CallEvent.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
-import { Branch, current, type Frame, Inside, isOfAnswer, Sourced, type Subject } from "./frame.ts"
+import { Branch, current, type Frame, Inside, isOfAnswer, type Outwards, Sourced, type Subject } from "./frame.ts"
 import { isLost, isUnreadable } from "./outcome.ts"
 import { named, type PolicyName } from "./policyKind.ts"
 import { kind } from "./text.ts"
@@ -118,11 +118,11 @@ export class Visit extends Sourced {
     if (Exit.isSuccess(exit)) this.#stand(branch)
   }
 
-  override note(event: CallEvent, failure?: ToolFailure, attempt?: number): number {
+  override note(event: CallEvent, failure?: ToolFailure, attempt?: number, outwards?: Outwards): number {
     if (event._tag === "AttemptStarted" || event._tag === "AnswerDiscarded") this.#standing = undefined
     if (event._tag === "AnswerDiscarded") this.#words = []
     else if (isOfAnswer(event)) this.#words.push(event)
-    return super.note(event, failure, attempt)
+    return super.note(event, failure, attempt, outwards)
   }
 
   #stand(branch: Branch): void {

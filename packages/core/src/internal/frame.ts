@@ -58,16 +58,22 @@ export abstract class Frame {
    * Notes an event. It comes to the attempt that it is of.
    *
    * @param failure the failure that it tells of, with its cause, for a watcher in this process
+   * @param outwards what is on its way out already, and is heard after this
    */
-  note(event: CallEvent, failure?: ToolFailure, attempt = this.attempt): number {
+  note(event: CallEvent, failure?: ToolFailure, attempt = this.attempt, outwards?: Outwards): number {
     this.state = step(this.state, event)
-    const of = this.pass(event, failure, attempt)
+    const of = this.pass(event, failure, attempt, outwards)
     if (isStart(event)) this.attempt = of
     return of
   }
 
   /** What is heard of it outside. */
-  protected abstract pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number): number
+  protected abstract pass(
+    event: CallEvent,
+    failure: ToolFailure | undefined,
+    attempt: number,
+    outwards: Outwards | undefined
+  ): number
 
   /** Is the tool that runs now the one that was called, and not one inside of it? */
   abstract claim(): boolean
@@ -271,8 +277,8 @@ export class Gate extends Frame {
     this.#apart ??= this.outer.live.apart()
   }
 
-  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    return this.#apart === undefined ? this.outer.note(event, failure, attempt) : attempt
+  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
+    return this.#apart === undefined ? this.outer.note(event, failure, attempt, outwards) : attempt
   }
 
   claim() {
@@ -311,8 +317,13 @@ export class Branch extends Gate {
     handOut(this.state, this.outer)
   }
 
-  protected override pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    return isOfAnswer(event) ? attempt : super.pass(event, failure, attempt)
+  protected override pass(
+    event: CallEvent,
+    failure: ToolFailure | undefined,
+    attempt: number,
+    outwards: Outwards | undefined
+  ) {
+    return isOfAnswer(event) ? attempt : super.pass(event, failure, attempt, outwards)
   }
 }
 
@@ -321,9 +332,14 @@ export class Sourced extends Gate {
   /** Do tools that run inside answer in place of the tool that was called? */
   protected asksOthers = true
 
-  protected override pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    if (event._tag !== "InnerStarted" || !this.asksOthers) return super.pass(event, failure, attempt)
-    this.attempt = super.pass({ _tag: "SourceStarted", source: event.inside }, undefined, attempt)
+  protected override pass(
+    event: CallEvent,
+    failure: ToolFailure | undefined,
+    attempt: number,
+    outwards: Outwards | undefined
+  ) {
+    if (event._tag !== "InnerStarted" || !this.asksOthers) return super.pass(event, failure, attempt, outwards)
+    this.attempt = super.pass({ _tag: "SourceStarted", source: event.inside }, undefined, attempt, outwards)
     return this.attempt
   }
 }
@@ -361,9 +377,9 @@ export class Inside extends Frame {
     handOut(this.state, this.outer)
   }
 
-  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
+  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
     const heard = heardOutside(event, this.tool)
-    if (heard !== undefined) passOut(this.outer, heard, failure)
+    if (heard !== undefined) passOut({ to: this.outer, event: heard, failure }, outwards)
     return isStart(event) ? this.state.attempts : attempt
   }
 
@@ -386,9 +402,18 @@ export class Page extends Inside {
     super(outer, key, { ...outer.tool, acts: true }, new CallArguments(undefined, outer.live.arguments.whole))
   }
 
-  protected override pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    if (event._tag === "AttemptStarted" || event._tag === "PageStarted") return this.outer.note(pageStarted)
-    return event._tag === "SourceStarted" ? this.outer.note(event) : super.pass(event, failure, attempt)
+  protected override pass(
+    event: CallEvent,
+    failure: ToolFailure | undefined,
+    attempt: number,
+    outwards: Outwards | undefined
+  ) {
+    if (event._tag === "AttemptStarted" || event._tag === "PageStarted") {
+      return this.outer.note(pageStarted, undefined, undefined, outwards)
+    }
+    return event._tag === "SourceStarted"
+      ? this.outer.note(event, undefined, undefined, outwards)
+      : super.pass(event, failure, attempt, outwards)
   }
 }
 
@@ -396,18 +421,21 @@ export class Page extends Inside {
 // What is heard of a frame inside
 // -----------------------------------------------------------------------------
 
-// However many tools run inside of each other, what passes through them does not use up the stack.
-const passOut = (to: Frame, event: CallEvent, failure: ToolFailure | undefined): void => {
-  underway.push([to, event, failure])
-  if (underway.length > 1) return
-  try {
-    for (const [frame, event, failure] of underway) frame.note(event, failure)
-  } finally {
-    underway.length = 0
-  }
-}
+/** What is on its way out, oldest first. */
+export type Outwards = Array<
+  { readonly to: Frame; readonly event: CallEvent; readonly failure: ToolFailure | undefined }
+>
 
-const underway: Array<readonly [to: Frame, event: CallEvent, failure: ToolFailure | undefined]> = []
+// However many tools run inside of each other, what passes through them does not use up the stack. Each event has a list of its own: a
+// watcher may run another call at once, and what is heard there is heard before that one goes on.
+const passOut = (first: Outwards[number], outwards: Outwards | undefined): void => {
+  if (outwards !== undefined) {
+    outwards.push(first)
+    return
+  }
+  const all = [first]
+  for (const { event, failure, to } of all) to.note(event, failure, undefined, all)
+}
 
 /** Is it said of the answer, which may not come? */
 export const isOfAnswer = ({ _tag }: CallEvent): boolean =>

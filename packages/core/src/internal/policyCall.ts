@@ -85,7 +85,7 @@ export const callOf = (policy: PolicyName): Call => {
         settle(frame, failure)
         // The next attempt counts what runs inside of it from the start, also when its handler never begins.
         frame.live.restart()
-        frame.replaced(failure, retry === undefined ? by : { ...by, retry })
+        frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) })
       }),
     notAgain: (failure, why) =>
       Effect.map(current, (frame) => {
@@ -108,14 +108,16 @@ export const callOf = (policy: PolicyName): Call => {
         const frame = fiber.getRef(current)
         const clock = fiber.getRef(Clock.Clock)
         const start = clock.currentTimeMillisUnsafe()
-        frame.note({ _tag: "WaitStarted", ...by, ...(length === undefined ? {} : { wait: length }) })
+        frame.note({ _tag: "WaitStarted", ...by, ...writable({ wait: length }) })
         frame.occupy()
         return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
             frame.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
-            // A clock may count a millisecond more.
-            const waited = length !== undefined && Exit.isSuccess(exit) ? length : elapsed
+            // A clock that counts whole milliseconds may be one off.
+            const isAsSaid = length !== undefined && Exit.isSuccess(exit) &&
+              Math.abs(Duration.toMillis(length) - Duration.toMillis(elapsed)) <= 1
+            const waited = isAsSaid ? length : elapsed
             frame.note({ _tag: "WaitEnded", ...by, wait: waited })
           }))
       }),
@@ -126,6 +128,15 @@ export const callOf = (policy: PolicyName): Call => {
     state: Effect.withFiber((fiber) => Effect.succeed(stateOf(fiber.getRef(current))))
   }
 }
+
+// JSON has no number without end. What has none is not known.
+const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Again[Key] | undefined }): Again => ({
+  ...(isWhole(number) ? { number } : {}),
+  ...(isWhole(limit) ? { limit } : {}),
+  ...(wait !== undefined && Duration.isFinite(wait) ? { wait } : {})
+})
+
+const isWhole = (count: number | undefined): count is number => Number.isSafeInteger(count)
 
 const stateOf = (frame: Frame): State => {
   const { isWatched, live, state: { executions, hasActedInside, mayHaveActed, source } } = frame
