@@ -330,7 +330,9 @@ describe("an agent's events", () => {
   it.effect("C10 tell of a limit that ends the run", () =>
     Effect.gen(function*() {
       const seen = yield* events(script, { turns: 1 })
-      assert.deepStrictEqual(seen.at(-1), { _tag: "LimitReached", at: 1000, turn: 2, limit: "turns" })
+      assert.deepInclude(seen.at(-1), { _tag: "LimitReached", at: 1000, turn: 2, limit: "turns" })
+      assert.match(seen.at(-1)?.run ?? "", /^run-/)
+      assert.strictEqual(new Set(seen.map(({ run }) => run)).size, 1)
     }))
 
   it.effect("C10 tell of a call that the run refuses", () =>

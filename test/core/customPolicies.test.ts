@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
+  Defect,
   Dispatch,
   PartialData,
   Policy,
@@ -15,7 +16,7 @@ import {
   ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
-import { Duration, Effect, Schedule, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, Schedule, Schema } from "effect"
 import { doing, parameters, paris, refused, sunny, unknownCity } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
@@ -87,17 +88,13 @@ describe("Policy.make", () => {
       [{ kind: "custom", wrap }, "A policy's description is a text; got nothing."],
       [{ kind: "custom", description: 3, wrap }, "A policy's description is a text; got a number."],
       [{ kind: "custom", name: 3, description: "", wrap }, "A policy's name is a text; got a number."],
-      [{ kind: "custom", description: "" }, "A policy's wrap is a function; got nothing."],
-      [{ kind: "custom", description: "", wrap: {} }, "A policy's wrap is a function; got an object."]
+      [{ kind: "custom", description: "", wrap }, "A custom policy has a name."],
+      [{ kind: "retry", description: "" }, "A policy's wrap is a function; got nothing."],
+      [{ kind: "retry", description: "", wrap: {} }, "A policy's wrap is a function; got an object."]
     ]
     for (const [options, message] of wrongs) {
       assert.throws(() => Policy.make(options as Untyped), TypeError, message)
     }
-  })
-
-  it("calls a custom policy without a name custom", () => {
-    assert.strictEqual(Policy.make({ kind: "custom", description: "", wrap }).name, "custom")
-    assert.strictEqual(Policy.make({ kind: "retry", description: "", wrap }).name, undefined)
   })
 
   it("is the only way to a policy", () => {
@@ -169,9 +166,16 @@ describe("as a default", () => {
     ])
   })
 
-  it("custom policies of different names are all added, and of one name the first", () => {
-    const defaults = [inert("custom", "audit"), inert("custom", "cache"), inert("custom", "audit")]
-    assert.deepStrictEqual(kindsOf(Tool.withDefaults(doing(sunny), defaults)), ["custom audit", "custom cache"])
+  it("custom policies of different names are all added, and two of one name in a list throw", () => {
+    const defaults = [inert("custom", "audit"), inert("custom", "cache")]
+    const tool = Tool.withDefaults(doing(sunny), defaults)
+    assert.deepStrictEqual(kindsOf(tool), ["custom audit", "custom cache"])
+    assert.deepStrictEqual(kindsOf(Tool.withDefaults(tool, defaults)), ["custom audit", "custom cache"])
+    assert.throws(
+      () => Tool.withDefaults(doing(sunny), [...defaults, inert("custom", "audit")]),
+      TypeError,
+      "Two default policies are called 'audit'. Give each a name of its own."
+    )
   })
 
   it("a policy of another kind takes the place of that kind", () => {
@@ -186,6 +190,83 @@ describe("as a default", () => {
     )
     assert.deepStrictEqual(kindsOf(named), ["retry mine"])
   })
+})
+
+describe("what a custom policy has no say in", () => {
+  const swallowing = {
+    "an exit": custom((run) => (params) =>
+      Effect.flatMap(Effect.exit(run(params)), () => Effect.succeed("swallowed" as Untyped))
+    ),
+    "a catch of causes": custom((run) => (params) =>
+      Effect.catchCause(run(params), () => Effect.succeed("swallowed" as Untyped))
+    ),
+    "another failure": custom<ToolUnavailable>((run) => (params) =>
+      Effect.catchCause(run(params), () => Effect.fail(refused))
+    ),
+    "a race": custom((run) => (params) => Effect.race(run(params), Effect.delay(run(params), "1 second")))
+  }
+  for (const [how, policy] of Object.entries(swallowing)) {
+    it.effect(`a stop and a question: ${how}`, () =>
+      Effect.gen(function*() {
+        const ends = [ToolCall.stop("Do no harm."), ToolCall.ask("Which one?"), sunny]
+        for (const [first, tag] of [[0, "Stopped"], [1, "Suspended"]] as const) {
+          const tool = stepping([ends[first]!, sunny]).pipe(Tool.with(policy), Tool.retry(Schedule.recurs(2)))
+          assert.strictEqual((yield* outcomeOf(tool))._tag, tag)
+        }
+      }))
+  }
+
+  it.effect("a stop goes before a question", () =>
+    Effect.gen(function*() {
+      const twice = custom((run) => (params) =>
+        Effect.andThen(
+          Effect.exit(run(params)),
+          Effect.andThen(Effect.exit(run(params)), Effect.succeed("swallowed" as Untyped))
+        )
+      )
+      const tool = stepping([ToolCall.ask("Which one?"), ToolCall.stop("Do no harm.")]).pipe(Tool.with(twice))
+      assert.deepInclude(yield* outcomeOf(tool), { _tag: "Stopped", reason: "Do no harm." })
+    }))
+
+  it.effect("the log of a defect", () =>
+    Effect.gen(function*() {
+      for (const [how, logged] of [["an exit", 1], ["a race", 1]] as const) {
+        const reported: Array<unknown> = []
+        const tool = stepping([Effect.die("no rows"), sunny]).pipe(Tool.with(swallowing[how]))
+        const outcome = yield* Effect.provideService(outcomeOf(tool), Defect.reporter, (message, cause) =>
+          Effect.sync(() =>
+            reported.push([message, Cause.squash(cause)])
+          ))
+        assert.strictEqual(outcome._tag, "Completed")
+        assert.deepStrictEqual(reported, [["The tool get_weather failed because of a fault of its own", "no rows"]])
+        assert.lengthOf(reported, logged)
+      }
+    }))
+
+  it.effect("that what only computes does not wait", () =>
+    Effect.gen(function*() {
+      // Each look at this clock takes a millisecond.
+      let now = 0
+      const clock = yield* Clock.Clock
+      const slow: Clock.Clock = Object.assign(Object.create(clock), { currentTimeMillisUnsafe: () => ++now })
+      const idling = custom((run) => (params) => Effect.andThen(Effect.sync(() => ++now), run(params)))
+      const events: Array<string> = []
+      yield* doing(sunny).pipe(Tool.with(idling)).run(paris).pipe(
+        Effect.provideService(CallEvent.watcher, ({ _tag }) => events.push(_tag)),
+        Effect.provideService(Clock.Clock, slow)
+      )
+      assert.deepStrictEqual(events, ["AttemptStarted", "AttemptEnded"])
+    }))
+
+  it.effect("which attempt a failure is of", () =>
+    Effect.gen(function*() {
+      const hedge = custom((run) => (params) => Effect.race(run(params), Effect.delay(run(params), "1 second")))
+      const { events } = yield* told(
+        stepping([later(2_000, Effect.fail(refused)), later(2_000, sunny)]).pipe(Tool.with(hedge))
+      )
+      const handled = events.find(({ _tag }) => _tag === "FailureHandled")
+      assert.strictEqual(handled?.attempt, 1)
+    }))
 })
 
 describe("Policy.Call", () => {

@@ -7,7 +7,7 @@ const merge = (soFar: never): never => soFar
 
 /** A policy that does nothing. */
 const inert = (kind: Policy.Kind, description: string = kind): Policy.Policy =>
-  Policy.make({ kind, description, wrap: (run) => run })
+  Policy.make({ kind, name: kind, description, wrap: (run) => run })
 
 /** A policy that notes when a call comes in. */
 const noting = ({ note }: Sequence, kind: Policy.Kind): Policy.Policy =>

@@ -66,7 +66,7 @@ describe("a handler that breaks its fiber", () => {
     Effect.gen(function*() {
       const breaking = handling(() => Effect.flatMap(Effect.void, (): Untyped => 7 as Untyped))
       for (const tool of [breaking, Tool.timeout(breaking, "1 second"), Tool.timeout(breaking, "Infinity")]) {
-        const { value } = yield* logging(outcomeOf(tool as Untyped))
+        const { value } = yield* logging(outcomeOf(tool))
         assert.strictEqual(value._tag === "Failed" && value.failure.code, "defect")
       }
     }))
@@ -314,7 +314,7 @@ describe("a handler's own fiber", () => {
 describe("what a log says of other answers", () => {
   const said: ReadonlyArray<readonly [string, () => unknown, string]> = [
     ["a text", () => "sunny", "returned a string, which is not an Effect: wrap it in Effect.succeed."],
-    ["nothing", () => undefined, "returned nothing, which is not an Effect: wrap it in Effect.succeed."],
+    ["nothing", () => undefined, "returned nothing, and not an Effect: is a `return` missing?"],
     [
       "a generator",
       function*() {},

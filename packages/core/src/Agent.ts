@@ -163,18 +163,21 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     modelOptions: ModelOptions | undefined,
     watch: Watch,
     surroundings: Surroundings
-  ): AgentLoop.Run<T> => ({
-    ...surroundings,
-    id,
-    model,
-    toolkit,
-    rendering: options.rendering ?? Rendering.json,
-    budget,
-    offersAvailable: options.offer === "available",
-    modelOptions: { ...options.modelOptions, ...modelOptions },
-    modelRetry: options.modelRetry ?? unlessAskedAgain,
-    watch
-  })
+  ): AgentLoop.Run<T> => {
+    surroundings.place.run = id
+    return {
+      ...surroundings,
+      id,
+      model,
+      toolkit,
+      rendering: options.rendering ?? Rendering.json,
+      budget,
+      offersAvailable: options.offer === "available",
+      modelOptions: { ...options.modelOptions, ...modelOptions },
+      modelRetry: options.modelRetry ?? unlessAskedAgain,
+      watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
+    }
+  }
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
@@ -253,16 +256,20 @@ const unlessAskedAgain = RetryPolicy.transient.pipe(
   Schedule.while(({ input }) => input.attempts === undefined || input.attempts < 3)
 )
 
-type Watch = ((event: Happened) => void) | undefined
+type Watch = ((event: Happened & { readonly run: string }) => void) | undefined
 
 const streamed = <R>(run: (watch: Watch) => Effect.Effect<Answer, AgentFailure, R>) =>
   Stream.callback<AgentEvent, AgentFailure, R>((queue) =>
     Effect.clockWith((clock) => {
-      const watch = (event: Happened) => Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() })
+      let id = ""
+      const watch = (event: Happened & { readonly run: string }) => {
+        id = event.run
+        Queue.offerUnsafe(queue, { ...event, at: clock.currentTimeMillisUnsafe() })
+      }
       return Effect.matchCauseEffect(run(watch), {
         onSuccess: (answer) =>
           Effect.suspend(() => {
-            watch({ _tag: "RunEnded", answer })
+            watch({ _tag: "RunEnded", run: id, answer })
             return Queue.end(queue)
           }),
         onFailure: (cause) => Queue.failCause(queue, cause)

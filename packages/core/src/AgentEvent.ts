@@ -18,6 +18,8 @@ import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
 
 const inRun = {
+  /** The id of the run, as logs have it. */
+  run: Schema.String,
   /** When it happened, in milliseconds of the `Clock`. */
   at: Schema.Finite
 }
@@ -93,8 +95,9 @@ const RunEnded = Schema.Struct({ _tag: Schema.tag("RunEnded"), ...inRun, answer:
  * import { AgentEvent } from "@fallible/core"
  * import { Schema } from "effect"
  *
- * const event: AgentEvent.AgentEvent = { _tag: "TextDelta", at: 0, turn: 1, text: "Hello" }
- * JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event)) // => '{"_tag":"TextDelta","at":0,"turn":1,"text":"Hello"}'
+ * const event: AgentEvent.AgentEvent = { _tag: "TextDelta", run: "run-1", at: 0, turn: 1, text: "Hi" }
+ * JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event))
+ * // => '{"_tag":"TextDelta","run":"run-1","at":0,"turn":1,"text":"Hi"}'
  * ```
  *
  * @category schemas
@@ -121,8 +124,9 @@ export const schema = Schema.Union([
 export type AgentEvent = typeof schema.Type
 
 /**
- * An event before it has its time.
+ * An event before it has its run and its time.
  *
  * @internal
  */
-export type Happened = AgentEvent extends infer Event ? Event extends AgentEvent ? Omit<Event, "at"> : never : never
+export type Happened = AgentEvent extends infer Event ? Event extends AgentEvent ? Omit<Event, "at" | "run"> : never
+  : never

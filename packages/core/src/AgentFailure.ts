@@ -11,7 +11,7 @@
  * | `RunRefused`   | the run was given what is not of its type          | read the detail; decode what was stored        |
  *
  * {@link schema} brings each through a store, a wire and a log, and back to its class. What a run ended with, answer or
- * failure, is `Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect())`.
+ * failure, is JSON by `Schema.toCodecJson(Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect()))`.
  *
  * @since 0.1.0
  */

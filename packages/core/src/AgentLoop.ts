@@ -130,7 +130,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   const limit = AgentBudget.usedUp(run.budget, state.turn, state.account)
   if (limit !== undefined) return Effect.fail(limitReached(run, state, limit))
   return Effect.matchEffect(inTime(run, ask(run, state.turn, state.transcript, optionsFor(run, state))), {
-    onFailure: ({ failure, failures }) => endedByModel(state, failure, failures),
+    onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
     onSuccess: (heard) => {
       if (heard === timeIsUp) {
         return Effect.fail(limitReached(run, failed(state, retriedOf(run.retried, state.turn)), "elapsed"))
@@ -246,7 +246,7 @@ const isBlank = (text: string): boolean => text.trim() === ""
 // A reply without text and calls is not an answer. It costs a turn like any other reply.
 const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.blanks === 2
-    ? endedByModel(state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])
+    ? endedByModel(run, state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])
     : turn(run, { ...state, turn: state.turn + 1, blanks: state.blanks + 1 })
 
 const emptyReply = new ModelFailure({
@@ -432,13 +432,20 @@ const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: Agen
 }
 
 // A defect is logged where it is found.
-const endedByModel = (state: State, failure: ModelFailure, failures: ReadonlyArray<ModelEntry>) => {
+const endedByModel = <T extends Tool.Any>(
+  { place }: Run<T>,
+  state: State,
+  failure: ModelFailure,
+  failures: ReadonlyArray<ModelEntry>
+) => {
   const ended = Effect.fail(modelFailed(state, failure, failures))
   const attempts = failures.at(-1)?.attempts ?? 1
   return failure.code === "defect"
     ? ended
     : Effect.andThen(
-      FailureLog.told("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`),
+      FailureLog.told("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
+        Effect.annotateLogs({ ...place })
+      ),
       ended
     )
 }

@@ -14,6 +14,7 @@
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
+import * as Tuple from "effect/Tuple"
 import { PolicyKind } from "./internal/policyKind.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
@@ -121,7 +122,10 @@ const WaitStarted = Schema.Struct({
   wait: Schema.optionalKey(Schema.DurationFromMillis)
 })
 
-/** A policy has waited, also when something cut its wait short. */
+/**
+ * A policy has waited, also when something cut its wait short. A custom policy that does not say that it waits is seen to wait where
+ * nothing inside of it runs: then no `WaitStarted` comes before.
+ */
 const WaitEnded = Schema.Struct({ _tag: Schema.tag("WaitEnded"), ...policy, wait: Schema.DurationFromMillis })
 
 /** The model is told something about the answer. */
@@ -175,6 +179,23 @@ export const schema = Schema.Union([
 ])
 
 /**
+ * The schema of a {@link Watched} event: encodes to plain JSON.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const watchedSchema = schema.mapMembers(Tuple.map(Schema.fieldsAssign({
+  /** The tool that was called. */
+  tool: Schema.String,
+  /** The idempotency key of its call. */
+  key: Schema.String,
+  /** When it happened, in milliseconds of the `Clock`. */
+  at: Schema.Finite,
+  /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
+  attempt: Schema.Int
+})))
+
+/**
  * One thing that happened inside a call.
  *
  * @category models
@@ -192,19 +213,10 @@ export type CallEvent = typeof schema.Type
  * @category models
  * @since 0.1.0
  */
-export type Watched = CallEvent & {
-  /** The tool that was called. */
-  readonly tool: string
-  /** The idempotency key of its call. */
-  readonly key: string
-  /** When it happened, in milliseconds of the `Clock`. */
-  readonly at: number
-  /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
-  readonly attempt: number
-}
+export type Watched = typeof watchedSchema.Type
 
 /**
- * Told of each event of every call that begins below it, as it happens; by default nobody is. It must not throw.
+ * Told of each event of every call that begins below it, as it happens; by default nobody is. What it throws is reported, and the call goes on.
  *
  * When to use: in a test of a tool's policies, and for metrics of your own. An agent's stream has the same events (`AgentEvent`).
  *

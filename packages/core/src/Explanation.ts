@@ -142,7 +142,7 @@ export type WarningCode =
   | (string & {})
 
 /**
- * What a policy gets to know of what is inside of it, and says of itself with it: see `Policy.bound`.
+ * What a policy gets to know of what is inside of it, and says of itself with it: see the option `bound` of `Policy.make`.
  *
  * @category models
  * @since 0.1.0

@@ -10,7 +10,6 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -49,11 +48,10 @@ export const level: Context.Reference<LogLevel.Severity | "None"> = Context.Refe
   { defaultValue: () => "Debug" }
 )
 
-/** What a line tells of a failure. */
+/** What a line tells of a failure. Its cause may quote an address with a key in it, so it is left to `CallEvent.watcher`. */
 interface Told {
   readonly code: string
   readonly detail: string
-  readonly cause?: unknown
 }
 
 /**
@@ -61,11 +59,11 @@ interface Told {
  *
  * @internal
  */
-export const handled = (tool: string, event: CallEvent & { readonly _tag: "FailureHandled" }, cause: unknown): void => {
+export const handled = (tool: string, event: CallEvent & { readonly _tag: "FailureHandled" }): void => {
   const context = currentContext<never>()
   const severity = severityIn((reference) => Context.get(context, reference))
   if (severity === undefined) return
-  Effect.runForkWith(context)(line(severity, event.inside ?? tool, { ...event, cause }, becameOf(event)))
+  Effect.runForkWith(context)(line(severity, event.inside ?? tool, event, becameOf(event)))
 }
 
 /**
@@ -100,7 +98,12 @@ export const retried = ({ limit, number, wait }: {
   readonly wait?: Duration.Duration
 }): string => {
   const count = number === undefined ? "" : limit === undefined ? ` ${number}` : ` ${number} of ${limit}`
-  return `Retry${count}${wait === undefined ? "" : ` in ${(Duration.toMillis(wait) / 1000).toFixed(1)} s`}.`
+  return `Retry${count}${wait === undefined ? "" : ` in ${seconds(wait)}`}.`
+}
+
+const seconds = (duration: Duration.Duration): string => {
+  const seconds = Duration.toSeconds(duration)
+  return `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`
 }
 
 const severityIn = (
@@ -110,18 +113,13 @@ const severityIn = (
   return severity === "None" || LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
 }
 
-const line = (severity: LogLevel.Severity, who: string, { cause, code, detail }: Told, became: string) => {
-  const message = `${who} failed (${code}): ${oneLine(detail)} ${became}`
-  const log = Effect.logWithLevel(severity)
-  // What a logger dies of is not the call's.
-  return Effect.ignoreCause(cause === undefined ? log(message) : log(message, Cause.fail(cause)))
-}
+// What a logger dies of is not the call's.
+const line = (severity: LogLevel.Severity, who: string, { code, detail }: Told, became: string) =>
+  Effect.ignoreCause(Effect.logWithLevel(severity)(`${who} failed (${code}): ${oneLine(detail)} ${became}`))
 
 const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {
   if (retry !== undefined) return retried(retry)
   switch (by) {
-    case "retry":
-      return "It was tried again."
     case "fallback":
       return "The fallback was asked."
     case "catch":
@@ -138,6 +136,7 @@ const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHa
       return "A fixer stopped the run."
     case "ignored":
       return "The call went on without it."
+    case "retry":
     case "timeout":
     case "limit":
     case "rate":

@@ -128,8 +128,8 @@ export const Ledger = Schema.Struct({
   calls: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
-  /** In the order in which they happened. */
+  /** Turn by turn, the model's first, then call by call; of a call in the order in which they happened. */
   failures: Schema.Array(Entry),
-  /** In the order in which they happened. A model that often needs the same one has a prompt or a schema to be bettered. */
+  /** Turn by turn, and call by call. A model that often needs the same one has a prompt or a schema to be bettered. */
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
 })

@@ -129,7 +129,7 @@ export type Kind = PolicyKind
 export interface Options<out R = never, out E extends ToolFailure = never> {
   /** What it does. A policy of another kind than `"custom"` replaces a default of that kind. */
   readonly kind: Kind
-  /** The name of a custom policy. A custom policy without one is called "custom". */
+  /** Its name in events, ledgers and logs. A custom policy must have one. */
   readonly name?: string
   /** For people: `"timeout of 5s"`. */
   readonly description: string
@@ -222,7 +222,7 @@ export type Retries<R> =
  * @since 0.1.0
  */
 export const make = <R = never, E extends ToolFailure = never>(options: Options<R, E>): Policy<R, E> => {
-  const { bound, description, kind: is, name = is === "custom" ? is : undefined, wrap } = options
+  const { bound, description, kind: is, name, wrap } = options
   if (!kinds.includes(is)) {
     throw new TypeError(`A policy's kind is one of ${list(kinds, kinds.length)}; got ${excerpt(is)}.`)
   }
@@ -232,6 +232,7 @@ export const make = <R = never, E extends ToolFailure = never>(options: Options<
   if (name !== undefined && typeof name !== "string") {
     throw new TypeError(`A policy's name is a text; got ${kind(name)}.`)
   }
+  if (is === "custom" && name === undefined) throw new TypeError("A custom policy has a name.")
   if (typeof wrap !== "function") throw new TypeError(`A policy's wrap is a function; got ${kind(wrap)}.`)
   return {
     [TypeId]: TypeId,

@@ -753,7 +753,7 @@ export const withDefaults: {
 } = dual(
   2,
   <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
-    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...policies.map(made)] }))
+    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...allMade(policies)] }))
 )
 
 /**
@@ -762,7 +762,7 @@ export const withDefaults: {
  * @internal
  */
 export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
-  rebuild(self, ({ defaults }) => ({ defaults: [...policies.map(made), ...defaults] }))
+  rebuild(self, ({ defaults }) => ({ defaults: [...allMade(policies), ...defaults] }))
 
 /**
  * A tool with default policies: any of them may find it unavailable.
@@ -894,6 +894,15 @@ const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject): 
 const made = (policy: Policy.Any): Policy.Any => {
   if (Policy.isPolicy(policy)) return policy
   throw new TypeError(`A policy is made by Policy.make; got ${kind(policy)}.`)
+}
+
+// Of two with one name only the first would be used.
+const allMade = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
+  if (!Array.isArray(policies)) throw new TypeError(`Default policies are a list; got ${kind(policies)}.`)
+  const names = policies.map(made).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice === undefined) return policies
+  throw new TypeError(`Two default policies are called '${twice}'. Give each a name of its own.`)
 }
 
 // How an attempt ended is told to whoever watches, and to nobody else.

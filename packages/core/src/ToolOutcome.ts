@@ -98,7 +98,7 @@ export const Handled = Schema.Struct({
   code: Schema.String,
   detail: Schema.String,
   by: HandledBy,
-  /** The name of a custom policy. */
+  /** The name of a policy of your own. */
   policy: Schema.optionalKey(Schema.String)
 })
 

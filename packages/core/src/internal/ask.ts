@@ -60,6 +60,8 @@ export interface Surroundings {
   /** When the time is up, in milliseconds of the clock. */
   readonly deadline: number
   readonly journal: Journal.Journal
+  /** Where the run is, as logs have it. */
+  readonly place: { run: string; turn: number }
 }
 
 /** Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it. */
@@ -68,6 +70,7 @@ export const surrounded = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const retried: Array<Model.ModelFailure> = []
+    const place = { run: "", turn: 0 }
     const tell = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
     const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
@@ -75,16 +78,15 @@ export const surrounded = <A, E, R>(
         // A tool may ask a model, too. That is not the run's.
         if (asking !== call) return tell(failure, wait)
         const number = retried.push(failure)
-        return Effect.andThen(
-          FailureLog.told("The model", failure, FailureLog.retried({ number, wait })),
-          tell(failure, wait)
-        )
+        const told = FailureLog.told("The model", failure, FailureLog.retried({ number, wait }))
+        return Effect.andThen(Effect.annotateLogs(told, { ...place }), tell(failure, wait))
       })
     const surroundings = {
       retried,
       watcher: fiber.getRef(CallEvent.watcher),
       deadline: fiber.getRef(Deadline.current),
-      journal: fiber.getRef(Journal.current)
+      journal: fiber.getRef(Journal.current),
+      place
     }
     // Merged, and not put on top: effect copies a context that has grown by eight services, which calls under policies would do each
     // for themselves.
@@ -136,6 +138,7 @@ export const ask = (
   options: Model.Options
 ): Effect.Effect<Asked, Unanswered> => {
   const { retried, watch } = run
+  run.place.turn = turn
   const step = { name: `turn/${turn}/model`, success: Asked, error: Unanswered }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
     typed(run, turn, Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))

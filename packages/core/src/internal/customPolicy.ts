@@ -15,12 +15,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../CallEvent.ts"
+import * as Defect from "../Defect.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
 import { Branch, current, type Frame, Inside, isOfAnswer, type Outwards, Sourced, type Subject } from "./frame.ts"
 import { isLost, isUnreadable } from "./outcome.ts"
 import { named, type PolicyName } from "./policyKind.ts"
-import { kind } from "./text.ts"
-import { ended } from "./userCode.ts"
+import { RefusalSignal, StopSignal, SuspendSignal } from "./signal.ts"
+import { isA } from "./stranger.ts"
+import { ended, noun } from "./userCode.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
@@ -29,16 +31,33 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
   const who = `The policy '${policy.name ?? policy.kind}' of '${tool}'`
   const around = wrap(observed(run))
   if (typeof around !== "function") {
-    throw new TypeError(`${who} wraps a run in ${kind(around)}, which is not a function.`)
+    throw new TypeError(`${who} wraps a run in ${noun(around)}, which is not a function.`)
   }
   return (params) =>
     Effect.withFiber((fiber) => {
-      const visit = new Visit(fiber.getRef(current), policy, fiber.getRef(Clock.Clock))
+      const visit = new Visit(fiber.getRef(current), policy, fiber)
       return Effect.suspend(() => ended(who, around(params))).pipe(
         Effect.provideService(current, visit),
-        Effect.onExit((exit) => Effect.sync(() => visit.finish(exit)))
+        Effect.onExit((exit) => {
+          visit.finish(exit)
+          return lost(visit, tool, exit)
+        }),
+        Effect.matchCauseEffect({
+          onFailure: (cause) => visit.signal === undefined ? Effect.failCause(cause) : Effect.die(visit.signal),
+          onSuccess: (value) => visit.signal === undefined ? Effect.succeed(value) : Effect.die(visit.signal)
+        })
       )
     })
+}
+
+// A defect of a run that the policy made something else of would be seen by nobody.
+const lost = ({ defects }: Visit, tool: string, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+  const told = defectsOf(exit)
+  return Effect.forEach(
+    defects.filter((defect) => !told.includes(defect)),
+    (defect) => Defect.report(`The tool ${tool} failed because of a fault of its own`, Cause.die(defect)),
+    { discard: true }
+  )
 }
 
 // What is inside, each time that the policy runs it.
@@ -57,9 +76,14 @@ const observed = (run: Run): Run => (params) =>
 export class Visit extends Sourced {
   protected override asksOthers = false
   readonly #policy: PolicyName
+  readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #clock: Clock.Clock
   readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
-  readonly #failures: Array<ToolFailure> = []
+  readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
+  /** A question, a stop or a refusal of a run inside. No policy has a say in it. */
+  signal: StopSignal | SuspendSignal | RefusalSignal | undefined = undefined
+  /** What runs inside died of. */
+  readonly defects: Array<unknown> = []
   #key: string | undefined = undefined
   /** What each run came to that has an answer. */
   readonly #answers = new Map<unknown, Branch>()
@@ -70,13 +94,26 @@ export class Visit extends Sourced {
   /** Has a run ended that may have acted, and whose end is no failure that says so? */
   #hasActed = false
   #busy = 0
-  #idleSince: number
+  #idleSince = 0
+  /** Counts the times in which nothing inside ran. */
+  #idle = 0
+  /** In which of them others had their turn: what only computes does not wait. */
+  #waited = 0
 
-  constructor(outer: Frame, policy: PolicyName, clock: Clock.Clock) {
+  constructor(outer: Frame, policy: PolicyName, fiber: Fiber.Fiber<unknown, unknown>) {
     super(outer)
     this.#policy = policy
-    this.#clock = clock
-    this.#idleSince = clock.currentTimeMillisUnsafe()
+    this.#fiber = fiber
+    this.#clock = fiber.getRef(Clock.Clock)
+    this.#rest()
+  }
+
+  #rest(): void {
+    const idle = ++this.#idle
+    this.#idleSince = this.#clock.currentTimeMillisUnsafe()
+    this.#fiber.currentDispatcher.scheduleTask(() => {
+      this.#waited = idle
+    }, 0)
   }
 
   /** From now on the policy asks other sources for an answer. */
@@ -85,13 +122,13 @@ export class Visit extends Sourced {
   }
 
   override occupy(): void {
-    if (this.#busy++ > 0) return
+    if (this.#busy++ > 0 || this.#waited !== this.#idle) return
     const idle = this.#clock.currentTimeMillisUnsafe() - this.#idleSince
     if (idle > 0) this.note({ _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(idle) })
   }
 
   override release(): void {
-    if (--this.#busy === 0) this.#idleSince = this.#clock.currentTimeMillisUnsafe()
+    if (--this.#busy === 0) this.#rest()
   }
 
   branch(fiber: Fiber.Fiber<unknown, unknown>): Branch {
@@ -112,8 +149,13 @@ export class Visit extends Sourced {
     this.#under.delete(fiber)
     this.live.rejoin(branch.live)
     const failures = failuresOf(exit)
-    this.#failures.push(...failures)
+    this.#failures.push(...failures.map((failure) => ({ failure, attempt: branch.attempt })))
     this.#hasActed ||= branch.hasBegun && failures.length === 0
+    const defects = defectsOf(exit)
+    // A stop goes before a question.
+    this.signal = [this.signal, ...defects].find(isA(StopSignal)) ?? this.signal ??
+      defects.find(isA(SuspendSignal)) ?? defects.find(isA(RefusalSignal))
+    this.defects.push(...defects.filter((defect) => !isSignal(defect)))
     for (const answer of answersOf(exit)) this.#answers.set(answer, branch)
     if (Exit.isSuccess(exit)) this.#stand(branch)
   }
@@ -132,10 +174,10 @@ export class Visit extends Sourced {
     this.#words = []
   }
 
-  /** The policy says itself what became of a failure. */
-  settle(failure: ToolFailure): void {
-    const index = this.#failures.lastIndexOf(failure)
-    if (index !== -1) this.#failures.splice(index, 1)
+  /** The policy says itself what became of a failure. It comes to the attempt that failed with it, if one did. */
+  settle(failure: ToolFailure): number | undefined {
+    const index = this.#failures.findLastIndex((known) => known.failure === failure)
+    return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
   }
 
   finish(exit: Exit.Exit<unknown, unknown>): void {
@@ -149,8 +191,8 @@ export class Visit extends Sourced {
     }
     const last = failuresOf(exit)
     for (const failure of last) this.settle(failure)
-    for (const failure of this.#failures) {
-      this.handled(failure, named(this.#policy))
+    for (const { attempt, failure } of this.#failures) {
+      this.handled(failure, named(this.#policy), attempt)
       // An answer that nobody could read is lost: the call may have acted.
       if (isUnreadable(failure)) this.doubt()
     }
@@ -166,6 +208,12 @@ export class Visit extends Sourced {
     this.close()
   }
 }
+
+const isSignal = (defect: unknown): boolean =>
+  isA(StopSignal)(defect) || isA(SuspendSignal)(defect) || isA(RefusalSignal)(defect)
+
+const defectsOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
+  Exit.isSuccess(exit) ? [] : exit.cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
 
 /** An answer, or a part of one. */
 const answersOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>

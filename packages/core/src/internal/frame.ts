@@ -97,14 +97,18 @@ export abstract class Frame {
     this.note(attemptStarted)
   }
 
-  /** A failure was handled. */
-  handled(failure: ToolFailure, fields: HandledBy): void {
-    this.note({ ...summary(failure), ...fields, _tag: "FailureHandled" }, failure)
+  /**
+   * A failure was handled.
+   *
+   * @param attempt what failed with it; by default the attempt under way
+   */
+  handled(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
+    this.note({ ...summary(failure), ...fields, _tag: "FailureHandled" }, failure, attempt)
   }
 
   /** The same where an answer that nobody could read is lost: the call may have acted. */
-  replaced(failure: ToolFailure, fields: HandledBy): void {
-    this.handled(failure, fields)
+  replaced(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
+    this.handled(failure, fields, attempt)
     if (isUnreadable(failure)) this.doubt()
     this.discard()
   }
@@ -228,7 +232,7 @@ export class Call extends Frame {
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
     const of = isStart(event) ? this.state.attempts : attempt
-    if (event._tag === "FailureHandled") FailureLog.handled(this.tool.name, event, failure?.cause)
+    if (event._tag === "FailureHandled") FailureLog.handled(this.tool.name, event)
     this.#hear?.(event, failure, of)
     return of
   }

@@ -82,10 +82,10 @@ export const callOf = (policy: PolicyName): Call => {
   return {
     again: (failure, retry) =>
       Effect.map(current, (frame) => {
-        settle(frame, failure)
+        const attempt = settle(frame, failure)
         // The next attempt counts what runs inside of it from the start, also when its handler never begins.
         frame.live.restart()
-        frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) })
+        frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) }, attempt)
       }),
     notAgain: (failure, why) =>
       Effect.map(current, (frame) => {
@@ -93,9 +93,9 @@ export const callOf = (policy: PolicyName): Call => {
       }),
     instead: (failure, source) =>
       Effect.map(current, (frame) => {
-        settle(frame, failure)
+        const attempt = settle(frame, failure)
         if (frame instanceof Visit) frame.askOthers()
-        frame.replaced(failure, by)
+        frame.replaced(failure, by, attempt)
         if (source !== undefined) frame.note({ _tag: "SourceNamed", ...source })
       }),
     refuse: (failure) =>
@@ -151,6 +151,5 @@ const stateOf = (frame: Frame): State => {
   }
 }
 
-const settle = (frame: Frame, failure: ToolFailure): void => {
-  if (frame instanceof Visit) frame.settle(failure)
-}
+const settle = (frame: Frame, failure: ToolFailure): number | undefined =>
+  frame instanceof Visit ? frame.settle(failure) : undefined

@@ -107,10 +107,12 @@ const fault = (who: string, did: string, value: unknown, why?: string): IllTyped
 const advice = (value: unknown): string => {
   if (isPromise(value)) return "a promise: wrap it in Effect.tryPromise."
   if (isGenerator(value)) return "a generator: wrap its function in Effect.fnUntraced."
+  if (value === undefined) return "nothing, and not an Effect: is a `return` missing?"
   return `${kind(value)}, which is not an Effect: wrap it in Effect.succeed.`
 }
 
-const noun = (value: unknown): string => isPromise(value) ? "a promise" : kind(value)
+/** What sort of value it is: {@link kind}, and a promise by its name. */
+export const noun = (value: unknown): string => isPromise(value) ? "a promise" : kind(value)
 
 const isGenerator = (value: unknown): boolean =>
   typeof value === "object" && value !== null &&
