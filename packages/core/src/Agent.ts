@@ -163,21 +163,18 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     modelOptions: ModelOptions | undefined,
     watch: Watch,
     surroundings: Surroundings
-  ): AgentLoop.Run<T> => {
-    surroundings.place.run = id
-    return {
-      ...surroundings,
-      id,
-      model,
-      toolkit,
-      rendering: options.rendering ?? Rendering.json,
-      budget,
-      offersAvailable: options.offer === "available",
-      modelOptions: { ...options.modelOptions, ...modelOptions },
-      modelRetry: options.modelRetry ?? unlessAskedAgain,
-      watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
-    }
-  }
+  ): AgentLoop.Run<T> => ({
+    ...surroundings,
+    id,
+    model,
+    toolkit,
+    rendering: options.rendering ?? Rendering.json,
+    budget,
+    offersAvailable: options.offer === "available",
+    modelOptions: { ...options.modelOptions, ...modelOptions },
+    modelRetry: options.modelRetry ?? unlessAskedAgain,
+    watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
+  })
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
@@ -192,6 +189,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
           Effect.flatMap(AgentLoop.newId(state), (id) =>
             limited(
               budget,
+              id,
               (surroundings) => AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), state)
             ))
       )
@@ -206,6 +204,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         (model) =>
           limited(
             budget,
+            suspension.runId,
             (surroundings) =>
               AgentLoop.resume(
                 begin(suspension.runId, model, options?.modelOptions, watch, surroundings),
@@ -247,8 +246,9 @@ const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): 
 // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
 const limited = <A, E, R>(
   { elapsed }: AgentBudget.AgentBudget,
+  id: string,
   run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
-) => elapsed === Infinity ? surrounded(run) : Deadline.within(surrounded(run), elapsed)
+) => elapsed === Infinity ? surrounded(id, run) : Deadline.within(surrounded(id, run), elapsed)
 
 // One layer asks again, not two on top of each other: three attempts are not to become nine.
 const unlessAskedAgain = RetryPolicy.transient.pipe(

@@ -61,16 +61,17 @@ export interface Surroundings {
   readonly deadline: number
   readonly journal: Journal.Journal
   /** Where the run is, as logs have it. */
-  readonly place: { run: string; turn: number }
+  readonly place: { readonly run: string; turn: number }
 }
 
 /** Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it. */
 export const surrounded = <A, E, R>(
+  id: string,
   run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const retried: Array<Model.ModelFailure> = []
-    const place = { run: "", turn: 0 }
+    const place = { run: id, turn: 0 }
     const tell = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
     const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
