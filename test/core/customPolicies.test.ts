@@ -379,6 +379,22 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(outcome.attempts, 1)
     }))
 
+  it.effect(
+    "a poll costs the same each time, however much was handled before",
+    { timeout: 4_000, tags: ["slow"] },
+    () =>
+      Effect.gen(function*() {
+        let ran = 0
+        const every2nd = doing(Effect.suspend(() => ++ran % 2 === 0 ? sunny : Effect.fail(refused))).pipe(
+          Tool.retry(Schedule.recurs(1))
+        )
+        const polled = every2nd.pipe(
+          Tool.with(custom((run) => (params) => Effect.repeat(run(params), { times: 39_999 })))
+        )
+        assert.strictEqual((yield* outcomeOf(polled)).handled.length, 40_000)
+      })
+  )
+
   it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
     Effect.gen(function*() {
       const deaf = custom((run) => (params) =>

@@ -17,7 +17,7 @@ import * as FailureLog from "../FailureLog.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Repair, Reply } from "../ToolOutcome.ts"
 import { CallArguments, type Correction } from "./callArguments.ts"
-import { type CallState, isStart, step, untouched } from "./callState.ts"
+import { asOf, type CallState, isStart, step, untouched } from "./callState.ts"
 import { Live, Running } from "./live.ts"
 import { isUnreadable } from "./outcome.ts"
 import { RefusalSignal } from "./signal.ts"
@@ -261,7 +261,7 @@ export class Gate extends Frame {
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {
-    super(outer.idempotencyKey, outer.tool, outer.isWatched, outer.state, outer.attempt)
+    super(outer.idempotencyKey, outer.tool, outer.isWatched, asOf(outer.state), outer.attempt)
     this.outer = outer
   }
 
