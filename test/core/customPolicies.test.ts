@@ -381,7 +381,6 @@ describe("counts, whatever a policy does:", () => {
 
   it.effect(
     "a poll costs the same each time, however much was handled before",
-    { timeout: 4_000, tags: ["slow"] },
     () =>
       Effect.gen(function*() {
         let ran = 0
@@ -392,7 +391,8 @@ describe("counts, whatever a policy does:", () => {
           Tool.with(custom((run) => (params) => Effect.repeat(run(params), { times: 39_999 })))
         )
         assert.strictEqual((yield* outcomeOf(polled)).handled.length, 40_000)
-      })
+      }),
+    4_000
   )
 
   it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
