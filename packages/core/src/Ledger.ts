@@ -37,7 +37,7 @@ export const CallEntry = Schema.Struct({
   detail: Schema.String,
   /** Set by an escalation. */
   severity: Schema.optionalKey(Severity),
-  /** How often the handler ran for this call, over all. */
+  /** How often the handler ran for this call, and the tools that its fallbacks asked, over all. */
   attempts: Schema.Int,
   /** What took care of it ({@link HandledBy}), or `"told"`: the model heard of it. */
   ended: Schema.Literals([...HandledBy.literals, "told"]),

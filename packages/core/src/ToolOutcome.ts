@@ -214,7 +214,7 @@ const effort = {
   attempts: Schema.Int,
   /** How often the handler ran, where that is another number. */
   executions: Schema.optionalKey(Schema.Int),
-  /** How long policies waited between attempts. */
+  /** How long policies waited: between attempts, for a permit, or for a turn. */
   waited: Schema.DurationFromMillis,
   /** What policies took care of, in order. */
   handled: Schema.Array(Handled)

@@ -5,6 +5,7 @@
  *     Inside    a tool that runs inside of another one's handler or fallback: a key and attempts of its own
  *     Page      a further page of a result: a key of its own, while its attempts are those of the call
  *     Gate      what a policy stops waiting for: it passes everything on until it is closed
+ *     Visit     a call of a custom policy, which is a gate, too (`customPolicy`)
  *     Branch    one run of what is inside a custom policy: what it says of the answer counts once it has succeeded
  *     Sourced   what a fallback asks: attempts of a tool inside count
  *
