@@ -426,6 +426,21 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(caveatsOf(yield* outcomeOf(stepping([words("one"), lost]).pipe(Tool.with(best)))), ["one"])
     }))
 
+  it.effect("a run that answers without its handler has none of the words of the one before", () =>
+    Effect.gen(function*() {
+      const known = custom((run) => {
+        let answer: Effect.Effect<Effect.Success<ReturnType<typeof run>>> | undefined
+        return (params) =>
+          answer ?? Effect.tap(run(params), (value) =>
+            Effect.sync(() => {
+              answer = Effect.succeed(value)
+            }))
+      }, "known")
+      const second = custom((run) => (params) => Effect.andThen(run(params), run(params)))
+      const asked = doing(Effect.as(ToolCall.caveat("of the first"), "sunny")).pipe(Tool.with(known), Tool.with(second))
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(asked)), [])
+    }))
+
   it.effect("a part of a result that does not come out leaves no words", () =>
     Effect.gen(function*() {
       const part = Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: "one" }))
@@ -455,6 +470,27 @@ describe("counts, whatever a policy does:", () => {
 
   const complete = (options?: Partial<Policy.CompleteOptions<string>>) =>
     Tool.complete<string>({ merge: (soFar, page) => soFar + page, ...options })
+
+  it.effect("an attempt that was left behind draws no number that a later one needs for a tool inside", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const inner = Tool.make(
+        "inner",
+        { description: "", success: Schema.Void, sideEffect: "idempotent" },
+        () => Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
+      )
+      const twoSteps = Effect.andThen(inner.run({}), Effect.andThen(Effect.sleep(300), inner.run({})))
+      const tool = stepping([
+        Effect.uninterruptible(Effect.as(Effect.andThen(Effect.sleep(1_200), twoSteps), "too late")),
+        Effect.as(twoSteps, "in time")
+      ], "idempotent").pipe(Tool.timeout("1 second"), Tool.retry(Schedule.spaced(100)))
+      yield* passing(
+        Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key" }).pipe(
+          Effect.andThen(Effect.sleep("1 minute"))
+        )
+      )
+      assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/1", "key/inner/2", "key/inner/2"])
+    }))
 
   it.effect("a page that was left behind is heard no more", () =>
     Effect.gen(function*() {

@@ -387,6 +387,7 @@ export class Inside extends Frame {
 
   // The model need not hear of it: the arguments were the outer handler's.
   correct(correction: Correction) {
+    if (!this.isOpen) return Effect.interrupt
     this.live.arguments.correct(correction)
     return Effect.void
   }
