@@ -253,6 +253,17 @@ describe("a call's events", () => {
       assert.isTrue(events.every(({ tool }) => tool === "outer"))
     }))
 
+  it.effect("tell of a tool inside of a tool inside by its own name", () =>
+    Effect.gen(function*() {
+      const innermost = tool([Effect.fail(refused), sunny], "innermost").pipe(Tool.retry(twice))
+      const between = doing(innermost.run(paris), "none", "between")
+      const events = yield* heard(doing(between.run(paris), "none", "outer").run(paris))
+      assert.deepStrictEqual(
+        events.flatMap((event) => "inside" in event ? `${event._tag} ${event.inside}` : []),
+        ["InnerStarted between", "FailureHandled innermost", "WaitStarted innermost", "WaitEnded innermost"]
+      )
+    }))
+
   it.effect("are told to a watcher that throws, and the call goes on", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []

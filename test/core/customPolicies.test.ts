@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
+  Defect,
   Dispatch,
   PartialData,
   Policy,
@@ -492,6 +493,70 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/1", "key/inner/2", "key/inner/2"])
     }))
 
+  describe("what runs have used that are inside of a custom policy", () => {
+    const inner = (keys: Array<string>) =>
+      Tool.make(
+        "inner",
+        { description: "", success: Schema.Void, sideEffect: "none" },
+        () => Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
+      ).run({})
+
+    it.effect("are numbers of tools, which nobody after them gets", () =>
+      Effect.gen(function*() {
+        const keys: Array<string> = []
+        const failed = Effect.fail(refused)
+        const tool = stepping([
+          Effect.andThen(inner(keys), Effect.andThen(inner(keys), failed)),
+          Effect.andThen(Effect.sleep(100), Effect.andThen(inner(keys), failed))
+        ]).pipe(
+          Tool.with(
+            custom((run) => (params) =>
+              Effect.flatMap(
+                Effect.all([Effect.exit(run(params)), Effect.exit(run(params))], { concurrency: 2 }),
+                ([first]) => first
+              )
+            )
+          ),
+          Tool.fallback(() => Effect.as(inner(keys), "sunny"))
+        )
+        yield* passing(Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key" }))
+        assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/2", "key/inner/1", "key/inner/3"])
+      }))
+
+    it.effect("are replies, which answer no later question", () =>
+      Effect.gen(function*() {
+        const asking = ToolCall.ask("Sure?")
+        const tool = stepping([Effect.andThen(asking, Effect.fail(refused))]).pipe(
+          Tool.with(custom((run) => run)),
+          Tool.fallback(() => asking)
+        )
+        const replies = [{ key: "key", question: "Sure?", reply: "yes" }]
+        const outcome = yield* Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key", replies })
+        assert.strictEqual(outcome._tag, "Suspended")
+      }))
+  })
+
+  it.effect("nobody replies to an attempt that was left behind", () =>
+    Effect.gen(function*() {
+      const replied: Array<string> = []
+      const asking = Effect.map(ToolCall.ask("Sure?"), (reply) => {
+        replied.push(reply)
+        return reply
+      })
+      const late = stepping([Effect.uninterruptible(Effect.andThen(Effect.sleep("2 seconds"), asking))]).pipe(
+        Tool.timeout("1 second")
+      )
+      const replies = [{ key: "key", question: "Sure?", reply: "yes" }]
+      const outcome = yield* passing(
+        Dispatch.call(Toolkit.make(late), call, { idempotencyKey: "key", replies }).pipe(
+          Effect.tap(Effect.sleep("1 minute")),
+          Effect.provideService(Defect.reporter, () => Effect.void)
+        )
+      )
+      assert.strictEqual(outcome._tag, "Failed")
+      assert.deepStrictEqual(replied, [])
+    }))
+
   it.effect("a page that was left behind is heard no more", () =>
     Effect.gen(function*() {
       const deaf = custom((run) => (params) => Effect.uninterruptible(Effect.catch(run(params), () => run(params))))
@@ -572,6 +637,39 @@ describe("counts, whatever a policy does:", () => {
           assert.isUndefined(yield* mayHaveActed("non_idempotent", before))
         }))
     }
+
+    it.effect("not begun has not acted, when it waits for a permit", () =>
+      Effect.gen(function*() {
+        // One permit for both.
+        const limited = doing(later(5_000, sunny), "non_idempotent").pipe(Tool.limit(1))
+        const impatient = custom<SemanticGarbage>((run) => (params) =>
+          Effect.timeoutOrElse(run(params), { duration: 1_000, orElse: () => Effect.fail(mine) })
+        )
+        const both = [limited, limited.pipe(Tool.with(impatient))].map((tool) =>
+          Dispatch.call(Toolkit.make(tool), call)
+        )
+        const [, cut] = yield* passing(Effect.all(both, { concurrency: 2 }))
+        assert.strictEqual(cut?._tag, "Failed")
+        assert.notProperty(cut, "mayHaveActed")
+      }))
+
+    it.effect("only reading raises no doubt", () =>
+      Effect.gen(function*() {
+        for (const [, policy] of policies) {
+          const { events } = yield* told(doing(later(1_000, sunny)).pipe(Tool.with(policy)))
+          assert.notInclude(tags(events), "DoubtRaised")
+        }
+      }))
+
+    it.effect("swallowed with an answer that nobody can read may have acted", () =>
+      Effect.gen(function*() {
+        const unreadable = new SchemaMismatch({ code: "invalid_result", detail: "No JSON.", side: "result" })
+        const tool = doing(Effect.fail(unreadable), "non_idempotent").pipe(
+          Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
+        )
+        const outcome = yield* outcomeOf(tool)
+        assert.isTrue(outcome._tag === "Failed" && outcome.mayHaveActed)
+      }))
 
     it.effect("a failure of what is inside says itself whether it has acted", () =>
       Effect.gen(function*() {

@@ -1778,6 +1778,30 @@ describe("C3 C4 C5: an agent that fixes", () => {
       ])
     }))
 
+  it.effect("is not asked where a tool inside of an earlier attempt has acted", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const pay = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.succeed("paid"))
+      const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+      let attempt = 0
+      const tool = Tool.make(
+        "order",
+        { description: "", parameters, success: Schema.String, sideEffect: "idempotent" },
+        () =>
+          ++attempt === 1
+            ? Effect.andThen(pay.run({}), Effect.fail(nothingDone))
+            : Effect.fail(new SchemaMismatch({ code: "invalid_arguments", detail: "No.", side: "arguments" }))
+      ).pipe(
+        Tool.retry(Schedule.recurs(1)),
+        Tool.fix(() => {
+          asked++
+          return { city: "Paris" }
+        })
+      )
+      assert.strictEqual(failed(yield* call(tool, { city: "paris" })).failure.detail, "No.")
+      assert.deepStrictEqual([attempt, asked], [2, 0])
+    }))
+
   it.effect("of a tool inside of an attempt that was left behind, runs nothing again", () =>
     Effect.gen(function*() {
       for (const isSource of [false, true]) {
