@@ -16,6 +16,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as ToolHealth from "@fallible/core/ToolHealth"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Layer, Logger, Schedule, Schema, Stream } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
@@ -174,6 +175,51 @@ describe("a call's events", () => {
       )
     ))
 
+  describe("tell of a circuit", () => {
+    const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration: "30 seconds" }).pipe(
+      Layer.provide(Breaker.layerStoreMemory())
+    )
+    const changes = (events: ReadonlyArray<CallEvent.Watched>) =>
+      events.flatMap((event) => event._tag === "CircuitChanged" ? `${event.from} to ${event.to}` : [])
+
+    it.effect("that is new, since its tool was enabled by hand, that it is closed", () =>
+      Effect.gen(function*() {
+        const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
+        const events = yield* heard(
+          Effect.gen(function*() {
+            yield* Effect.flip(quote.run(paris))
+            yield* Effect.flip(quote.run(paris))
+            const health = yield* ToolHealth.ToolHealth
+            yield* health.disable("get_weather", "Maintenance.")
+            yield* health.enable("get_weather")
+            yield* quote.run(paris)
+          }).pipe(Effect.provide(Layer.merge(breaker, ToolHealth.layer)))
+        )
+        assert.deepStrictEqual(changes(events), ["closed to open", "open to closed"])
+      }))
+
+    const stores: Record<string, unknown> = {
+      dies: Effect.die("no store"),
+      hangs: Effect.never,
+      "answers with nonsense": 7
+    }
+    for (const [does, state] of Object.entries(stores)) {
+      it.effect(`nothing, where its store ${does}, and the call fails as if nobody watched`, () =>
+        passing(Effect.gen(function*() {
+          const broken = Layer.effect(
+            Breaker.CircuitBreaker,
+            Effect.map(Breaker.CircuitBreaker, (breaker) => ({ ...breaker, state: () => state as never }))
+          ).pipe(Layer.provide(breaker))
+          const quote = tool([Effect.fail(refused)]).pipe(CircuitBreaker.protect())
+          const failure = yield* Effect.flip(quote.run(paris)).pipe(
+            Effect.provideService(CallEvent.watcher, () => {}),
+            Effect.provide(broken)
+          )
+          assert.strictEqual(failure.code, "connection")
+        })))
+    }
+  })
+
   it.effect("count a wait for what it really took, also when it was cut short", () =>
     Effect.gen(function*() {
       const slow = tool([Effect.fail(refused)]).pipe(Tool.retry(Schedule.spaced("10 seconds")))
@@ -205,6 +251,17 @@ describe("a call's events", () => {
       ])
       assert.isTrue(events.slice(1, -1).every((event) => "inside" in event && event.inside === "inner"))
       assert.isTrue(events.every(({ tool }) => tool === "outer"))
+    }))
+
+  it.effect("tell of a tool inside of a tool inside by its own name", () =>
+    Effect.gen(function*() {
+      const innermost = tool([Effect.fail(refused), sunny], "innermost").pipe(Tool.retry(twice))
+      const between = doing(innermost.run(paris), "none", "between")
+      const events = yield* heard(doing(between.run(paris), "none", "outer").run(paris))
+      assert.deepStrictEqual(
+        events.flatMap((event) => "inside" in event ? `${event._tag} ${event.inside}` : []),
+        ["InnerStarted between", "FailureHandled innermost", "WaitStarted innermost", "WaitEnded innermost"]
+      )
     }))
 
   it.effect("are told to a watcher that throws, and the call goes on", () =>

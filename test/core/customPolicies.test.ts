@@ -494,6 +494,22 @@ describe("counts, whatever a policy does:", () => {
       assert.strictEqual(outcome.attempts, 1)
     }))
 
+  it.effect(
+    "a poll costs the same each time, however much was handled before",
+    () =>
+      Effect.gen(function*() {
+        let ran = 0
+        const every2nd = doing(Effect.suspend(() => ++ran % 2 === 0 ? sunny : Effect.fail(refused))).pipe(
+          Tool.retry(Schedule.recurs(1))
+        )
+        const polled = every2nd.pipe(
+          Tool.with(custom((run) => (params) => Effect.repeat(run(params), { times: 39_999 })))
+        )
+        assert.strictEqual((yield* outcomeOf(polled)).handled.length, 40_000)
+      }),
+    4_000
+  )
+
   it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
     Effect.gen(function*() {
       const deaf = custom((run) => (params) =>
@@ -525,6 +541,21 @@ describe("counts, whatever a policy does:", () => {
       assert.deepStrictEqual(caveatsOf(yield* outcomeOf(stepping([words("one"), lost]).pipe(Tool.with(best)))), ["one"])
     }))
 
+  it.effect("a run that answers without its handler has none of the words of the one before", () =>
+    Effect.gen(function*() {
+      const known = custom((run) => {
+        let answer: Effect.Effect<Effect.Success<ReturnType<typeof run>>> | undefined
+        return (params) =>
+          answer ?? Effect.tap(run(params), (value) =>
+            Effect.sync(() => {
+              answer = Effect.succeed(value)
+            }))
+      }, "known")
+      const second = custom((run) => (params) => Effect.andThen(run(params), run(params)))
+      const asked = doing(Effect.as(ToolCall.caveat("of the first"), "sunny")).pipe(Tool.with(known), Tool.with(second))
+      assert.deepStrictEqual(caveatsOf(yield* outcomeOf(asked)), [])
+    }))
+
   it.effect("a part of a result that does not come out leaves no words", () =>
     Effect.gen(function*() {
       const part = Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: "one" }))
@@ -554,6 +585,91 @@ describe("counts, whatever a policy does:", () => {
 
   const complete = (options?: Partial<Policy.CompleteOptions<string>>) =>
     Tool.complete<string>({ merge: (soFar, page) => soFar + page, ...options })
+
+  it.effect("an attempt that was left behind draws no number that a later one needs for a tool inside", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const inner = Tool.make(
+        "inner",
+        { description: "", success: Schema.Void, sideEffect: "idempotent" },
+        () => Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
+      )
+      const twoSteps = Effect.andThen(inner.run({}), Effect.andThen(Effect.sleep(300), inner.run({})))
+      const tool = stepping([
+        Effect.uninterruptible(Effect.as(Effect.andThen(Effect.sleep(1_200), twoSteps), "too late")),
+        Effect.as(twoSteps, "in time")
+      ], "idempotent").pipe(Tool.timeout("1 second"), Tool.retry(Schedule.spaced(100)))
+      yield* passing(
+        Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key" }).pipe(
+          Effect.andThen(Effect.sleep("1 minute"))
+        )
+      )
+      assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/1", "key/inner/2", "key/inner/2"])
+    }))
+
+  describe("what runs have used that are inside of a custom policy", () => {
+    const inner = (keys: Array<string>) =>
+      Tool.make(
+        "inner",
+        { description: "", success: Schema.Void, sideEffect: "none" },
+        () => Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
+      ).run({})
+
+    it.effect("are numbers of tools, which nobody after them gets", () =>
+      Effect.gen(function*() {
+        const keys: Array<string> = []
+        const failed = Effect.fail(refused)
+        const tool = stepping([
+          Effect.andThen(inner(keys), Effect.andThen(inner(keys), failed)),
+          Effect.andThen(Effect.sleep(100), Effect.andThen(inner(keys), failed))
+        ]).pipe(
+          Tool.with(
+            custom((run) => (params) =>
+              Effect.flatMap(
+                Effect.all([Effect.exit(run(params)), Effect.exit(run(params))], { concurrency: 2 }),
+                ([first]) => first
+              )
+            )
+          ),
+          Tool.fallback(() => Effect.as(inner(keys), "sunny"))
+        )
+        yield* passing(Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key" }))
+        assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/2", "key/inner/1", "key/inner/3"])
+      }))
+
+    it.effect("are replies, which answer no later question", () =>
+      Effect.gen(function*() {
+        const asking = ToolCall.ask("Sure?")
+        const tool = stepping([Effect.andThen(asking, Effect.fail(refused))]).pipe(
+          Tool.with(custom((run) => run)),
+          Tool.fallback(() => asking)
+        )
+        const replies = [{ key: "key", question: "Sure?", reply: "yes" }]
+        const outcome = yield* Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key", replies })
+        assert.strictEqual(outcome._tag, "Suspended")
+      }))
+  })
+
+  it.effect("nobody replies to an attempt that was left behind", () =>
+    Effect.gen(function*() {
+      const replied: Array<string> = []
+      const asking = Effect.map(ToolCall.ask("Sure?"), (reply) => {
+        replied.push(reply)
+        return reply
+      })
+      const late = stepping([Effect.uninterruptible(Effect.andThen(Effect.sleep("2 seconds"), asking))]).pipe(
+        Tool.timeout("1 second")
+      )
+      const replies = [{ key: "key", question: "Sure?", reply: "yes" }]
+      const outcome = yield* passing(
+        Dispatch.call(Toolkit.make(late), call, { idempotencyKey: "key", replies }).pipe(
+          Effect.tap(Effect.sleep("1 minute")),
+          Effect.provideService(Defect.reporter, () => Effect.void)
+        )
+      )
+      assert.strictEqual(outcome._tag, "Failed")
+      assert.deepStrictEqual(replied, [])
+    }))
 
   it.effect("a page that was left behind is heard no more", () =>
     Effect.gen(function*() {
@@ -636,6 +752,39 @@ describe("counts, whatever a policy does:", () => {
           assert.isUndefined(yield* mayHaveActed("non_idempotent", before))
         }))
     }
+
+    it.effect("not begun has not acted, when it waits for a permit", () =>
+      Effect.gen(function*() {
+        // One permit for both.
+        const limited = doing(later(5_000, sunny), "non_idempotent").pipe(Tool.limit(1))
+        const impatient = custom<SemanticGarbage>((run) => (params) =>
+          Effect.timeoutOrElse(run(params), { duration: 1_000, orElse: () => Effect.fail(mine) })
+        )
+        const both = [limited, limited.pipe(Tool.with(impatient))].map((tool) =>
+          Dispatch.call(Toolkit.make(tool), call)
+        )
+        const [, cut] = yield* passing(Effect.all(both, { concurrency: 2 }))
+        assert.strictEqual(cut?._tag, "Failed")
+        assert.notProperty(cut, "mayHaveActed")
+      }))
+
+    it.effect("only reading raises no doubt", () =>
+      Effect.gen(function*() {
+        for (const [, policy] of policies) {
+          const { events } = yield* told(doing(later(1_000, sunny)).pipe(Tool.with(policy)))
+          assert.notInclude(tags(events), "DoubtRaised")
+        }
+      }))
+
+    it.effect("swallowed with an answer that nobody can read may have acted", () =>
+      Effect.gen(function*() {
+        const unreadable = new SchemaMismatch({ code: "invalid_result", detail: "No JSON.", side: "result" })
+        const tool = doing(Effect.fail(unreadable), "non_idempotent").pipe(
+          Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
+        )
+        const outcome = yield* outcomeOf(tool)
+        assert.isTrue(outcome._tag === "Failed" && outcome.mayHaveActed)
+      }))
 
     it.effect("a failure of what is inside says itself whether it has acted", () =>
       Effect.gen(function*() {

@@ -1777,4 +1777,63 @@ describe("C3 C4 C5: an agent that fixes", () => {
         "Not Rome."
       ])
     }))
+
+  it.effect("is not asked where a tool inside of an earlier attempt has acted", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const pay = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.succeed("paid"))
+      const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+      let attempt = 0
+      const tool = Tool.make(
+        "order",
+        { description: "", parameters, success: Schema.String, sideEffect: "idempotent" },
+        () =>
+          ++attempt === 1
+            ? Effect.andThen(pay.run({}), Effect.fail(nothingDone))
+            : Effect.fail(new SchemaMismatch({ code: "invalid_arguments", detail: "No.", side: "arguments" }))
+      ).pipe(
+        Tool.retry(Schedule.recurs(1)),
+        Tool.fix(() => {
+          asked++
+          return { city: "Paris" }
+        })
+      )
+      assert.strictEqual(failed(yield* call(tool, { city: "paris" })).failure.detail, "No.")
+      assert.deepStrictEqual([attempt, asked], [2, 0])
+    }))
+
+  it.effect("of a tool inside of an attempt that was left behind, runs nothing again", () =>
+    Effect.gen(function*() {
+      for (const isSource of [false, true]) {
+        const ran: Array<string> = []
+        const inner = Tool.make(
+          "inner",
+          { description: "", parameters, success: Schema.String },
+          ({ city }) =>
+            Effect.flatMap(Effect.delay(Effect.sync(() => ran.push(city)), "2 seconds"), () =>
+              Effect.fail(new SchemaMismatch({ code: "invalid_arguments", detail: "No.", side: "arguments" })))
+        ).pipe(Tool.fix(toParis))
+        // A custom policy sets no deadline, after which no fixer is asked.
+        const leaving = Policy.make<never, ToolUnavailable>({
+          kind: "custom",
+          name: "leaving",
+          description: "",
+          wrap: (run) => (params) =>
+            Effect.flatMap(
+              Effect.forkDetach(run(params)),
+              (fiber) =>
+                Effect.raceFirst(Fiber.join(fiber), Effect.delay(Effect.fail(lostAnswer), "1 second"))
+            )
+        })
+        const asking = () => Effect.uninterruptible(inner.run({ city: "paris" }))
+        const definition = { description: "", success: Schema.String } as const
+        const outer = (isSource
+          ? Tool.make("outer", definition, () => Effect.fail(refused)).pipe(Tool.fallback(asking))
+          : Tool.make("outer", definition, asking)).pipe(Tool.with(leaving))
+        const fiber = yield* Effect.forkChild(call(outer))
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, "outcome_unknown")
+        assert.deepStrictEqual(ran, ["paris"])
+      }
+    }))
 })

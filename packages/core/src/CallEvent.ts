@@ -7,7 +7,8 @@
  *     handler, policies ── note(event) ─┬─ the account: attempts, waits, failures, caveats, source
  *                                       └─ a watcher, if there is one: the event, its time, its attempt
  *
- * Times and attempts are added for a watcher alone. An event has no secrets: arguments and results are not in it.
+ * Times and attempts are added for a watcher alone. An event has no result. Of the arguments it has what the model is told of their
+ * repairs, and nothing where they have anything `Redacted`. A detail or a caveat has what its author wrote.
  *
  * @since 0.1.0
  */

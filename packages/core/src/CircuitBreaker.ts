@@ -36,7 +36,8 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
 import { isRefusal, refusal } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
-import { ended } from "./internal/userCode.ts"
+import { answered, ended } from "./internal/userCode.ts"
+import { withinTime } from "./internal/withinTime.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -84,9 +85,9 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
         Effect.contextWith((context: Context.Context<Breaker.CircuitBreaker>) => {
           const breaker = Context.get(context, Breaker.CircuitBreaker)
           const health = Context.getOrUndefined(context, ToolHealth)
-          const isTroubled = changes.isTroubled(breaker)
-          const self = isTroubled ? Effect.andThen(changes.probes(breaker), run(params)) : run(params)
           const keyNow = () => keyOf(circuit, name, health)
+          const isTroubled = changes.isTroubled(breaker)
+          const self = isTroubled ? Effect.andThen(changes.passes(breaker, keyNow()), run(params)) : run(params)
           const called = health === undefined
             ? breaker.execute(self, { key: circuit, classify })
             : observed(self, { breaker, health, keyNow, tool: name })
@@ -94,7 +95,7 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
             called,
             (error): Effect.Effect<never, E | ToolUnavailable> =>
               error._tag === "CircuitBreakerError"
-                ? Effect.andThen(changes.refused(breaker, error), call.refuse(refused(name, error)))
+                ? Effect.andThen(changes.refused(breaker, keyNow(), error), call.refuse(refused(name, error)))
                 : Effect.andThen(changes.look(breaker, keyNow()), Effect.fail(error))
           )
           const told = isTroubled ? Effect.tap(judged, () => changes.look(breaker, keyNow())) : judged
@@ -160,6 +161,9 @@ type Circuit = Parameters<Policy.Call["changed"]>[0]["to"]
 
 const named = { Closed: "closed", Open: "open", HalfOpen: "half_open" } as const
 
+/** How long a store may take to tell a watcher of a circuit, in milliseconds. */
+const patience = 1_000
+
 /**
  * Tells whoever watches of each change of a circuit. It looks after failures, and while it knows of trouble: a call that goes well pays
  * nothing, and neither does one that nobody watches.
@@ -168,7 +172,7 @@ class Changes {
   readonly #circuit: string
   readonly #call: Policy.Call
   // By breaker, since each process has its own, and so has each test. A closed one is not kept.
-  readonly #seen = new WeakMap<Breaker.CircuitBreaker, Circuit>()
+  readonly #seen = new WeakMap<Breaker.CircuitBreaker, { readonly circuit: Circuit; readonly key: string }>()
 
   constructor(circuit: string, call: Policy.Call) {
     this.#circuit = circuit
@@ -179,24 +183,32 @@ class Changes {
     return this.#seen.has(breaker)
   }
 
-  /** What passes an open circuit is its probe. */
-  probes(breaker: Breaker.CircuitBreaker): Effect.Effect<void> {
-    return this.#saw(breaker, "half_open")
+  /** What passes an open circuit is its probe, unless there is a new circuit. */
+  passes(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
+    return Effect.suspend(() => this.#saw(breaker, key, this.#seen.get(breaker)?.key === key ? "half_open" : "closed"))
   }
 
   refused(
     breaker: Breaker.CircuitBreaker,
+    key: string,
     { reason }: Breaker.CircuitBreakerError
   ): Effect.Effect<void> {
     if (reason._tag === "CircuitBreakerStoreError") return Effect.void
-    return this.#ifWatched(breaker, this.#saw(breaker, reason._tag === "CircuitOpen" ? "open" : "half_open"))
+    return this.#ifWatched(breaker, this.#saw(breaker, key, reason._tag === "CircuitOpen" ? "open" : "half_open"))
   }
 
   look(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
-    const look = Effect.matchEffect(Effect.suspend(() => breaker.state(key)), {
-      onFailure: () => Effect.void,
-      onSuccess: ({ _tag }) => this.#saw(breaker, named[_tag])
-    })
+    // A store may hang, or be a user's. A call does not fail, or wait, because somebody watches it.
+    const state = withinTime(
+      Effect.suspend(() => answered("The circuit breaker", breaker.state(key))),
+      patience,
+      { late: () => Effect.undefined, who: "The circuit breaker" }
+    )
+    const look = Effect.flatMap(
+      Effect.exit(state),
+      (exit) =>
+        Exit.isSuccess(exit) && exit.value !== undefined ? this.#saw(breaker, key, named[exit.value._tag]) : Effect.void
+    )
     return this.#ifWatched(breaker, look)
   }
 
@@ -207,12 +219,12 @@ class Changes {
     )
   }
 
-  #saw(breaker: Breaker.CircuitBreaker, to: Circuit): Effect.Effect<void> {
+  #saw(breaker: Breaker.CircuitBreaker, key: string, to: Circuit): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const from = this.#seen.get(breaker) ?? "closed"
+      const from = this.#seen.get(breaker)?.circuit ?? "closed"
       if (from === to) return Effect.void
       if (to === "closed") this.#seen.delete(breaker)
-      else this.#seen.set(breaker, to)
+      else this.#seen.set(breaker, { circuit: to, key })
       return this.#call.changed({ circuit: this.#circuit, from, to })
     })
   }

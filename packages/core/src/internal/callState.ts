@@ -97,6 +97,9 @@ export const step = (state: CallState, event: CallEvent): CallState => {
   }
 }
 
+/** What a gate begins with. It needs no list of the failures before it, which grows with each attempt. */
+export const asOf = (state: CallState): CallState => state.handled.length === 0 ? state : { ...state, handled: noTexts }
+
 /** Does the event begin an attempt, of the tool or of a fallback's? */
 export const isStart = ({ _tag }: CallEvent): boolean =>
   _tag === "AttemptStarted" || _tag === "PageStarted" || _tag === "SourceStarted"

@@ -23,8 +23,7 @@ export const contained = <A, E, R>(
   // What has ended already needs no fiber.
   if (isExit(self)) return judge(self)
   return Effect.uninterruptibleMask((restore) => {
-    // A program that runs in one go cannot come back to a fiber later.
-    if (depth >= mostDepth && runsInOneGo()) return Effect.flatMap(Effect.exit(restore(self)), judge)
+    if (isTooDeep()) return Effect.flatMap(Effect.exit(restore(self)), judge)
     // What may be interrupted in it is for the Effect to say, which its caller has restored.
     const fiber = started(restore(self), currentContext<R>(), { uninterruptible: true })
     const exit = fiber.pollUnsafe()
@@ -67,6 +66,9 @@ export const started = <A, E, R>(
     depth--
   }
 }
+
+/** Is there no room for one more fiber? A program that runs in one go cannot come back to it later. */
+export const isTooDeep = (): boolean => depth >= mostDepth && runsInOneGo()
 
 /** Does the program end without ever waiting (`Effect.runSync`)? */
 const runsInOneGo = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"

@@ -5,6 +5,7 @@
  *     Inside    a tool that runs inside of another one's handler or fallback: a key and attempts of its own
  *     Page      a further page of a result: a key of its own, while its attempts are those of the call
  *     Gate      what a policy stops waiting for: it passes everything on until it is closed
+ *     Visit     a call of a custom policy, which is a gate, too (`customPolicy`)
  *     Branch    one run of what is inside a custom policy: what it says of the answer counts once it has succeeded
  *     Sourced   what a fallback asks: attempts of a tool inside count
  *
@@ -17,7 +18,7 @@ import * as FailureLog from "../FailureLog.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Repair, Reply } from "../ToolOutcome.ts"
 import { CallArguments, type Correction } from "./callArguments.ts"
-import { type CallState, isStart, step, untouched } from "./callState.ts"
+import { asOf, type CallState, isStart, step, untouched } from "./callState.ts"
 import { Live, Running } from "./live.ts"
 import { isUnreadable } from "./outcome.ts"
 import { RefusalSignal } from "./signal.ts"
@@ -265,7 +266,7 @@ export class Gate extends Frame {
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {
-    super(outer.idempotencyKey, outer.tool, outer.isWatched, outer.state, outer.attempt)
+    super(outer.idempotencyKey, outer.tool, outer.isWatched, asOf(outer.state), outer.attempt)
     this.outer = outer
   }
 
@@ -393,6 +394,7 @@ export class Inside extends Frame {
 
   // The model need not hear of it: the arguments were the outer handler's.
   correct(correction: Correction) {
+    if (!this.isOpen) return Effect.interrupt
     this.live.arguments.correct(correction)
     return Effect.void
   }

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Defect from "../Defect.ts"
-import { currentContext, interruption, observed, started } from "./containment.ts"
+import { currentContext, interruption, isTooDeep, observed, started } from "./containment.ts"
 
 /** What becomes of an Effect that takes too long. */
 export interface Limits<A, E, R, A2, E2, R2> {
@@ -32,7 +32,10 @@ export const withinTime = <A, E, R, A2, E2, R2>(
   limits: Limits<A, E, R, A2, E2, R2>
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
   Effect.uninterruptibleMask((restore) => {
-    const fiber = started(self, limits.context ?? currentContext<R>())
+    const context = limits.context ?? currentContext<R>()
+    // Who cannot wait needs no time limit.
+    if (isTooDeep()) return Effect.updateContext(restore(self), () => context)
+    const fiber = started(self, context)
     // What needs no time needs no clock.
     const done = fiber.pollUnsafe()
     if (done !== undefined) return done
