@@ -198,6 +198,21 @@ describe("a call's events", () => {
         assert.deepStrictEqual(changes(events), ["closed to open", "open to closed"])
       }))
 
+    it.effect("nothing of what calls did that nobody watched", () =>
+      Effect.gen(function*() {
+        const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
+        const events = yield* heard(
+          Effect.gen(function*() {
+            yield* Effect.flip(quote.run(paris))
+            yield* Effect.flip(quote.run(paris))
+            yield* Effect.sleep("31 seconds")
+            yield* Effect.provideService(quote.run(paris), CallEvent.watcher, undefined)
+            yield* quote.run(paris)
+          }).pipe(Effect.provide(breaker))
+        )
+        assert.deepStrictEqual(changes(events), ["closed to open"])
+      }))
+
     const stores: Record<string, unknown> = {
       dies: Effect.die("no store"),
       hangs: Effect.never,
