@@ -413,6 +413,29 @@ describe("counts, whatever a policy does:", () => {
     4_000
   )
 
+  it.effect("once another tool has run, a policy waits again", () =>
+    Effect.gen(function*() {
+      const other = doing(later(1_000, sunny), "none", "other")
+      const slow = custom((run) => (params) =>
+        Effect.andThen(Effect.ignore(other.run(paris)), Effect.andThen(Effect.sleep("2 seconds"), run(params)))
+      )
+      assert.strictEqual(waitedIn(yield* outcomeOf(doing(sunny).pipe(Tool.with(slow)))), 2_000)
+    }))
+
+  it.effect("a tool inside that answers without its handler has not acted", () =>
+    Effect.gen(function*() {
+      const nothingDone = Effect.fail(new ToolUnavailable({ ...refused, outcome: "not_executed" }))
+      const pay = doing(sunny, "non_idempotent", "pay")
+      const paid = pay.pipe(Tool.with(custom(() => () => Effect.succeed("paid before" as never))))
+      const acted = (inner: typeof pay) =>
+        Effect.map(
+          outcomeOf(doing(Effect.andThen(inner.run(paris), nothingDone), "non_idempotent")),
+          (outcome) => outcome._tag === "Failed" && outcome.mayHaveActed
+        )
+      assert.isTrue(yield* acted(pay))
+      assert.isUndefined(yield* acted(paid))
+    }))
+
   it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
     Effect.gen(function*() {
       const deaf = custom((run) => (params) =>
