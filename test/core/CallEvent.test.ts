@@ -372,7 +372,7 @@ describe("attempts", () => {
         { description: "", success: Schema.String, sideEffect: "none" },
         () => Effect.andThen(ToolCall.ask("This one?"), ToolCall.ask("That one?"))
       )
-      const suspended = (tool: Tool.Tool<string, typeof paris, string, never>) =>
+      const suspended = (tool: Tool.Tool<string, typeof paris, string>) =>
         Effect.gen(function*() {
           const agent = Agent.make({ toolkit: Toolkit.make(tool) })
           const first = yield* Effect.flip(agent.run("Go"))

@@ -66,7 +66,7 @@ describe("a handler that breaks its fiber", () => {
     Effect.gen(function*() {
       const breaking = handling(() => Effect.flatMap(Effect.void, (): Untyped => 7 as Untyped))
       for (const tool of [breaking, Tool.timeout(breaking, "1 second"), Tool.timeout(breaking, "Infinity")]) {
-        const { value } = yield* logging(outcomeOf(tool as Untyped))
+        const { value } = yield* logging(outcomeOf(tool))
         assert.strictEqual(value._tag === "Failed" && value.failure.code, "defect")
       }
     }))
