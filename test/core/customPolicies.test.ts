@@ -280,6 +280,14 @@ describe("Policy.Call", () => {
       assert.strictEqual(waitedIn(yield* outcomeOf(flaky(cut))), 3_000)
     }))
 
+  it.effect("waiting: one that is cut short a millisecond before its end took a millisecond less", () =>
+    Effect.gen(function*() {
+      const cut = after((call) =>
+        Effect.ignore(Effect.timeoutOption(call.waiting(Effect.sleep(310), Duration.millis(310)), 309))
+      )
+      assert.strictEqual(waitedIn(yield* outcomeOf(flaky(cut))), 309)
+    }))
+
   it.effect("waiting: what was said of its length does not count, where it took another time", () =>
     Effect.gen(function*() {
       for (const said of [Duration.hours(1), Duration.seconds(1), Duration.infinity]) {

@@ -1,6 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { CallEvent, Source } from "../CallEvent.ts"
 import type { ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { Visit } from "./customPolicy.ts"
@@ -94,12 +95,12 @@ export const callOf = (policy: PolicyName): Call => {
         const start = clock.currentTimeMillisUnsafe()
         frame.note({ _tag: "WaitStarted", ...by, ...writable({ wait: length }) })
         frame.occupy()
-        return Effect.onExit(wait, () =>
+        return Effect.onExit(wait, (exit) =>
           Effect.sync(() => {
             frame.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
             // A clock that counts whole milliseconds may be one off.
-            const isAsSaid = length !== undefined &&
+            const isAsSaid = length !== undefined && Exit.isSuccess(exit) &&
               Math.abs(Duration.toMillis(length) - Duration.toMillis(elapsed)) <= 1
             const waited = isAsSaid ? length : elapsed
             frame.note({ _tag: "WaitEnded", ...by, wait: waited })
