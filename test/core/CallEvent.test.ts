@@ -198,6 +198,21 @@ describe("a call's events", () => {
         assert.deepStrictEqual(changes(events), ["closed to open", "open to closed"])
       }))
 
+    it.effect("nothing of what calls did that nobody watched", () =>
+      Effect.gen(function*() {
+        const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
+        const events = yield* heard(
+          Effect.gen(function*() {
+            yield* Effect.flip(quote.run(paris))
+            yield* Effect.flip(quote.run(paris))
+            yield* Effect.sleep("31 seconds")
+            yield* Effect.provideService(quote.run(paris), CallEvent.watcher, undefined)
+            yield* quote.run(paris)
+          }).pipe(Effect.provide(breaker))
+        )
+        assert.deepStrictEqual(changes(events), ["closed to open"])
+      }))
+
     const stores: Record<string, unknown> = {
       dies: Effect.die("no store"),
       hangs: Effect.never,
@@ -350,6 +365,35 @@ describe("attempts", () => {
       assert.deepInclude(yield* call(chain), { attempts: 9, executions: 3 })
     }))
 
+  it.effect("of a call that asks twice add up, and its executions apart", () =>
+    Effect.gen(function*() {
+      const asking = Tool.make(
+        "mirror",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.andThen(ToolCall.ask("This one?"), ToolCall.ask("That one?"))
+      )
+      const suspended = (tool: Tool.Tool<string, typeof paris, string>) =>
+        Effect.gen(function*() {
+          const agent = Agent.make({ toolkit: Toolkit.make(tool) })
+          const first = yield* Effect.flip(agent.run("Go"))
+          if (first._tag !== "RunSuspended") return assert.fail(first._tag)
+          const second = yield* Effect.flip(agent.resume(first.suspension, "no"))
+          if (second._tag !== "RunSuspended") return assert.fail(second._tag)
+          const [outcome] = second.suspension.outcomes
+          return outcome
+        }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather", paris)])))
+      const counted = yield* suspended(
+        tool([Effect.fail(refused)]).pipe(
+          Tool.catchTag(["ToolUnavailable", "SemanticGarbage"], () => asking.run({}))
+        )
+      )
+      assert.strictEqual(counted?.attempts, 4)
+      assert.strictEqual(counted?.executions, 2)
+      const plain = yield* suspended(doing(Effect.andThen(ToolCall.ask("This one?"), ToolCall.ask("That one?"))))
+      assert.strictEqual(plain?.attempts, 2)
+      assert.notProperty(plain, "executions")
+    }))
+
   it.effect("do not count a tool that a handler runs", () =>
     Effect.gen(function*() {
       const inner = tool([sunny], "inner")
@@ -382,6 +426,20 @@ describe("an agent's events", () => {
         "1000 1 2 AttemptStarted",
         "1000 1 2 AttemptEnded"
       ])
+    }))
+
+  it.effect("are told to a watcher of calls, too", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(doing(sunny)) })
+      const inStream = yield* agent.stream("Go").pipe(
+        Stream.filter(({ _tag }) => _tag.startsWith("Attempt")),
+        Stream.runCollect,
+        Effect.provideService(CallEvent.watcher, ({ _tag }) => seen.push(_tag)),
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather", paris), ScriptedModel.text("done")]))
+      )
+      assert.deepStrictEqual(seen, ["AttemptStarted", "AttemptEnded"])
+      assert.deepStrictEqual(inStream.map(({ _tag }) => _tag), seen)
     }))
 
   it.effect("C10 tell of a limit that ends the run", () =>

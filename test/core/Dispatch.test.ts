@@ -402,6 +402,24 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["from the exchange, 20m old"])
     }))
 
+  it.effect("does not call the live service unavailable when it is a fixer that failed", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make(
+        "t",
+        { description: "", success: Schema.Int, sideEffect: "none" },
+        () => Effect.fail(new SchemaMismatch({ code: "invalid_arguments", detail: "No.", side: "arguments" }))
+      ).pipe(
+        Tool.fix(() => Effect.fail("no idea")),
+        Tool.catchTag("SchemaMismatch", () => Effect.as(ToolCall.source({ name: "cache", age: "20 minutes" }), 1))
+      )
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" })
+      assert.deepStrictEqual(outcome.handled.map(({ by, tag }) => `${tag} ${by}`), [
+        "ToolUnavailable ignored",
+        "SchemaMismatch catch"
+      ])
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["from cache, 20m old"])
+    }))
+
   it.effect("gives every call a key of its own, though models repeat their ids", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []

@@ -292,6 +292,19 @@ describe("LastKnown", () => {
         ])
       }).pipe(Effect.provide(memory)))
 
+    it.effect("keeps what it knew where a later answer cannot be encoded", () =>
+      Effect.gen(function*() {
+        const answers: Array<unknown> = [1, "no number"]
+        const tool = Tool.make("t", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+          Effect.suspend(() => {
+            const [next] = answers.splice(0, 1)
+            return next === undefined ? fail : Effect.succeed(next as never)
+          })).pipe(LastKnown.fallback())
+        yield* tool.run({})
+        yield* tool.run({})
+        assert.strictEqual(yield* tool.run({}), 1)
+      }).pipe(Effect.provide(memory)))
+
     it.effect("goes on when arguments cannot be told apart", () =>
       Effect.gen(function*() {
         const endless: { self?: unknown } = {}

@@ -56,6 +56,21 @@ describe("how a failure ended", () => {
       assert.deepStrictEqual(ledger.failures, [entry])
     }).pipe(Effect.provide(script)))
 
+  it.effect("is told in short, where a tool says very much", () =>
+    Effect.gen(function*() {
+      const verbose = Tool.make(
+        "down",
+        { description: "Is down", success: Schema.String, sideEffect: "none" },
+        () => Effect.fail(new ToolUnavailable({ ...refused, detail: "no ".repeat(10_000) }))
+      )
+      for (const tool of [verbose, verbose.pipe(Tool.fallback(() => Effect.succeed("")))]) {
+        const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(tool) }).run("Go").pipe(
+          Effect.provide(ScriptedModel.layer([ScriptedModel.call("down"), ScriptedModel.text("done")]))
+        )
+        assert.isBelow(ledger.failures[0]!.detail.length, 1_100)
+      }
+    }))
+
   it.effect("is told to who watches, with the policy's name", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(agent.stream("Go"))

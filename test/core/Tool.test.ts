@@ -9,7 +9,7 @@ import {
   ToolCall,
   ToolUnavailable
 } from "@fallible/core"
-import { Cause, Context, Effect, Exit, Fiber, Schedule, Schema } from "effect"
+import { Cause, Clock, Context, type Duration, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
   after,
@@ -201,6 +201,14 @@ describe("Tool", () => {
         ])
       }))
 
+    it.effect("does not know of a tool that acts that it did nothing, when an earlier attempt does not say so", () =>
+      Effect.gen(function*() {
+        const { tool } = new Sequence()
+        const both = tool([Effect.fail(refused), Effect.fail(notExecuted)], "idempotent")
+        const failure = yield* Effect.flip(both.pipe(Tool.retry(Schedule.recurs(1))).run(paris))
+        assert.strictEqual(failure.outcome, "unknown")
+      }))
+
     it.effect("leaves defects and interruption alone", () =>
       Effect.gen(function*() {
         for (const end of [Effect.die("bug"), Effect.interrupt]) {
@@ -307,6 +315,31 @@ describe("Tool", () => {
           outcome: "unknown",
           transient: false
         })
+      }))
+
+    it.effect("leaves no timer behind, however the handler ends", () =>
+      Effect.gen(function*() {
+        const clock = yield* Clock.Clock
+        let sleeping = 0
+        const counting: Clock.Clock = Object.assign(Object.create(clock), {
+          sleep: (duration: Duration.Duration) =>
+            Effect.suspend(() => {
+              sleeping++
+              return Effect.onExit(clock.sleep(duration), () => Effect.sync(() => sleeping--))
+            })
+        })
+        for (const end of [Effect.yieldNow, Effect.andThen(Effect.yieldNow, Effect.fail(refused)), Effect.never]) {
+          const run = Effect.provideService(
+            doing(Effect.as(end, "sunny")).pipe(Tool.timeout("1 hour")).run(paris),
+            Clock.Clock,
+            counting
+          )
+          const fiber = yield* Effect.forkChild(run, { startImmediately: true })
+          assert.strictEqual(sleeping, 1)
+          for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
+          yield* Fiber.interrupt(fiber)
+          assert.strictEqual(sleeping, 0)
+        }
       }))
 
     it.effect("waits for the handler's finalizers when the run itself is interrupted", () =>

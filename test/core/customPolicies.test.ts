@@ -394,6 +394,14 @@ describe("Policy.Call", () => {
       assert.deepStrictEqual(yield* attempts(false), [1, 1, 0])
     }))
 
+  it.effect("waiting: one that is cut short a millisecond before its end took a millisecond less", () =>
+    Effect.gen(function*() {
+      const cut = after((call) =>
+        Effect.ignore(Effect.timeoutOption(call.waiting(Effect.sleep(310), Duration.millis(310)), 309))
+      )
+      assert.strictEqual(waitedIn(yield* outcomeOf(flaky(cut))), 309)
+    }))
+
   it.effect("waiting: what was said of its length does not count, where it took another time", () =>
     Effect.gen(function*() {
       for (const said of [Duration.hours(1), Duration.seconds(1), Duration.infinity]) {
@@ -461,6 +469,23 @@ describe("Policy.Call", () => {
       yield* doing(sunny).pipe(Tool.with(looking)).run(paris)
       assert.deepStrictEqual(states.map(({ isWatched }) => isWatched), [false, false])
     }))
+
+  it.effect("state: a call may have acted by a tool inside, and while an attempt still runs", () =>
+    Effect.gen(function*() {
+      const states: Array<readonly [mayHaveActed: boolean, isStillRunning: boolean]> = []
+      const looking = custom((run, _, call) => (params) =>
+        Effect.tapError(run(params), () =>
+          Effect.map(call.state, ({ isStillRunning, mayHaveActed }) => {
+            states.push([mayHaveActed, isStillRunning])
+          }))
+      )
+      const nothingDone = Effect.fail(new ToolUnavailable({ ...refused, outcome: "not_executed" }))
+      const pay = doing(sunny, "non_idempotent", "pay")
+      yield* outcomeOf(stepping([Effect.andThen(pay.run(paris), nothingDone)], "idempotent").pipe(Tool.with(looking)))
+      const deaf = stepping([Effect.uninterruptible(later(60_000, sunny))], "idempotent")
+      yield* outcomeOf(deaf.pipe(Tool.timeout("1 second"), Tool.with(looking)))
+      assert.deepStrictEqual(states, [[true, false], [true, true]])
+    }))
 })
 
 describe("counts, whatever a policy does:", () => {
@@ -509,6 +534,29 @@ describe("counts, whatever a policy does:", () => {
       }),
     4_000
   )
+
+  it.effect("once another tool has run, a policy waits again", () =>
+    Effect.gen(function*() {
+      const other = doing(later(1_000, sunny), "none", "other")
+      const slow = custom((run) => (params) =>
+        Effect.andThen(Effect.ignore(other.run(paris)), Effect.andThen(Effect.sleep("2 seconds"), run(params)))
+      )
+      assert.strictEqual(waitedIn(yield* outcomeOf(doing(sunny).pipe(Tool.with(slow)))), 2_000)
+    }))
+
+  it.effect("a tool inside that answers without its handler has not acted", () =>
+    Effect.gen(function*() {
+      const nothingDone = Effect.fail(new ToolUnavailable({ ...refused, outcome: "not_executed" }))
+      const pay = doing(sunny, "non_idempotent", "pay")
+      const paid = pay.pipe(Tool.with(custom(() => () => Effect.succeed("paid before" as never))))
+      const acted = (inner: typeof pay) =>
+        Effect.map(
+          outcomeOf(doing(Effect.andThen(inner.run(paris), nothingDone), "non_idempotent")),
+          (outcome) => outcome._tag === "Failed" && outcome.mayHaveActed
+        )
+      assert.isTrue(yield* acted(pay))
+      assert.isUndefined(yield* acted(paid))
+    }))
 
   it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
     Effect.gen(function*() {
@@ -637,6 +685,36 @@ describe("counts, whatever a policy does:", () => {
         assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/2", "key/inner/1", "key/inner/3"])
       }))
 
+    it.effect("are numbers of tools, also of a run that was left behind", () =>
+      Effect.gen(function*() {
+        const keys: Array<string> = []
+        const tool = stepping([Effect.andThen(inner(keys), later(60_000, sunny))]).pipe(
+          Tool.with(custom<ToolUnavailable>((run) => (params) =>
+            Effect.andThen(Effect.forkDetach(run(params), { startImmediately: true }), Effect.fail(refused))
+          )),
+          Tool.fallback(() =>
+            Effect.as(inner(keys), "sunny")
+          )
+        )
+        yield* passing(Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key" }))
+        assert.deepStrictEqual(keys, ["key/inner/1", "key/inner/2"])
+      }))
+
+    it.effect("are numbers of policies, whose own tools have other keys in each of them", () =>
+      Effect.gen(function*() {
+        const keys: Array<string> = []
+        const asking = (name: string) => custom((run) => (params) => Effect.andThen(inner(keys), run(params)), name)
+        const tool = doing(sunny).pipe(
+          Tool.with(asking("first")),
+          Tool.retry(Schedule.recurs(1)),
+          Tool.with(asking("second")),
+          Tool.timeout("1 second"),
+          Tool.with(asking("second"))
+        )
+        yield* Dispatch.call(Toolkit.make(tool), call, { idempotencyKey: "key" })
+        assert.deepStrictEqual(keys, ["key/policy+/1/inner/1", "key/policy+2/1/inner/1", "key/policy+3/1/inner/1"])
+      }))
+
     it.effect("are replies, which answer no later question", () =>
       Effect.gen(function*() {
         const asking = ToolCall.ask("Sure?")
@@ -649,6 +727,30 @@ describe("counts, whatever a policy does:", () => {
         assert.strictEqual(outcome._tag, "Suspended")
       }))
   })
+
+  it.effect("of two parts of a result, the words of the one that comes out count", () =>
+    Effect.gen(function*() {
+      const part = (words: string) =>
+        Effect.andThen(
+          ToolCall.caveat(words),
+          Effect.fail(new PartialData({ code: "more_pages", detail: words, data: words, next: { city: "Rome" } }))
+        )
+      for (const [chosen, words] of ["of the first", "of the second"].entries()) {
+        const tool = stepping([part("of the first"), part("of the second"), sunny]).pipe(
+          Tool.with(custom((run) => {
+            let isFirst = true
+            return (params) => {
+              if (!isFirst) return run(params)
+              isFirst = false
+              const both = Effect.all([Effect.exit(run(params)), Effect.exit(run(params))])
+              return Effect.flatMap(both, (exits) => exits[chosen]!)
+            }
+          })),
+          Tool.complete({ merge: (soFar, page) => soFar + page })
+        )
+        assert.deepStrictEqual(caveatsOf(yield* outcomeOf(tool)), [words])
+      }
+    }))
 
   it.effect("nobody replies to an attempt that was left behind", () =>
     Effect.gen(function*() {

@@ -209,13 +209,17 @@ export const resume = <T extends Tool.Any>(
 }
 
 // The effort of a call that ran in two parts adds up.
-const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => ({
-  ...outcome,
-  attempts: before.attempts + outcome.attempts,
-  executions: ToolOutcome.executions(before) + ToolOutcome.executions(outcome),
-  waited: Duration.sum(before.waited, outcome.waited),
-  handled: [...before.handled, ...outcome.handled]
-})
+const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
+  const attempts = before.attempts + outcome.attempts
+  const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
+  return {
+    ...outcome,
+    attempts,
+    ...(executions === attempts ? {} : { executions }),
+    waited: Duration.sum(before.waited, outcome.waited),
+    handled: [...before.handled, ...outcome.handled]
+  }
+}
 
 const timeIsUp: unique symbol = Symbol("time is up")
 

@@ -138,9 +138,17 @@ export class Visit extends Sourced {
     return branch
   }
 
-  /** A tool that the policy runs itself. No tool's name has a plus in it. */
+  override get policies(): number {
+    return this.outer.policies + 1
+  }
+
+  /**
+   * A tool that the policy runs itself. No tool's name has a plus in it. Inside of another policy numbers begin anew, so that a key says
+   * how far inside it is, too.
+   */
   override enter(tool: Subject): Frame {
-    this.#key ??= this.outer.live.keyInside(this.idempotencyKey, "policy+")
+    const { policies } = this
+    this.#key ??= this.outer.live.keyInside(this.idempotencyKey, `policy+${policies === 1 ? "" : policies}`)
     return new Inside(this, this.live.keyInside(this.#key, tool.name), tool)
   }
 

@@ -55,6 +55,11 @@ export abstract class Frame {
     return true
   }
 
+  /** How many custom policies are under way, from here to the tool's own frame. */
+  get policies(): number {
+    return 0
+  }
+
   /**
    * Notes an event. It comes to the attempt that it is of.
    *
@@ -276,6 +281,10 @@ export class Gate extends Frame {
 
   override get isOpen(): boolean {
     return this.#apart === undefined && this.outer.isOpen
+  }
+
+  override get policies(): number {
+    return this.outer.policies
   }
 
   close() {
