@@ -4,7 +4,7 @@
  *     flaky failed (connection): Refused. Retry 1 of 2 in 1.0 s.
  *     flaky failed (connection): Refused. The fallback was asked.
  *     flaky failed (connection): Refused. The model was told, after 3 attempts.
- *     The model failed (server_error): Busy. Retry 1 in 0.4 s.
+ *     The model failed (server_error): Busy. Retry 1 in 0.40 s.
  *     The model failed (server_error): Busy. The run ended, after 3 attempts.
  *
  * Lines have the annotations of the run, the turn, the tool and the call. A defect is logged apart, whole (`Defect`), and so is a
