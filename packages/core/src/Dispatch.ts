@@ -43,8 +43,7 @@ import { misfitLogged } from "./internal/misfit.ts"
 import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
-import { RefusalSignal, StopSignal, SuspendSignal } from "./internal/signal.ts"
-import { isA } from "./internal/stranger.ts"
+import { defectsOf, signalIn } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
@@ -126,7 +125,7 @@ const keyed = <T extends Tool.Any>(
     const tool = toolkit.tools.get(call.name)
     const subject = { name: call.name, acts: tool !== undefined && tool.sideEffect !== "none" }
     const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
-    const hear = watcher === undefined ? undefined : hearing(fiber, call.name, key, watcher)
+    const hear = hearing(fiber, call.name, key, watcher)
     const record = new Call(key, subject, text, place.replies, hear)
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
@@ -397,16 +396,17 @@ const fold = (
   tool: Tool.Any,
   record: Call
 ): Effect.Effect<ToolOutcome> => {
-  // A stop goes before all else, and a question before what its finalizers may have done.
-  const signals = defectsOf(cause)
-  const stop = signals.find(isA(StopSignal))
-  if (stop !== undefined) return Effect.succeed(stopped(record, stop.reason))
-  const question = signals.find(isA(SuspendSignal))
-  if (question !== undefined) return Effect.succeed(suspended(record, question))
-
-  const refusal = signals.find(isA(RefusalSignal))
-  if (refusal !== undefined) {
-    return settle(refusal.failure, "admit", tool, record)
+  // A signal goes before what its finalizers may have done.
+  const signal = signalIn(defectsOf(cause))
+  switch (signal?._tag) {
+    case "StopSignal":
+      return Effect.succeed(stopped(record, signal.reason))
+    case "SuspendSignal":
+      return Effect.succeed(suspended(record, signal))
+    case "RefusalSignal":
+      return settle(signal.failure, "admit", tool, record)
+    case undefined:
+      break
   }
 
   const [reason] = cause.reasons
@@ -431,9 +431,6 @@ const logged = (
       return FailureLog.told(tool, outcome.failure, `The model was told${attempts}.`)
     })
     : outcome
-
-const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
-  cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
 
 // Thrown, died, interrupted itself, or failed with what no tool may fail with.
 const broken = (

@@ -399,7 +399,7 @@ export const catchTag = <R, E extends ToolFailure>(
     throw new TypeError(`A failure's tag is one of ${list(tagsOfFailures)}; got ${excerpt(stranger)}.`)
   }
   const recover = erased("The handler of a catch", handler)
-  // To whom nobody is unavailable, that is a fallback.
+  // Catching `ToolUnavailable` counts as a fallback.
   const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
   return ours({
     kind,

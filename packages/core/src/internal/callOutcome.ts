@@ -3,7 +3,7 @@
  */
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
-import type { Completed, Failed, Handled, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
+import type { Completed, Failed, Stage, Stopped, Suspended } from "../ToolOutcome.ts"
 import type { CallState } from "./callState.ts"
 import type { Call } from "./frame.ts"
 import { firstNotes } from "./text.ts"
@@ -33,7 +33,7 @@ export const suspended = (
 
 export const stopped = (call: Call, reason: string): Stopped => ({ _tag: "Stopped", reason, ...account(call) })
 
-const none: ReadonlyArray<Handled> = []
+const none: ReadonlyArray<never> = []
 
 const account = (call: Call) => {
   const { attempts, executions, handled, repairs, waited } = call.state
@@ -55,7 +55,7 @@ const caveats = (state: CallState): ReadonlyArray<string> => {
 }
 
 const notes = ({ caveats, handled, source }: CallState): ReadonlyArray<string> => {
-  const noted = caveats.length === 0 ? noNotes : firstNotes(caveats.toArray())
+  const noted = caveats.length === 0 ? none : firstNotes(caveats.toArray())
   if (source?.age === undefined) return noted
   const isDown = handled.toArray().some(({ by, tag }) =>
     tag === "ToolUnavailable" && by !== "retry" && by !== "ignored"
@@ -63,8 +63,6 @@ const notes = ({ caveats, handled, source }: CallState): ReadonlyArray<string> =
   const reason = isDown ? "; the live service is unavailable" : ""
   return [`from ${source.name}, ${age(source.age)} old${reason}`, ...noted]
 }
-
-const noNotes: ReadonlyArray<string> = []
 
 // The largest unit says enough: "3h", not "3h 12m 4s".
 const age = (duration: Duration.Duration): string =>

@@ -18,9 +18,9 @@ import type { CallEvent } from "../CallEvent.ts"
 import * as Defect from "../Defect.ts"
 import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
 import { Branch, current, type Frame, Inside, isOfAnswer, type Outwards, Sourced, type Subject } from "./frame.ts"
-import { isLost, isUnreadable } from "./outcome.ts"
+import { isLost } from "./outcome.ts"
 import { named, type PolicyName } from "./policyKind.ts"
-import { RefusalSignal, StopSignal, SuspendSignal } from "./signal.ts"
+import { defectsOf, type Signal, signalIn, StopSignal } from "./signal.ts"
 import { isA } from "./stranger.ts"
 import { ended, noun } from "./userCode.ts"
 
@@ -52,7 +52,7 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
 
 // A defect of a run that the policy made something else of would be seen by nobody.
 const lost = ({ defects }: Visit, tool: string, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
-  const told = defectsOf(exit)
+  const told = diedOf(exit)
   return Effect.forEach(
     defects.filter((defect) => !told.includes(defect)),
     (defect) => Defect.report(`The tool ${tool} failed because of a fault of its own`, Cause.die(defect)),
@@ -81,7 +81,7 @@ export class Visit extends Sourced {
   readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
   /** A question, a stop or a refusal of a run inside. No policy has a say in it. */
-  signal: StopSignal | SuspendSignal | RefusalSignal | undefined = undefined
+  signal: Signal | undefined = undefined
   /** What runs inside died of. */
   readonly defects: Array<unknown> = []
   #key: string | undefined = undefined
@@ -159,11 +159,11 @@ export class Visit extends Sourced {
     const failures = failuresOf(exit)
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: branch.attempt })))
     this.#hasActed ||= branch.hasBegun && failures.length === 0
-    const defects = defectsOf(exit)
-    // A stop goes before a question.
-    this.signal = [this.signal, ...defects].find(isA(StopSignal)) ?? this.signal ??
-      defects.find(isA(SuspendSignal)) ?? defects.find(isA(RefusalSignal))
-    this.defects.push(...defects.filter((defect) => !isSignal(defect)))
+    const defects = diedOf(exit)
+    const signal = signalIn(defects)
+    // The first counts, unless a later one is a stop.
+    this.signal = [this.signal, signal].find(isA(StopSignal)) ?? this.signal ?? signal
+    this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
     for (const answer of answersOf(exit)) this.#answers.set(answer, branch)
     if (Exit.isSuccess(exit)) this.#stand(branch)
   }
@@ -199,11 +199,7 @@ export class Visit extends Sourced {
     }
     const last = failuresOf(exit)
     for (const failure of last) this.settle(failure)
-    for (const { attempt, failure } of this.#failures) {
-      this.handled(failure, named(this.#policy), attempt)
-      // An answer that nobody could read is lost: the call may have acted.
-      if (isUnreadable(failure)) this.doubt()
-    }
+    for (const { attempt, failure } of this.#failures) this.passedOver(failure, named(this.#policy), attempt)
     this.occupy()
     for (const [fiber, branch] of this.#under) {
       this.live.rejoin(branch.live)
@@ -217,11 +213,8 @@ export class Visit extends Sourced {
   }
 }
 
-const isSignal = (defect: unknown): boolean =>
-  isA(StopSignal)(defect) || isA(SuspendSignal)(defect) || isA(RefusalSignal)(defect)
-
-const defectsOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
-  Exit.isSuccess(exit) ? [] : exit.cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+const diedOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
+  Exit.isSuccess(exit) ? [] : defectsOf(exit.cause)
 
 /** An answer, or a part of one. */
 const answersOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>

@@ -20,7 +20,7 @@ import { mentionsSecret } from "./form.ts"
 import { current, type Frame, Inside } from "./frame.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
-import { StopSignal, SuspendSignal } from "./signal.ts"
+import { defectsOf, signalIn } from "./signal.ts"
 import { isA } from "./stranger.ts"
 import { excerpt, firstNotes } from "./text.ts"
 import { heed, present } from "./userCode.ts"
@@ -103,8 +103,7 @@ export const fixedRun = <R, R0>(
     const from = (params: unknown): Effect.Effect<unknown, ToolFailure, R | R0> =>
       Effect.catch(run(params), (failure) => {
         // The handler says that it did nothing with these arguments. What came before them in this call does not say so.
-        const mayHaveActed = subject.sideEffect !== "none" &&
-          (frame.state.hasActedInside || frame.state.mayHaveActed || frame.live.running.isAny)
+        const mayHaveActed = subject.sideEffect !== "none" && frame.mayHaveActed
         if (mayHaveActed || !args.areRejectedBy(failure)) return Effect.fail(failure)
         const fix = new Fix(fixing, subject, frame)
         const rejected = args.meant(params)
@@ -269,12 +268,10 @@ class Fix<R> {
   }
 
   #unanswered(cause: Cause.Cause<unknown>, failure: SchemaMismatch): Effect.Effect<undefined, SchemaMismatch> {
-    const defects = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
     heed(`The fixer of '${this.#subject.name}'`, Cause.squash(cause))
-    const stop = defects.find(isA(StopSignal))
+    const signal = signalIn(defectsOf(cause))
     // What led to a stop would be lost with it; a question is asked again.
-    if (stop !== undefined) this.#frame.handled(failure, { by: "stopped" })
-    const signal = stop ?? defects.find(isA(SuspendSignal))
+    if (signal?._tag === "StopSignal") this.#frame.handled(failure, { by: "stopped" })
     if (signal !== undefined) return Effect.die(signal)
     const errors = cause.reasons.filter(Cause.isFailReason).map(({ error }) => error)
     const escalation = errors.find(isA(Escalation))

@@ -55,6 +55,12 @@ export abstract class Frame {
     return true
   }
 
+  /** May the call have changed something so far? It says nothing of a tool that only reads. */
+  get mayHaveActed(): boolean {
+    const { hasActedInside, mayHaveActed } = this.state
+    return hasActedInside || mayHaveActed || this.live.running.isAny
+  }
+
   /** How many custom policies are under way, from here to the tool's own frame. */
   get policies(): number {
     return 0
@@ -112,10 +118,15 @@ export abstract class Frame {
     this.note({ ...summary(failure), ...fields, _tag: "FailureHandled" }, failure, attempt)
   }
 
-  /** The same where an answer that nobody could read is lost: the call may have acted. */
-  replaced(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
+  /** The same of one that something else took the place of. If it was an answer that nobody could read, the call may have acted. */
+  passedOver(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
     this.handled(failure, fields, attempt)
     if (isUnreadable(failure)) this.doubt()
+  }
+
+  /** The same where the answer is yet to come. */
+  replaced(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
+    this.passedOver(failure, fields, attempt)
     this.discard()
   }
 

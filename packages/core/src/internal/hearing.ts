@@ -6,19 +6,19 @@ import type { Watcher } from "../CallEvent.ts"
 import * as Defect from "../Defect.ts"
 import type { Hear } from "./frame.ts"
 
-/** Tells a watcher of the events of a call: each with its time, by the clock of the fiber that runs the call. */
+/** Tells a watcher, if there is one, of the events of a call: each with its time, by the clock of the fiber that runs the call. */
 export const hearing = (
   fiber: Fiber.Fiber<unknown, unknown>,
   tool: string,
   key: string,
-  watcher: Watcher
-): Hear =>
-(event, failure, attempt) => {
-  const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-  try {
-    watcher({ ...event, tool, key, at, attempt }, failure)
-  } catch (fault) {
-    // A call does not fail because somebody watches it.
-    Effect.runForkWith(fiber.context)(Defect.report("A watcher of calls threw an error", Cause.die(fault)))
-  }
-}
+  watcher: Watcher | undefined
+): Hear | undefined =>
+  watcher === undefined ? undefined : ((event, failure, attempt) => {
+    const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    try {
+      watcher({ ...event, tool, key, at, attempt }, failure)
+    } catch (fault) {
+      // A call does not fail because somebody watches it.
+      Effect.runForkWith(fiber.context)(Defect.report("A watcher of calls threw an error", Cause.die(fault)))
+    }
+  })

@@ -139,12 +139,11 @@ const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Agai
 const isWhole = (count: number | undefined): count is number => Number.isSafeInteger(count)
 
 const stateOf = (frame: Frame): State => {
-  const { isWatched, live, state: { executions, hasActedInside, mayHaveActed, source } } = frame
-  const isStillRunning = live.running.isAny
+  const { isWatched, live, mayHaveActed, state: { executions, source } } = frame
   return {
     attempt: executions,
-    mayHaveActed: hasActedInside || mayHaveActed || isStillRunning,
-    isStillRunning,
+    mayHaveActed,
+    isStillRunning: live.running.isAny,
     source,
     isWatched,
     meant: (params) => live.arguments.meant(params)

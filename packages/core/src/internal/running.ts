@@ -31,8 +31,7 @@ export const inContext = (
 
 const alone = <A, E, R>(tool: Subject, run: Effect.Effect<A, E, R>, fiber: Fiber.Fiber<unknown, unknown>) =>
   Effect.flatMap(ToolCall.keyOr(randomId("call")), (key) => {
-    const watcher = fiber.getRef(CallEvent.watcher)
-    const hear = watcher === undefined ? undefined : hearing(fiber, tool.name, key, watcher)
+    const hear = hearing(fiber, tool.name, key, fiber.getRef(CallEvent.watcher))
     const call = new Call(key, tool, undefined, undefined, hear)
     call.claim()
     return Effect.provideService(run, current, call)

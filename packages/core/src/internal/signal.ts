@@ -1,5 +1,7 @@
+import * as Cause from "effect/Cause"
 import type { ToolFailure } from "../ToolFailure.ts"
 import { Failure } from "./failure.ts"
+import { isA } from "./stranger.ts"
 
 /**
  * How a handler, or a policy, leaves without failing. A tool's error channel holds the four failures alone, so a
@@ -31,3 +33,13 @@ export class RefusalSignal extends Failure<{ readonly detail: string; readonly f
     super({ failure, detail: failure.detail })
   }
 }
+
+export type Signal = StopSignal | SuspendSignal | RefusalSignal
+
+/** What an Effect died of. */
+export const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
+  cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+
+/** The signal that counts: a stop goes before a question, and a question before a refusal. */
+export const signalIn = (defects: ReadonlyArray<unknown>): Signal | undefined =>
+  defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal)) ?? defects.find(isA(RefusalSignal))
