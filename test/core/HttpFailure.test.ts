@@ -65,19 +65,19 @@ const unavailable = (code: string, transient: boolean, outcome?: "not_executed" 
   transient,
   ...(outcome === undefined ? {} : { outcome })
 })
-const rejected = unavailable("rejected", false, "not_executed")
+const rejected = unavailable("rejected", false)
 const notFound = { _tag: "SemanticGarbage", code: "not_found", alternatives: [] }
 
 const afterGet: ReadonlyArray<readonly [status: number, failure: object]> = [
   [300, unavailable("unexpected_status", false)],
   [304, unavailable("unexpected_status", false)],
   [400, rejected],
-  [401, unavailable("permission_denied", false, "not_executed")],
-  [402, unavailable("quota_exhausted", false, "not_executed")],
-  [403, unavailable("permission_denied", false, "not_executed")],
+  [401, unavailable("permission_denied", false)],
+  [402, unavailable("quota_exhausted", false)],
+  [403, unavailable("permission_denied", false)],
   [404, notFound],
   [405, rejected],
-  [408, unavailable("timeout", true, "not_executed")],
+  [408, unavailable("timeout", true)],
   [409, rejected],
   [410, notFound],
   [413, rejected],
@@ -86,11 +86,11 @@ const afterGet: ReadonlyArray<readonly [status: number, failure: object]> = [
   [451, rejected],
   [499, rejected],
   [500, unavailable("server_error", true)],
-  [501, unavailable("server_error", false, "not_executed")],
+  [501, unavailable("server_error", false)],
   [502, unavailable("server_error", true)],
   [503, unavailable("server_error", true)],
   [504, unavailable("server_error", true)],
-  [505, unavailable("server_error", false, "not_executed")],
+  [505, unavailable("server_error", false)],
   [599, unavailable("server_error", true)]
 ]
 

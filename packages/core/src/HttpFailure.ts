@@ -3,19 +3,19 @@
  *
  * | status        | failure                                                     | transient | outcome        |
  * | ------------- | ----------------------------------------------------------- | --------- | -------------- |
- * | 401, 403      | `ToolUnavailable`, code `permission_denied`                 | no        | `not_executed` |
- * | 402           | `ToolUnavailable`, code `quota_exhausted`                   | no        | `not_executed` |
+ * | 401, 403      | `ToolUnavailable`, code `permission_denied`                 | no        |                |
+ * | 402           | `ToolUnavailable`, code `quota_exhausted`                   | no        |                |
  * | 404, 410      | `SemanticGarbage`, code `not_found`                         |           |                |
- * | 408           | `ToolUnavailable`, code `timeout`                           | yes       | `not_executed` |
+ * | 408           | `ToolUnavailable`, code `timeout`                           | yes       | by the method  |
  * | 422           | `SchemaMismatch` of the arguments, code `invalid_arguments` |           |                |
  * | 429           | `ToolUnavailable`, code `rate_limited`                      | yes       | `not_executed` |
- * | any other 4xx | `ToolUnavailable`, code `rejected`                          | no        | `not_executed` |
- * | 501, 505      | `ToolUnavailable`, code `server_error`                      | no        | `not_executed` |
+ * | any other 4xx | `ToolUnavailable`, code `rejected`                          | no        |                |
+ * | 501, 505      | `ToolUnavailable`, code `server_error`                      | no        |                |
  * | any other 5xx | `ToolUnavailable`, code `server_error`                      | yes       | by the method  |
  * | any other     | `ToolUnavailable`, code `unexpected_status`                 | no        | by the method  |
  *
  * By the method: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`; after any other method, or
- * an unknown one, it is `unknown`. What is transient comes with `retryAfter`, when the service said how long to wait.
+ * an unknown one, it is `unknown`. What is permanent and has no outcome is a refusal: nothing was done (`Certainty`). What is transient comes with `retryAfter`, when the service said how long to wait.
  *
  * A connection that was lost, or took too long, is `ToolUnavailable` too, code `connection` or `timeout`, transient:
  * `not_executed` when nothing had been sent, else by the method. A request that cannot be made is one with code
@@ -214,21 +214,30 @@ const byStatus = (status: number, said: string, known: Omit<Known, "detail">): H
 type Kind = (known: Known) => HttpFailure
 
 /** What came of it depends on the method, unless the kind says so. */
-const unavailable =
-  (kind: Pick<ToolUnavailable, "code" | "transient" | "hint" | "outcome">): Kind =>
-  ({ cause, detail, method, retryAfter }) =>
-    new ToolUnavailable({
-      ...(isSafe(method) ? {} : { outcome: "unknown" }),
-      ...(kind.transient && retryAfter !== undefined ? { retryAfter } : {}),
-      ...kind,
-      detail,
-      cause
-    })
+const unavailable = (
+  { isRefusal = false, ...kind }: Pick<ToolUnavailable, "code" | "transient" | "hint" | "outcome"> & {
+    readonly isRefusal?: boolean
+  }
+): Kind =>
+({ cause, detail, method, retryAfter }) =>
+  new ToolUnavailable({
+    ...(isSafe(method) || isRefusal ? {} : { outcome: "unknown" }),
+    ...(kind.transient && retryAfter !== undefined ? { retryAfter } : {}),
+    ...kind,
+    detail,
+    cause
+  })
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
 
-const refused = (code: string, hint: string): Kind =>
-  unavailable({ code, transient: false, outcome: "not_executed", hint })
+const refused = (code: string, hint: string): Kind => unavailable({ code, transient: false, isRefusal: true, hint })
+
+const distrusted: Kind = unavailable({
+  code: "connection",
+  transient: false,
+  outcome: "not_executed",
+  hint: "Somebody has to see to that."
+})
 
 const postponed = (code: string): Kind => unavailable({ code, transient: true, outcome: "not_executed" })
 
@@ -243,7 +252,7 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [/^40[13]$/, refused("permission_denied", "Somebody has to grant access first: say so, and do without.")],
   [/^402$/, refused("quota_exhausted", "Somebody has to see to the account first: say so, and do without.")],
   [/^4(04|10)$/, notFound],
-  [/^408$/, postponed("timeout")],
+  [/^408$/, unavailable({ code: "timeout", transient: true })],
   [/^422$/, mismatch("arguments")],
   [/^429$/, postponed("rate_limited")],
   [/^4\d\d$/, refused("rejected", "The service would refuse the same request again.")],
@@ -322,7 +331,7 @@ const beforeSending: ReadonlyArray<readonly [fault: RegExp, saying: string, kind
   [/^EHOSTUNREACH(?! read| write)/, "there is no way to its host"],
   [/^ENETUNREACH(?! read| write)/, "there is no way to its network"],
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT connect)/, "it did not take the connection in time", postponed("timeout")],
-  [/CERT(?!IFICATE)|VERIFY/, "its certificate is not trusted", refused("connection", "Somebody has to see to that.")]
+  [/CERT(?!IFICATE)|VERIFY/, "its certificate is not trusted", distrusted]
 ]
 
 /** Of Node's sockets, of its HTTP client, and of its streams: not of what decodes, such as `Z_DATA_ERROR`. */
