@@ -644,7 +644,7 @@ describe("Agent.resume", () => {
 
   it("refuses a stored suspension that has not an outcome for each call, one of them suspended", () => {
     const suspension = {
-      version: 1,
+      version: 2,
       runId: "run-1",
       turn: 1,
       transcript: { version: 1, messages: [] },
@@ -652,8 +652,9 @@ describe("Agent.resume", () => {
       reply: { text: "", calls: [{ id: "1", name: "book" }] },
       outcomes: []
     }
-    const completed = { _tag: "Completed", value: 1, caveats: [], attempts: 1, waited: 0, handled: [] }
-    const waiting = { _tag: "Suspended", question: "?", key: "k", replies: [], attempts: 1, waited: 0, handled: [] }
+    const effort = { certainty: "not_executed", attempts: 1, waited: 0, handled: [] }
+    const completed = { _tag: "Completed", value: 1, caveats: [], ...effort }
+    const waiting = { _tag: "Suspended", question: "?", key: "k", replies: [], ...effort }
     const decode = (outcomes: ReadonlyArray<unknown>) =>
       Schema.decodeUnknownSync(AgentFailure.Suspension)({ ...suspension, outcomes })
     assert.strictEqual(decode([waiting]).outcomes.length, 1)

@@ -47,6 +47,7 @@ const ledger: Ledger.Ledger = {
       code: "timeout",
       detail: "Slow.",
       attempts: 2,
+      certainty: "executed",
       ended: "retry"
     },
     {
@@ -58,6 +59,7 @@ const ledger: Ledger.Ledger = {
       detail: "Nobody.",
       severity: "high",
       attempts: 1,
+      certainty: "not_executed",
       ended: "told"
     },
     {
@@ -68,6 +70,7 @@ const ledger: Ledger.Ledger = {
       code: "odd",
       detail: "Odd.",
       attempts: 1,
+      certainty: "unknown",
       ended: "custom",
       policy: "queue"
     },
@@ -93,6 +96,7 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
     source: { name: "cache", age: Duration.hours(3) },
     repairs: [{ kind: "comment", offset: 3, note: "A comment was left out." }, { kind: "wrapper", path: [] }],
     arguments: "{}",
+    certainty: "executed",
     attempts: 2,
     waited: Duration.millis(1500.5),
     handled
@@ -127,7 +131,7 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
     _tag: "Failed",
     failure,
     stage: "run",
-    mayHaveActed: true,
+    certainty: "unknown",
     attempts: 1,
     waited: Duration.zero,
     handled: []
@@ -137,29 +141,30 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
     question: "Which one?",
     key: "run-1/turn/3/call/6",
     replies: [{ key: "run-1/turn/3/call/6", question: "Sure?", reply: "Yes." }],
+    certainty: "not_executed",
     attempts: 1,
     waited: Duration.seconds(2),
     handled: []
   },
-  { _tag: "Stopped", reason: "Enough.", attempts: 1, waited: Duration.zero, handled: [] }
+  { _tag: "Stopped", reason: "Enough.", certainty: "unknown", attempts: 1, waited: Duration.zero, handled: [] }
 ]
 
 const facts: CallFacts.CallFacts = {
   failed: HashMap.make<ReadonlyArray<readonly [string, CallFacts.FailedCall]>>(["any {}", {
     executions: 2,
-    acted: 1,
+    certainty: "unknown",
+    refused: true,
     code: "timeout",
     detail: "Slow.",
     hint: "Later.",
-    tag: "ToolUnavailable",
-    unknown: true
+    tag: "ToolUnavailable"
   }]),
   last: "any",
   inARow: 2
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 1,
+  version: 2,
   runId: "run-1",
   turn: 3,
   transcript,
@@ -284,9 +289,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and refuses any other with the one that it found", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 1)
+      assert.propertyVal(stored, "version", 2)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 2 }), "of version 1, and not of version 2")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 3 }), "of version 2, and not of version 3")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -310,8 +315,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and refuses any other with the one that it found", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored.version, 1)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 1, and not of version 7")
+    assert.strictEqual(stored.version, 2)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 2, and not of version 7")
   })
 
   it("makes of an Exit what a run ended with, either way", () => {

@@ -564,7 +564,7 @@ describe("Dispatch", () => {
 
   it.effect("says nothing of what a tool inside of another noted before it failed", () =>
     Effect.gen(function*() {
-      const stale = Tool.make("stale", { description: "", success: Schema.Int }, () =>
+      const stale = Tool.make("stale", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.andThen(ToolCall.source({ name: "cache", age: "9 hours" }), Effect.fail(refused)))
       const outer = Tool.make("outer", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
         Effect.andThen(
@@ -574,6 +574,20 @@ describe("Dispatch", () => {
         ))
       const outcome = yield* Dispatch.call(Toolkit.make(outer), { id: "1", name: "outer" })
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["of the outer"])
+    }))
+
+  it.effect("says what a tool inside of another noted of a part that it answered with", () =>
+    Effect.gen(function*() {
+      const part = Tool.make("part", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.andThen(
+          ToolCall.caveat("of the part"),
+          Effect.fail(new PartialData({ code: "more_pages", detail: "More.", data: 1 }))
+        ))
+      const outer = Tool.make("outer", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
+        Effect.catchTag(part.run({}), "PartialData", ({ data }) =>
+          Effect.succeed(data)))
+      const outcome = yield* Dispatch.call(Toolkit.make(outer), { id: "1", name: "outer" })
+      assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, ["of the part"])
     }))
 
   it.effect("hears nothing of an attempt that was left behind", () =>

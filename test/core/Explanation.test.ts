@@ -407,7 +407,7 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(codes(timely("idempotent").pipe(retrying)), [])
       assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.retry(RetryPolicy.none))), [])
       assert.deepStrictEqual(
-        codes(timely("non_idempotent").pipe(Tool.reconcile(() => Effect.succeedNone), retrying)),
+        codes(timely("non_idempotent").pipe(Tool.reconcile(() => Effect.succeedNone, { final: true }), retrying)),
         []
       )
     })
@@ -445,10 +445,49 @@ describe("Tool.explain", () => {
     })
 
     it("a fallback of a tool that acts", () => {
-      assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.fallback(() => Effect.succeed(2)))), [
-        "fallback_of_acting_tool"
-      ])
-      assert.deepStrictEqual(codes(timely("idempotent").pipe(Tool.fallback(() => Effect.succeed(2)))), [])
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        assert.deepStrictEqual(codes(timely(sideEffect).pipe(Tool.fallback(() => Effect.succeed(2)))), [
+          "fallback_of_acting_tool"
+        ])
+      }
+      assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(() => Effect.succeed(2)))), [])
+    })
+
+    it("a catch of a tool that acts", () => {
+      const caught = (tag: "SemanticGarbage" | "ToolUnavailable", sideEffect: SideEffect.SideEffect) =>
+        codes(
+          timely(sideEffect).pipe(
+            Tool.mapFailure((failure): SemanticGarbage | ToolUnavailable => failure),
+            Tool.catchTag(tag, () => Effect.succeed(2))
+          )
+        )
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        assert.deepStrictEqual(caught("ToolUnavailable", sideEffect), ["fallback_of_acting_tool"])
+        assert.deepStrictEqual(caught("SemanticGarbage", sideEffect), ["catch_of_acting_tool"])
+      }
+      assert.deepStrictEqual(caught("SemanticGarbage", "none"), [])
+    })
+
+    it("a check without a word of finality", () => {
+      const acts = (options?: Policy.ReconcileOptions, sideEffect: SideEffect.SideEffect = "non_idempotent") =>
+        codes(timely(sideEffect).pipe(Tool.reconcile(() => Effect.succeedNone, options)))
+      assert.deepStrictEqual(acts(), ["reconcile_without_finality"])
+      assert.deepStrictEqual(acts({}, "idempotent"), ["reconcile_without_finality"])
+      assert.deepStrictEqual(acts({}, "none"), [])
+      assert.deepStrictEqual(acts({ final: true }), [])
+      assert.deepStrictEqual(acts({ settle: "10 seconds" }), [])
+    })
+
+    it("a time to settle that the time around it cuts short", () => {
+      const within = (time: Duration.Input) =>
+        codes(
+          timely("non_idempotent").pipe(
+            Tool.reconcile(() => Effect.succeedNone, { settle: "10 seconds" }),
+            Tool.timeout(time)
+          )
+        )
+      assert.deepStrictEqual(within("10 seconds"), ["settle_longer_than_timeout", "timeout_around_reconcile"])
+      assert.deepStrictEqual(within("1 minute"), ["timeout_around_reconcile"])
     })
 
     it("a breaker around a fallback", () => {
@@ -462,10 +501,11 @@ describe("Tool.explain", () => {
     it("a timeout around a reconcile", () => {
       const nothing = () => Effect.succeedNone
       const limit = Tool.timeout("9 seconds")
-      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(Tool.reconcile(nothing), limit)), [
+      const final = { final: true }
+      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(Tool.reconcile(nothing, final), limit)), [
         "timeout_around_reconcile"
       ])
-      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, Tool.reconcile(nothing))), [])
+      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, Tool.reconcile(nothing, final))), [])
     })
 
     it("what a policy made by hand warns of", () => {
@@ -501,7 +541,7 @@ describe("Explanation", () => {
     it("says why something is unbounded, once", () => {
       const tool = quote("non_idempotent").pipe(
         Tool.retry(Schedule.jittered(Schedule.spaced("1 second"))),
-        Tool.reconcile(() => Effect.succeedNone)
+        Tool.reconcile(() => Effect.succeedNone, { final: true })
       )
       assert.deepStrictEqual(lines(Explanation.table(Tool.explain(tool))), [
         "get_quote",
@@ -515,7 +555,7 @@ describe("Explanation", () => {
         "  time unbounded: the handler has no timeout",
         "  time unbounded: the check of the outcome has no timeout",
         "  uncapped_retry: The retry never ends. Limit it by Schedule.upTo, or by a timeout around it.",
-        "  retry_of_acting_tool: The tool acts, and is only tried again after a failure with the outcome \"not_executed\". " +
+        "  retry_of_acting_tool: The tool acts, and is tried again only if all its attempts certainly did nothing. " +
         "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
       ])
     })

@@ -46,6 +46,7 @@ describe("how a failure ended", () => {
     code: "connection",
     detail: "Refused.",
     attempts: 1,
+    certainty: "not_executed",
     ended: "custom",
     policy: "queue"
   }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
+  type Certainty,
   PartialData,
   Rendering,
   SchemaMismatch,
@@ -12,7 +13,7 @@ import { Duration, type Schema } from "effect"
 import * as fc from "fast-check"
 
 const call = { id: "1", name: "get_weather" }
-const effort = { attempts: 1, waited: Duration.zero, handled: [] }
+const effort = { certainty: "not_executed", attempts: 1, waited: Duration.zero, handled: [] } as const
 
 const failed = (failure: ToolFailure.ToolFailure<Schema.Json>, attempts = 1): ToolOutcome.Failed => ({
   _tag: "Failed",
@@ -56,9 +57,13 @@ const firstPage = new PartialData({
 const unavailable = (fields: Partial<ConstructorParameters<typeof ToolUnavailable>[0]>) =>
   new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true, ...fields })
 
-const retryOf = (failure: ToolFailure.ToolFailure<Schema.Json>, attempts?: number, mayHaveActed?: true) => {
+const retryOf = (
+  failure: ToolFailure.ToolFailure<Schema.Json>,
+  attempts?: number,
+  certainty: Certainty.Certainty = "not_executed"
+) => {
   const outcome = failed(failure, attempts)
-  const { retry } = JSON.parse(json(mayHaveActed === undefined ? outcome : { ...outcome, mayHaveActed }))
+  const { retry } = JSON.parse(json({ ...outcome, certainty }))
   return retry
 }
 
@@ -193,6 +198,13 @@ describe("Rendering", () => {
       assert.strictEqual(retryOf(unavailable({}), 0), advice)
     })
 
+    it("says that other arguments may do, where a service that answers rejects these", () => {
+      assert.strictEqual(
+        retryOf(unavailable({ code: "rejected", transient: false })),
+        "Do not repeat this call with the same arguments. Others may do."
+      )
+    })
+
     it("says for how long not to try again, when the service said so", () => {
       assert.include(
         retryOf(unavailable({ retryAfter: Duration.seconds(90) })),
@@ -207,7 +219,7 @@ describe("Rendering", () => {
 
     it("does not send to another tool what may have taken effect, and may be repeated", () => {
       assert.strictEqual(
-        retryOf(unavailable({ outcome: "unknown" }), 3, true),
+        retryOf(unavailable({ outcome: "unknown" }), 3, "unknown"),
         "Already tried 3 times. It may already have taken effect: do not do the same with another tool. " +
           "Do not call it again now."
       )
@@ -218,7 +230,7 @@ describe("Rendering", () => {
       const mismatch = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
       const garbage = new SemanticGarbage({ code: "no_such_card", detail: "No such card." })
       for (const failure of [mismatch, garbage, firstPage, unavailable({ transient: false })]) {
-        assert.strictEqual(retryOf(failure, 1, true), check)
+        assert.strictEqual(retryOf(failure, 1, "unknown"), check)
         assert.notStrictEqual(retryOf(failure, 1), check)
       }
     })
@@ -240,9 +252,17 @@ describe("Rendering", () => {
 
     it("says to check first what may have taken effect, and must not be tried again", () => {
       assert.strictEqual(
-        retryOf(unavailable({ transient: false, outcome: "unknown" })),
+        retryOf(unavailable({ transient: false, outcome: "unknown" }), 1, "unknown"),
         "Do not repeat this call: it may already have taken effect. Check before anything else."
       )
+    })
+
+    it("says of what has taken effect that it has, but for a part of it", () => {
+      const garbage = new SemanticGarbage({ code: "no_such_card", detail: "No such card." })
+      for (const failure of [garbage, unavailable({}), unavailable({ transient: false })]) {
+        assert.strictEqual(retryOf(failure, 1, "executed"), "Do not repeat this call: it has already taken effect.")
+      }
+      assert.strictEqual(retryOf(firstPage, 1, "executed"), retryOf(firstPage, 1))
     })
   })
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   CallEvent,
+  type Certainty,
   Defect,
   Dispatch,
   PartialData,
@@ -445,8 +446,8 @@ describe("Policy.Call", () => {
     Effect.gen(function*() {
       const states: Array<Omit<Policy.State, "meant">> = []
       const looking = custom((run, _, call) => (params) => {
-        const look = Effect.map(call.state, ({ attempt, isStillRunning, isWatched, mayHaveActed, source }) => {
-          states.push({ attempt, mayHaveActed, isStillRunning, source, isWatched })
+        const look = Effect.map(call.state, ({ attempt, certainty, isWatched, source, whyNot }) => {
+          states.push({ attempt, certainty, whyNot, source, isWatched })
         })
         return Effect.andThen(look, Effect.tap(Effect.tapError(run(params), () => look), look))
       })
@@ -457,11 +458,18 @@ describe("Policy.Call", () => {
         Effect.andThen(ToolCall.source({ name: "mirror" }), sunny)
       ], "idempotent").pipe(Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)), Tool.with(looking))
       yield* outcomeOf(tool)
-      const none = { attempt: 0, mayHaveActed: false, isStillRunning: false, source: undefined, isWatched: true }
+      const none = {
+        attempt: 0,
+        certainty: "not_executed",
+        whyNot: undefined,
+        source: undefined,
+        isWatched: true
+      } as const
+      // One that has succeeded settles it for an idempotent tool.
       assert.deepStrictEqual(states, [none, {
         attempt: 2,
-        mayHaveActed: true,
-        isStillRunning: true,
+        certainty: "executed",
+        whyNot: undefined,
         source: { name: "mirror" },
         isWatched: true
       }])
@@ -472,19 +480,30 @@ describe("Policy.Call", () => {
 
   it.effect("state: a call may have acted by a tool inside, and while an attempt still runs", () =>
     Effect.gen(function*() {
-      const states: Array<readonly [mayHaveActed: boolean, isStillRunning: boolean]> = []
+      const states: Array<readonly [certainty: Certainty.Certainty, whyNot: Policy.WhyNot | undefined]> = []
       const looking = custom((run, _, call) => (params) =>
         Effect.tapError(run(params), () =>
-          Effect.map(call.state, ({ isStillRunning, mayHaveActed }) => {
-            states.push([mayHaveActed, isStillRunning])
+          Effect.map(call.state, ({ certainty, whyNot }) => {
+            states.push([certainty, whyNot])
           }))
       )
       const nothingDone = Effect.fail(new ToolUnavailable({ ...refused, outcome: "not_executed" }))
+      const lost = Effect.fail(unknownCity)
       const pay = doing(sunny, "non_idempotent", "pay")
-      yield* outcomeOf(stepping([Effect.andThen(pay.run(paris), nothingDone)], "idempotent").pipe(Tool.with(looking)))
-      const deaf = stepping([Effect.uninterruptible(later(60_000, sunny))], "idempotent")
-      yield* outcomeOf(deaf.pipe(Tool.timeout("1 second"), Tool.with(looking)))
-      assert.deepStrictEqual(states, [[true, false], [true, true]])
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        yield* outcomeOf(stepping([Effect.andThen(pay.run(paris), nothingDone)], sideEffect).pipe(Tool.with(looking)))
+        const deaf = stepping([Effect.uninterruptible(later(60_000, sunny))], sideEffect)
+        yield* outcomeOf(deaf.pipe(Tool.timeout("1 second"), Tool.with(looking)))
+        yield* outcomeOf(stepping([lost], sideEffect).pipe(Tool.with(looking)))
+      }
+      assert.deepStrictEqual(states, [
+        ["executed", undefined],
+        ["unknown", undefined],
+        ["not_executed", undefined],
+        ["executed", "may_have_acted"],
+        ["unknown", "still_running"],
+        ["not_executed", "refused"]
+      ])
     }))
 })
 
@@ -552,10 +571,10 @@ describe("counts, whatever a policy does:", () => {
       const acted = (inner: typeof pay) =>
         Effect.map(
           outcomeOf(doing(Effect.andThen(inner.run(paris), nothingDone), "non_idempotent")),
-          (outcome) => outcome._tag === "Failed" && outcome.mayHaveActed
+          ({ certainty }) => certainty
         )
-      assert.isTrue(yield* acted(pay))
-      assert.isUndefined(yield* acted(paid))
+      assert.strictEqual(yield* acted(pay), "executed")
+      assert.strictEqual(yield* acted(paid), "not_executed")
     }))
 
   it.effect("a wait counts when it ends, also where the policy is deaf to the end of its time", () =>
@@ -639,7 +658,7 @@ describe("counts, whatever a policy does:", () => {
       const keys: Array<string> = []
       const inner = Tool.make(
         "inner",
-        { description: "", success: Schema.Void, sideEffect: "idempotent" },
+        { description: "", success: Schema.Void, sideEffect: "none" },
         () => Effect.map(ToolCall.current, ({ idempotencyKey }) => void keys.push(idempotencyKey))
       )
       const twoSteps = Effect.andThen(inner.run({}), Effect.andThen(Effect.sleep(300), inner.run({})))
@@ -842,16 +861,17 @@ describe("counts, whatever a policy does:", () => {
     for (const [name, policy] of policies) {
       it.effect(`${name} may have acted, whatever the policy says`, () =>
         Effect.gen(function*() {
-          const mayHaveActed = (sideEffect: SideEffect.SideEffect, added = policy) =>
+          const certainty = (sideEffect: SideEffect.SideEffect, added = policy) =>
             Effect.map(
               outcomeOf(doing(later(1_000, sunny), sideEffect).pipe(Tool.with(added))),
-              (outcome) => outcome._tag === "Failed" && outcome.mayHaveActed
+              ({ _tag, certainty }) => `${_tag} ${certainty}`
             )
-          assert.isTrue(yield* mayHaveActed("non_idempotent"))
-          assert.isUndefined(yield* mayHaveActed("none"))
+          const ended = name === "not good enough" ? "executed" : "unknown"
+          assert.strictEqual(yield* certainty("non_idempotent"), `Failed ${ended}`)
+          assert.strictEqual(yield* certainty("none"), "Failed not_executed")
           // Nothing has begun.
           const before = custom<SemanticGarbage>(() => () => Effect.fail(mine))
-          assert.isUndefined(yield* mayHaveActed("non_idempotent", before))
+          assert.strictEqual(yield* certainty("non_idempotent", before), "Failed not_executed")
         }))
     }
 
@@ -867,14 +887,14 @@ describe("counts, whatever a policy does:", () => {
         )
         const [, cut] = yield* passing(Effect.all(both, { concurrency: 2 }))
         assert.strictEqual(cut?._tag, "Failed")
-        assert.notProperty(cut, "mayHaveActed")
+        assert.strictEqual(cut?.certainty, "not_executed")
       }))
 
     it.effect("only reading raises no doubt", () =>
       Effect.gen(function*() {
         for (const [, policy] of policies) {
-          const { events } = yield* told(doing(later(1_000, sunny)).pipe(Tool.with(policy)))
-          assert.notInclude(tags(events), "DoubtRaised")
+          const { outcome } = yield* told(doing(later(1_000, sunny)).pipe(Tool.with(policy)))
+          assert.strictEqual(outcome.certainty, "not_executed")
         }
       }))
 
@@ -884,8 +904,7 @@ describe("counts, whatever a policy does:", () => {
         const tool = doing(Effect.fail(unreadable), "non_idempotent").pipe(
           Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
         )
-        const outcome = yield* outcomeOf(tool)
-        assert.isTrue(outcome._tag === "Failed" && outcome.mayHaveActed)
+        assert.strictEqual((yield* outcomeOf(tool)).certainty, "unknown")
       }))
 
     it.effect("a failure of what is inside says itself whether it has acted", () =>
@@ -893,8 +912,7 @@ describe("counts, whatever a policy does:", () => {
         const tool = doing(lost, "non_idempotent").pipe(
           Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
         )
-        const outcome = yield* outcomeOf(tool)
-        assert.isUndefined(outcome._tag === "Failed" ? outcome.mayHaveActed : outcome)
+        assert.strictEqual((yield* outcomeOf(tool)).certainty, "not_executed")
       }))
   })
 })

@@ -62,6 +62,8 @@ interface Execution {
   readonly around: ReadonlyArray<Stretch>
   /** The failure that it ended with while somebody waited. */
   failed: ToolFailure.ToolFailure | undefined
+  /** Did it end with a failure when nobody waited any more? */
+  failedLate: boolean
   /** What it said of its answer. */
   readonly caveats: Array<string>
   source: string | undefined
@@ -73,7 +75,7 @@ class World {
   readonly call: Stretch = { isOpen: true, isHeard: true }
   /** Did something happen with the very tick of a deadline, when either comes first? */
   isTie = false
-  /** Did a handler begin after the deadline around it, in what is deaf? */
+  /** Did a handler begin, or a wait end, after the deadline around it, in what is deaf? */
   isLate = false
   readonly executions: Array<Execution> = []
   /** How long each custom policy slept while nothing inside of it ran. */
@@ -113,7 +115,10 @@ const isHeard = isHeardBy((now, deadline, world) => {
 })
 
 /** A wait ends with the deadline that cuts it short. */
-const isWaitHeard = isHeardBy((now, deadline) => now <= deadline)
+const isWaitHeard = isHeardBy((now, deadline, world) => {
+  if (now > deadline) world.isLate = true
+  return now <= deadline
+})
 
 // -----------------------------------------------------------------------------
 // Tools
@@ -173,6 +178,7 @@ const begun = (play: Play, of: Execution["of"]) =>
       isHeard: yield* isHeard,
       around: yield* around,
       failed: undefined,
+      failedLate: false,
       caveats: [],
       source: undefined,
       elapsed: 0
@@ -184,6 +190,7 @@ const begun = (play: Play, of: Execution["of"]) =>
 const failing = <F extends Failure>(execution: Execution, failure: F) =>
   Effect.flatMap(isHeard, (isHeard) => {
     if (isHeard) execution.failed = failure
+    else execution.failedLate = true
     return Effect.fail(failure)
   })
 
@@ -689,8 +696,9 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "ArgumentsRepaired":
       case "CallRefused":
       case "CircuitChanged":
-      case "DoubtRaised":
-      case "InnerActed":
+      case "InnerActs":
+      case "InnerEnded":
+      case "OutcomeSettled":
       case "InnerStarted":
       case "RetryRefused":
       case "WaitStarted":
@@ -702,12 +710,16 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
 
 const idsIn = (text: string, mark: RegExp) => Array.from(text.matchAll(mark), ([, id]) => Number(id))
 
-/** What a text is the failure of; what is left of pages quotes the failure of the next, which was handled. */
-const failedIds = (text: string) => idsIn(text.replace(/page \d+ failed: .*/, ""), /Failed #(\d+)\./g)
+/**
+ * What a text is the failure of; what is left of pages quotes the failure of the next, which was handled, and what is not run again the one
+ * before.
+ */
+const failedIds = (text: string) =>
+  idsIn(text.replace(/page \d+ failed: .*/, "").replace(/ Before: .*/, ""), /Failed #(\d+)\./g)
 
 /** What a policy of ours fails with by itself. */
 const isOurs = ({ code }: { readonly code: string }) =>
-  ["timeout", "outcome_unknown", "bulkhead_full", "throttled", "circuit_open"].includes(code)
+  ["timeout", "outcome_unknown", "not_repeated", "bulkhead_full", "throttled", "circuit_open"].includes(code)
 
 /** What is said of the answer is said by the executions that it is of. */
 const checkAnswer = (
@@ -773,9 +785,11 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
 
   if (outcome._tag === "Completed") checkAnswer(outcome, byId, !has("say"))
 
-  // Of what acts, an execution that did not end with a failure may have acted; a check alone finds out.
+  // Of what acts, an execution that has not failed may have acted; a check alone finds out.
   if (sideEffect === "non_idempotent" && outcome._tag === "Failed" && !has("reconcile")) {
-    if (own.some(({ failed }) => failed === undefined)) assert.isTrue(outcome.mayHaveActed, "may have acted")
+    if (own.some(({ failed, failedLate }) => failed === undefined && !failedLate)) {
+      assert.notStrictEqual(outcome.certainty, "not_executed")
+    }
   }
 
   // Waits.

@@ -15,8 +15,8 @@ const outcomeOf = (tool: Weather) =>
 type Source = Effect.Effect<string, Failure>
 
 /** B3: the database, then the service, then the cache. */
-const chain = (database: Source, service: Source, cache: Source) =>
-  doing(database, "none", "database").pipe(
+const chain = (database: Source, service: Source, cache: Source, sideEffect: SideEffect.SideEffect = "none") =>
+  doing(database, sideEffect, "database").pipe(
     Tool.fallback(() => service, { name: "service" }),
     Tool.fallback(() => cache, { name: "cache" })
   )
@@ -26,9 +26,14 @@ const never = Effect.die("not asked for")
 const fail = (failure: Failure) => Effect.fail(failure)
 
 /** What all sources of a chain come to that fail with these. */
-const exhausted = (database: Failure, service: Failure, cache: Failure) =>
+const exhausted = (
+  database: Failure,
+  service: Failure,
+  cache: Failure,
+  sideEffect: SideEffect.SideEffect = "none"
+) =>
   Effect.gen(function*() {
-    const failure = yield* Effect.flip(chain(fail(database), fail(service), fail(cache)).run(paris))
+    const failure = yield* Effect.flip(chain(fail(database), fail(service), fail(cache), sideEffect).run(paris))
     if (failure._tag !== "ToolUnavailable") return assert.fail(failure._tag)
     return failure
   })
@@ -113,18 +118,23 @@ describe("Tool.fallback", () => {
           const failures = [notExecuted, notExecuted, notExecuted].map((failure, index) =>
             index === at ? unknown : failure
           )
-          assert.strictEqual((yield* exhausted(failures[0]!, failures[1]!, failures[2]!)).outcome, "unknown", `${at}`)
+          for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+            const { outcome } = yield* exhausted(failures[0]!, failures[1]!, failures[2]!, sideEffect)
+            assert.strictEqual(outcome, "unknown", `${at}`)
+          }
         }
       }))
 
     it.effect("was not executed only if that is known of every source", () =>
       Effect.gen(function*() {
-        assert.strictEqual((yield* exhausted(notExecuted, notExecuted, notExecuted)).outcome, "not_executed")
+        const acting = (database: Failure, service: Failure, cache: Failure) =>
+          Effect.map(exhausted(database, service, cache, "non_idempotent"), ({ outcome }) => outcome)
+        assert.strictEqual(yield* acting(notExecuted, notExecuted, notExecuted), "not_executed")
         for (const at of [0, 1, 2]) {
           const failures = [notExecuted, notExecuted, notExecuted].map((failure, index) =>
             index === at ? refused : failure
           )
-          assert.isUndefined((yield* exhausted(failures[0]!, failures[1]!, failures[2]!)).outcome, `${at}`)
+          assert.strictEqual(yield* acting(failures[0]!, failures[1]!, failures[2]!), "unknown", `${at}`)
         }
       }))
 

@@ -506,7 +506,7 @@ describe("C3: a fixer", () => {
             )
         ).pipe(Tool.fix(toParis), Tool.retry(Schedule.recurs(2)))
         const outcome = failed(yield* call(puts, { city: "paris" }))
-        assert.deepInclude(outcome, { attempts: 4, mayHaveActed: true })
+        assert.deepInclude(outcome, { attempts: 4, certainty: "unknown" })
         assert.strictEqual(outcome.failure.code, "connection")
       }))
 
@@ -1153,7 +1153,7 @@ describe("C3: what a fixer has corrected is known to", () => {
 
   it.effect("nobody who does not wait for it any more: a call that has timed out stays as it was", () =>
     Effect.gen(function*() {
-      const record = new Call("key", { name: "t", acts: false }, unclosed)
+      const record = new Call("key", { name: "t", sideEffect: "none" }, unclosed)
       const gate = new Gate(record)
       const correction = { to: toParis(), text: "{\"city\":\"Paris\"}", repairs: [], isSecret: false }
       gate.close()
@@ -1251,7 +1251,7 @@ describe("C3: a fixer is not asked", () => {
         ])
         return Effect.forEach(made, (tool) => call(tool.pipe(Tool.fix(fix)), { city: "x" }))
       }
-      for (const outcome of yield* ends("non_idempotent")) assert.isTrue(failed(outcome).mayHaveActed)
+      for (const outcome of yield* ends("non_idempotent")) assert.strictEqual(outcome.certainty, "unknown")
       yield* ends("idempotent")
       assert.strictEqual(told.length, 0)
       yield* ends("none")

@@ -162,6 +162,7 @@ describe("renderings", () => {
     _tag: "Failed",
     failure,
     stage: "run",
+    certainty: "not_executed",
     attempts: 1,
     waited: Duration.zero,
     handled: []

@@ -79,7 +79,7 @@ describe("a handler that returns a promise", () => {
       assert.deepStrictEqual(logged, [
         "Error | The tool p failed because of a fault of its own | TypeError: The handler of 'p' returned a promise: wrap it in Effect.tryPromise."
       ])
-      assert.isTrue(value._tag === "Failed" && value.failure.code === "defect" && value.mayHaveActed === undefined)
+      assert.isTrue(value._tag === "Failed" && value.failure.code === "defect" && value.certainty === "not_executed")
       assert.notInclude(read(value), "promise")
     }))
 
@@ -88,7 +88,7 @@ describe("a handler that returns a promise", () => {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         const { value } = yield* logging(outcomeOf(handling(async () => "paid", sideEffect)))
         if (value._tag !== "Failed") return assert.fail(value._tag)
-        assert.isTrue(value.mayHaveActed)
+        assert.strictEqual(value.certainty, "unknown")
         assert.deepInclude({ ...value.failure }, { outcome: "unknown" })
       }
     }))
@@ -692,9 +692,9 @@ describe("a journal that dies", () => {
       assert.strictEqual(outcomes.length, 2)
       const [paid, asked] = outcomes
       if (paid?._tag !== "Failed" || asked?._tag !== "Failed") return assert.fail(JSON.stringify(outcomes))
-      assert.isTrue(paid.mayHaveActed)
+      assert.strictEqual(paid.certainty, "unknown")
       assert.deepInclude({ ...paid.failure }, { code: "defect", outcome: "unknown" })
-      assert.isUndefined(asked.mayHaveActed)
+      assert.strictEqual(asked.certainty, "not_executed")
       assert.notProperty(asked.failure, "outcome")
     }))
 
@@ -819,7 +819,7 @@ describe("a result of anything", () => {
         const outcome = yield* outcomeOf(tool(value), {})
         if (outcome._tag !== "Failed") return assert.fail(outcome._tag)
         assert.deepInclude({ ...outcome.failure }, { code: "invalid_result" })
-        assert.isTrue(outcome.mayHaveActed)
+        assert.strictEqual(outcome.certainty, "unknown")
         assert.include(read(outcome), "it may already have taken effect")
       }
     }))

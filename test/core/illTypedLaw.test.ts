@@ -107,7 +107,7 @@ const paged = (city: Transformation) => {
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 1,
+  version: 2,
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Dispatch,
+  type Policy,
   Rendering,
   SchemaMismatch,
   SemanticGarbage,
@@ -36,6 +37,7 @@ const noReceipt = new SemanticGarbage({ code: "unknown_receipt", detail: "No suc
 
 const found = Effect.succeed(Option.some("found"))
 const nothing = Effect.succeed(Option.none<string>())
+const final = { final: true }
 const once = Schedule.recurs(1)
 
 /** Runs a tool for an hour, as a model's call. */
@@ -67,9 +69,9 @@ describe("F4 Tool.reconcile", () => {
       ])
     }))
 
-  it.effect("says that a call was not executed when the check finds nothing", () =>
+  it.effect("says that a call was not executed when the check finally finds nothing", () =>
     Effect.gen(function*() {
-      const tool = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => nothing))
+      const tool = doing(Effect.fail(lost), "non_idempotent").pipe(Tool.reconcile(() => nothing, final))
       const failure = yield* Effect.flip(tool.run(paris))
       assert.deepStrictEqual({ ...failure }, {
         _tag: "ToolUnavailable",
@@ -82,19 +84,21 @@ describe("F4 Tool.reconcile", () => {
     }))
 
   for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
-    it.effect(`leaves no doubt when the check finds nothing of attempts that have ended (${sideEffect})`, () =>
+    it.effect(`leaves no doubt when the check finally finds nothing of attempts that have ended (${sideEffect})`, () =>
       Effect.gen(function*() {
         const fails = doing(Effect.fail(lost), sideEffect)
         const hangs = doing<Failure>(Effect.never, sideEffect).pipe(Tool.timeout("5 seconds"))
         const ended = [
-          fails.pipe(Tool.reconcile(() => nothing)),
-          fails.pipe(Tool.reconcile(() => nothing), Tool.retry(once)),
-          hangs.pipe(Tool.reconcile(() => nothing))
+          fails.pipe(Tool.reconcile(() => nothing, final)),
+          fails.pipe(Tool.reconcile(() => nothing, final), Tool.retry(once)),
+          hangs.pipe(Tool.reconcile(() => nothing, final)),
+          fails.pipe(Tool.reconcile(() => nothing, { settle: "10 seconds" })),
+          hangs.pipe(Tool.reconcile(() => nothing, { settle: "10 seconds" }), Tool.retry(once))
         ]
         for (const tool of ended) {
           const outcome = yield* outcomeOf(tool)
           assert.deepNestedInclude(outcome, { "failure.code": "not_executed", "failure.outcome": "not_executed" })
-          assert.notProperty(outcome, "mayHaveActed")
+          assert.strictEqual(outcome.certainty, "not_executed")
           const told = Rendering.json(outcome, { id: "1", name: tool.name })
           assert.include(told, "A check found that it did not take effect.")
           assert.notMatch(told, /\b(may|might|could|whether|unknown|find out|check before)\b/i)
@@ -105,11 +109,11 @@ describe("F4 Tool.reconcile", () => {
   it.effect("keeps the time that the service asked to be left alone for", () =>
     Effect.gen(function*() {
       const busy = new ToolUnavailable({ ...lost, code: "server_error", retryAfter: Duration.seconds(20) })
-      const tool = doing(Effect.fail(busy), "non_idempotent").pipe(Tool.reconcile(() => nothing))
+      const tool = doing(Effect.fail(busy), "non_idempotent").pipe(Tool.reconcile(() => nothing, final))
       assert.deepStrictEqual((yield* Effect.flip(tool.run(paris))).retryAfter, Duration.seconds(20))
     }))
 
-  it.effect("lets a retry outside run again what did not happen, under the same idempotency key", () =>
+  it.effect("lets a retry outside run again what finally did not happen, under the same idempotency key", () =>
     Effect.gen(function*() {
       const { ending, events, note } = new Sequence()
       let attempt = 0
@@ -126,8 +130,7 @@ describe("F4 Tool.reconcile", () => {
           Effect.flatMap(
             ToolCall.current,
             ({ idempotencyKey }) => Effect.andThen(note(`check under ${idempotencyKey}`), nothing)
-          )
-        ),
+          ), final),
         Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 2 }))
       )
       yield* Effect.forkChild(ending(pays.run(paris).pipe(ToolCall.withKey("order-7"))))
@@ -145,7 +148,10 @@ describe("F4 Tool.reconcile", () => {
       const { note, play, tool } = new Sequence()
       let checks = 0
       const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
-        Tool.reconcile(() => Effect.andThen(note("check"), Effect.suspend(() => ++checks === 3 ? found : nothing))),
+        Tool.reconcile(
+          () => Effect.andThen(note("check"), Effect.suspend(() => ++checks === 3 ? found : nothing)),
+          final
+        ),
         Tool.retry(Schedule.recurs(5))
       )
       assert.deepStrictEqual(yield* play(pays), [
@@ -187,7 +193,7 @@ describe("F4 Tool.reconcile", () => {
         return play(
           tool([Effect.uninterruptible(after(10_000, sunny))], "non_idempotent").pipe(
             Tool.timeout("5 seconds"),
-            Tool.reconcile(() => check),
+            Tool.reconcile(() => check, final),
             Tool.retry(once)
           )
         )
@@ -222,7 +228,7 @@ describe("F4 Tool.reconcile", () => {
         "non_idempotent"
       ).pipe(
         Tool.timeout("5 seconds"),
-        Tool.reconcile(() => Effect.suspend(() => Effect.delay(Effect.succeed(paid), "2 seconds"))),
+        Tool.reconcile(() => Effect.suspend(() => Effect.delay(Effect.succeed(paid), "2 seconds")), final),
         Tool.retry(once)
       )
       yield* Effect.forkChild(ending(pays.run(paris)))
@@ -238,12 +244,16 @@ describe("F4 Tool.reconcile", () => {
       assert.strictEqual(yield* tool.pipe(Tool.reconcile(() => found)).run(paris), "found")
     }))
 
-  it.effect("checks what acts and has an answer that nobody can read, and leaves that failure when nothing is found", () =>
+  it.effect("checks what acts and has an answer that nobody can read, and leaves that failure when it cannot tell", () =>
     Effect.gen(function*() {
       for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
         const tool = doing<Failure>(Effect.fail(noTotal), sideEffect)
         assert.strictEqual(yield* tool.pipe(Tool.reconcile(() => found)).run(paris), "found")
         assert.strictEqual(yield* Effect.flip(tool.pipe(Tool.reconcile(() => nothing)).run(paris)), noTotal)
+        assert.deepInclude({ ...yield* Effect.flip(tool.pipe(Tool.reconcile(() => nothing, final)).run(paris)) }, {
+          code: "not_executed",
+          detail: "No total. A check found that it did not take effect."
+        })
       }
     }))
 
@@ -286,7 +296,7 @@ describe("F4 Tool.reconcile", () => {
       const { note, play, tool } = new Sequence()
       const puts = tool([Effect.fail(lost)], "idempotent").pipe(
         Tool.retry(once),
-        Tool.reconcile(() => Effect.andThen(note("check"), nothing))
+        Tool.reconcile(() => Effect.andThen(note("check"), nothing), final)
       )
       assert.deepStrictEqual(yield* play(puts), [
         "0 attempt 1",
@@ -368,4 +378,230 @@ describe("F4 Tool.reconcile", () => {
       assert.deepInclude(yield* outcomeOf(pays), { _tag: "Completed", value: "paid", attempts: 1 })
       assert.deepStrictEqual(keys, ["key/status/1"])
     }))
+
+  describe("without finality", () => {
+    it.effect("stays unknown when the check finds nothing, and nothing is tried again", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
+          Tool.reconcile(() => Effect.andThen(note("check"), nothing)),
+          Tool.retry(once)
+        )
+        assert.deepStrictEqual(yield* play(pays), ["0 attempt 1", "0 check", "0 => connection"])
+        assert.strictEqual((yield* outcomeOf(pays)).certainty, "unknown")
+      }))
+  })
+
+  describe("with a time to settle", () => {
+    const settling = (settle: Duration.Input, schedule?: Schedule.Schedule<unknown>) =>
+      schedule === undefined ? { settle } : { settle, schedule }
+
+    it.effect("asks again until it is over, and then for the last time", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        const pays = tool([Effect.never, sunny], "non_idempotent").pipe(
+          Tool.timeout("5 seconds"),
+          Tool.reconcile(() => Effect.andThen(note("check"), nothing), settling("1 second")),
+          Tool.retry(once)
+        )
+        assert.deepStrictEqual(yield* play(pays), [
+          "0 attempt 1",
+          "5000 interrupted",
+          "5000 check",
+          "waits 100",
+          "5100 check",
+          "waits 200",
+          "5300 check",
+          "waits 400",
+          "5700 check",
+          "waits 300",
+          "6000 check",
+          "retry handles not_executed",
+          "waits 0",
+          "6000 attempt 2",
+          "6000 => sunny"
+        ])
+      }))
+
+    it.effect("goes on as soon as something is found", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        let checks = 0
+        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
+          Tool.reconcile(
+            () => Effect.andThen(note("check"), Effect.suspend(() => ++checks === 2 ? found : nothing)),
+            settling("1 hour", Schedule.spaced("1 second"))
+          )
+        )
+        assert.deepStrictEqual(yield* play(pays), [
+          "0 attempt 1",
+          "0 check",
+          "waits 1000",
+          "1000 check",
+          "reconcile handles connection",
+          "1000 => found"
+        ])
+      }))
+
+    it.effect("asks once more at its end where the schedule is done before", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
+          Tool.reconcile(() => Effect.andThen(note("check"), nothing), settling("1 minute", Schedule.recurs(0)))
+        )
+        assert.deepStrictEqual(yield* play(pays), [
+          "0 attempt 1",
+          "0 check",
+          "waits 60000",
+          "60000 check",
+          "60000 => not_executed"
+        ])
+      }))
+
+    it.effect("asks again when a check fails, and leaves it unknown when the last one does", () =>
+      Effect.gen(function*() {
+        const settled = (answers: ReadonlyArray<typeof nothing | Effect.Effect<never, ToolUnavailable>>) => {
+          let checks = 0
+          return outcomeOf(
+            doing(Effect.fail(lost), "non_idempotent").pipe(
+              Tool.reconcile(
+                () => Effect.suspend(() => answers[checks++]!),
+                settling("2 seconds", Schedule.spaced("1 second"))
+              )
+            )
+          )
+        }
+        const cannotTell = Effect.fail(refused)
+        assert.strictEqual((yield* settled([cannotTell, cannotTell, nothing])).certainty, "not_executed")
+        const unknown = yield* settled([nothing, nothing, cannotTell])
+        assert.strictEqual(unknown.certainty, "unknown")
+        assert.deepStrictEqual(unknown.handled.map(({ by, code }) => `${by} ${code}`), ["reconcile connection"])
+      }))
+
+    it.effect("counts from the end of the last attempt, also of one that was left behind", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        const pays = tool([Effect.uninterruptible(after(6_500, Effect.fail(lost)))], "non_idempotent").pipe(
+          Tool.timeout("5 seconds"),
+          Tool.reconcile(
+            () => Effect.andThen(note("check"), nothing),
+            settling("3 seconds", Schedule.spaced("1 second"))
+          )
+        )
+        assert.deepStrictEqual(yield* play(pays), [
+          "0 attempt 1",
+          "5000 check",
+          "waits 1000",
+          "6000 check",
+          "waits 1000",
+          "6500 interrupted",
+          // It is seen now to have ended.
+          "7000 check",
+          "waits 1000",
+          "8000 check",
+          "waits 1000",
+          "9000 check",
+          "waits 1000",
+          "10000 check",
+          "10000 => not_executed"
+        ])
+      }))
+
+    it.effect("leaves it unknown while an attempt goes on for longer", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        const pays = tool([Effect.uninterruptible(after(60_000, sunny))], "non_idempotent").pipe(
+          Tool.timeout("5 seconds"),
+          Tool.reconcile(
+            () => Effect.andThen(note("check"), nothing),
+            settling("2 seconds", Schedule.spaced("1 second"))
+          )
+        )
+        assert.deepStrictEqual((yield* play(pays)).filter((event) => !event.includes("waits")), [
+          "0 attempt 1",
+          "5000 check",
+          "6000 check",
+          "7000 check",
+          "7000 => outcome_unknown",
+          "60000 interrupted"
+        ])
+      }))
+
+    it.effect("asks once, and leaves it unknown at once, where it would not be over before the time around it", () =>
+      Effect.gen(function*() {
+        const { note, play, tool } = new Sequence()
+        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
+          Tool.reconcile(() => Effect.andThen(note("check"), nothing), settling("10 seconds")),
+          Tool.timeout("10 seconds")
+        )
+        assert.deepStrictEqual(yield* play(pays), ["0 attempt 1", "0 check", "0 => connection"])
+        assert.strictEqual((yield* outcomeOf(pays)).certainty, "unknown")
+      }))
+  })
+
+  describe("clears the doubt", () => {
+    const queued = Tool.make("queued", { description: "", success: Schema.String }, () => Effect.fail(lost))
+
+    it.effect("of a failure that was mapped, and leaves another one of the same call as it is", () =>
+      Effect.gen(function*() {
+        const mapped = doing<Failure>(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.mapFailure((): Failure => notExecuted),
+          Tool.reconcile(() => nothing, final)
+        )
+        assert.deepNestedInclude(yield* outcomeOf(mapped), {
+          certainty: "not_executed",
+          "failure.code": "not_executed"
+        })
+        // What ran inside is settled, and the answer to the question is another matter.
+        const other = doing<Failure>(
+          Effect.andThen(Effect.ignore(queued.run({})), Effect.fail(noReceipt)),
+          "non_idempotent"
+        )
+        assert.strictEqual((yield* outcomeOf(other)).certainty, "unknown")
+        assert.deepNestedInclude(yield* outcomeOf(other.pipe(Tool.reconcile(() => nothing, final))), {
+          certainty: "not_executed",
+          "failure.code": "unknown_receipt"
+        })
+      }))
+
+    it.effect("of the tool's own attempts, and not of what answered in their place", () =>
+      Effect.gen(function*() {
+        const mirrored = doing<Failure>(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.fallback(() => queued.run({})),
+          Tool.reconcile(() => nothing, final)
+        )
+        assert.deepNestedInclude(yield* outcomeOf(mirrored), { certainty: "unknown", "failure.outcome": "unknown" })
+      }))
+
+    it.effect("though the check itself acts, such as one that takes an order back", () =>
+      Effect.gen(function*() {
+        const cancel = Tool.make("cancel", { description: "", success: Schema.String }, () => Effect.succeed("done"))
+        let attempts = 0
+        const pays = doing(
+          Effect.suspend(() => ++attempts === 1 ? Effect.fail(lost) : sunny),
+          "non_idempotent"
+        ).pipe(Tool.reconcile(() => Effect.andThen(cancel.run({}), nothing), final), Tool.retry(once))
+        assert.deepInclude(yield* outcomeOf(pays), { _tag: "Completed", value: "sunny", certainty: "executed" })
+        assert.strictEqual(attempts, 2)
+      }))
+
+    it.effect("and not that something has taken effect", () =>
+      Effect.gen(function*() {
+        const booked = Tool.make("booked", { description: "", success: Schema.String }, () => Effect.succeed("done"))
+        const trip = doing<Failure>(Effect.andThen(booked.run({}), Effect.fail(notExecuted)), "non_idempotent").pipe(
+          Tool.reconcile(() => nothing, final),
+          Tool.retry(once)
+        )
+        assert.deepInclude(yield* outcomeOf(trip), { certainty: "executed", attempts: 1 })
+      }))
+  })
+
+  it("says what is wrong with its options", () => {
+    const tool = doing(Effect.fail(lost), "non_idempotent")
+    const added = (options: Policy.ReconcileOptions) => () => Tool.reconcile(tool, () => nothing, options)
+    assert.throws(added({ settle: "1 second", final: true }), /needs no time to settle/)
+    assert.throws(added({ settle: 0 }), /time to settle is a duration above zero/)
+    assert.throws(added({ schedule: Schedule.recurs(1) }), /give a 'settle' with the 'schedule'/)
+    assert.throws(added({ settle: "1 second", schedule: "often" as never }), /on a Schedule; got a string/)
+  })
 })

@@ -79,10 +79,12 @@ describe("what a policy does to a tool's type", () => {
     >()
   })
 
-  test("a check of the outcome needs what it needs, and leaves the failures as they are", () => {
+  test("a check of the outcome needs what it needs, and what is final is that the tool was unavailable", () => {
     const reconciled = shaky.pipe(Tool.reconcile(({ order }) => Ledger.use(({ find }) => find(order))))
     expect(reconciled).type.toBe<Tool.Tool<"shaky", Params, string, ToolUnavailable, Ledger>>()
     expect(shaky.pipe(Tool.reconcile(() => Effect.fail(garbage)))).type.toBe<typeof shaky>()
+    expect(steady.pipe(Tool.reconcile(() => Effect.succeedNone, { final: true }))).type.toBe<Unsteady>()
+    expect(Tool.reconcile(steady, () => Effect.succeedNone, { settle: "1 second" })).type.toBe<Unsteady>()
     expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => Effect.succeed(Option.some(1)))
     expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => Effect.fail("text"))
   })

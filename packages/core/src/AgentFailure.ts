@@ -45,7 +45,7 @@ type EncodedRun<Tag extends string, Own> = Own & {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  versioned("the failure of a run", 1, {
+  versioned("the failure of a run", 2, {
     detail: Schema.String,
     transcript: Transcript.schema,
     ledger: Ledger,
@@ -106,7 +106,7 @@ export interface Suspension extends Schema.Schema.Type<typeof Suspension> {}
  * @since 0.1.0
  */
 export const Suspension = Schema.Struct({
-  version: Schema.Literal(1),
+  version: Schema.Literal(2),
   runId: Schema.String,
   turn: Schema.Int,
   /** What was said before the turn that waits. */

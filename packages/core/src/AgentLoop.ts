@@ -23,6 +23,7 @@ import * as AgentFailure from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import type * as CallEvent from "./CallEvent.ts"
 import * as CallFacts from "./CallFacts.ts"
+import type { Certainty } from "./Certainty.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as Dispatch from "./Dispatch.ts"
@@ -362,8 +363,9 @@ const untold = (
 ): ToolOutcome.Failed => {
   const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
   const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
-  const effort = { repairs: [], attempts: 1, handled: [], waited: Duration.zero }
-  return { _tag: "Failed", failure, stage, ...effort, ...(acts ? { mayHaveActed: true } : {}) }
+  const certainty: Certainty = acts ? "unknown" : "not_executed"
+  const effort = { certainty, repairs: [], attempts: 1, handled: [], waited: Duration.zero }
+  return { _tag: "Failed", failure, stage, ...effort }
 }
 
 // -----------------------------------------------------------------------------
@@ -498,7 +500,7 @@ const runSuspended = <T extends Tool.Any>(
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
-      version: 1,
+      version: 2,
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,

@@ -59,7 +59,7 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 1, {
+export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 2, {
   text: Schema.String,
   truncated: Schema.Boolean,
   transcript: Transcript.schema,

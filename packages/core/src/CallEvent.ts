@@ -16,6 +16,7 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as Tuple from "effect/Tuple"
+import { Certainty } from "./Certainty.ts"
 import { PolicyKind } from "./internal/policyKind.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
@@ -44,13 +45,23 @@ const policy = {
 /** The handler begins. */
 const AttemptStarted = Schema.Struct({ _tag: Schema.tag("AttemptStarted") })
 
-/** The handler has ended. Noted only while somebody watches. */
+/** The handler has ended. Of a tool that only reads it is noted while somebody watches. */
 const AttemptEnded = Schema.Struct({
   _tag: Schema.tag("AttemptEnded"),
   /** How it ended: with a value, a failure, a defect (a question to the user, too), or interrupted. */
   end: Schema.Literals(["succeeded", "failed", "died", "interrupted"]),
   /** The code of its failure. */
-  code: Schema.optionalKey(Schema.String)
+  code: Schema.optionalKey(Schema.String),
+  /** Of a tool that acts: whether it has taken effect, with all that ran inside of the handler. */
+  certainty: Schema.optionalKey(Certainty),
+  /** Something inside has taken effect, though not all is certain. */
+  acted: Schema.optionalKey(Schema.Literal(true)),
+  /** The tool refused what it was asked, and would refuse it again. */
+  refused: Schema.optionalKey(Schema.Literal(true)),
+  /** Nobody waited for it any more. */
+  late: Schema.optionalKey(Schema.Literal(true)),
+  /** The tool inside whose handler it was: told of a late one alone. */
+  inside: Schema.optionalKey(Schema.String)
 })
 
 /** A policy no longer waits for an attempt, which may still run. */
@@ -65,15 +76,44 @@ const SourceStarted = Schema.Struct({ _tag: Schema.tag("SourceStarted"), source:
 /** The handler of a tool begins that was run inside. */
 const InnerStarted = Schema.Struct({ _tag: Schema.tag("InnerStarted"), inside: Schema.String })
 
-/** A tool that was run inside has acted, or may have. */
-const InnerActed = Schema.Struct({ _tag: Schema.tag("InnerActed"), inside: Schema.String })
+const inner = {
+  /** The name of the tool, of the source or of the policy. */
+  inside: Schema.String,
+  /**
+   * Who ran it: the handler; a fallback or a catch, which answers in place of the handler; a policy or a fixer, for itself, which says
+   * nothing of the tool.
+   */
+  by: Schema.Literals(["handler", "source", "policy"])
+}
+
+/** Something inside begins that acts, or may: until `InnerEnded`, nobody knows whether it has taken effect. */
+const InnerActs = Schema.Struct({ _tag: Schema.tag("InnerActs"), ...inner })
+
+/** Something that acts has ended inside: a tool, the source of a fallback, a policy. */
+const InnerEnded = Schema.Struct({
+  _tag: Schema.tag("InnerEnded"),
+  ...inner,
+  /** Whether it has taken effect. */
+  certainty: Certainty,
+  /** Something of it has taken effect, though not all is certain. */
+  acted: Schema.optionalKey(Schema.Literal(true)),
+  /** Running it once more is not the same: another attempt of the outer call leaves it in doubt. */
+  lasting: Schema.optionalKey(Schema.Literal(true)),
+  /** It answers for the tool, and whether it acts only its author knows. */
+  answered: Schema.optionalKey(Schema.Literal(true)),
+  /** It had begun (`InnerActs`). */
+  acts: Schema.optionalKey(Schema.Literal(true))
+})
+
+/** The final answer of a check: whether the attempts so far have taken effect. */
+const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), certainty: Certainty })
 
 /** A policy handled a failure: the tool is run again, or something else answers. */
 const FailureHandled = Schema.Struct({
   _tag: Schema.tag("FailureHandled"),
   ...Handled.fields,
-  /** Whether the tool had acted when it failed, as far as anybody knows. */
-  outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"])),
+  /** What the failure itself says of its outcome. What the call knows is its certainty. */
+  outcome: Schema.optionalKey(Certainty),
   /** The tool inside whose failure it was. */
   inside: Schema.optionalKey(Schema.String),
   /** Of a retry, as far as known: its number from 1, how many there may be, and the wait before it. */
@@ -90,16 +130,24 @@ const RetryRefused = Schema.Struct({
   ...policy,
   code: Schema.String,
   /**
-   * The schedule is done; its wait would end after the deadline; the retry budget is used up; the tool may have acted; an earlier
-   * attempt still runs; or a policy has a reason of its own.
+   * The schedule is done; its wait would end after the deadline; the retry budget is used up; or a policy has a reason of its own. Of a
+   * tool that acts: it may have acted; an earlier attempt still runs; or it has refused what it was asked.
    */
-  why: Schema.Literals(["schedule", "deadline", "retry_budget", "may_have_acted", "still_running", "policy"])
+  why: Schema.Literals([
+    "schedule",
+    "deadline",
+    "retry_budget",
+    "policy",
+    "may_have_acted",
+    "still_running",
+    "refused"
+  ])
 })
 
-/** A call, or an attempt, is refused before anything of it runs: a limit is reached, or a circuit is open. */
+/** A call, or an attempt, is refused before anything of it runs: a limit is reached, a circuit is open, or it would act again. */
 const CallRefused = Schema.Struct({
   _tag: Schema.tag("CallRefused"),
-  /** The kind of the policy; absent where the run refuses the call. */
+  /** The kind of the policy; absent where the run refuses the call, or the call another attempt. */
   by: Schema.optionalKey(PolicyKind),
   policy: Schema.optionalKey(Schema.String),
   inside: Schema.optionalKey(Schema.String),
@@ -142,9 +190,6 @@ const SourceNamed = Schema.Struct({
 /** There will be another answer: what was said of the one before is void. */
 const AnswerDiscarded = Schema.Struct({ _tag: Schema.tag("AnswerDiscarded") })
 
-/** The call may have acted, whatever it fails with. */
-const DoubtRaised = Schema.Struct({ _tag: Schema.tag("DoubtRaised") })
-
 /** The arguments were changed before the handler saw them. */
 const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
 
@@ -164,7 +209,9 @@ export const schema = Schema.Union([
   PageStarted,
   SourceStarted,
   InnerStarted,
-  InnerActed,
+  InnerActs,
+  InnerEnded,
+  OutcomeSettled,
   FailureHandled,
   RetryRefused,
   CallRefused,
@@ -174,7 +221,6 @@ export const schema = Schema.Union([
   CaveatAdded,
   SourceNamed,
   AnswerDiscarded,
-  DoubtRaised,
   ArgumentsRepaired,
   ArgumentsCorrected
 ])

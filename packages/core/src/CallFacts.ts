@@ -4,7 +4,8 @@
  * Why a budget per call? A model that is not told otherwise repeats what failed. Retrying is the business of a tool's own
  * policies, which know whether it is safe and how long to wait; by the time the model hears of a failure, the same call with
  * the same arguments is unlikely to do any better. So after three failed executions in a run it is refused without being run; and
- * after the first one, when it may have acted and is not idempotent.
+ * after the first one, where the tool is neither read-only nor idempotent, and refused, or may have taken effect. An answer that leaves that
+ * in doubt counts like a failure.
  *
  * Calls are the same when their arguments come to the same parameters, whatever the order of keys and the white space. Only failures are
  * kept, so that a run in which nothing fails pays nothing.
@@ -17,13 +18,15 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Arguments from "./Arguments.ts"
+import { Certainty, join } from "./Certainty.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { actedExecutions, failedExecutions } from "./internal/bounds.ts"
+import { failedExecutions } from "./internal/bounds.ts"
 import { canonical } from "./internal/canonical.ts"
 import { cut, mostDetail } from "./internal/text.ts"
+import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import { isNotExecuted } from "./ToolFailure.ts"
+import { isNotExecuted, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { executions as executionsOf, Handled, type ToolOutcome } from "./ToolOutcome.ts"
 
 /**
@@ -43,15 +46,15 @@ export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
 export const FailedCall = Schema.Struct({
   /** How often the handler ran, over all calls. */
   executions: Schema.Int,
-  /** Executions after which it is not certain that nothing was done. */
-  acted: Schema.Int,
+  /** Has any of them taken effect? */
+  certainty: Certainty,
+  /** Did the tool refuse what it was asked? */
+  refused: Schema.Boolean,
   /** The last failure. */
   code: Schema.String,
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
-  tag: Handled.fields.tag,
-  /** May any of them have taken effect? */
-  unknown: Schema.Boolean
+  tag: Handled.fields.tag
 })
 
 /**
@@ -117,33 +120,43 @@ export const ended = (
   outcome: ToolOutcome,
   used: Used | undefined
 ): CallFacts => {
-  // A page of many is no failure to be repeated: it went well.
-  if (
-    outcome._tag !== "Failed" || outcome.attempts === 0 ||
-    outcome.failure._tag === "PartialData" && outcome.mayHaveActed !== true
-  ) return facts
+  const failure = failureOf(outcome)
+  if (failure === undefined || wasNotRun(outcome)) return facts
   const ran = executionsOf(outcome)
   const key = used === undefined && isWithheld(outcome)
     ? ofAll(call)
     : keyOf(call, used ?? { params: undefined, text: outcome.arguments })
-  const { acted, executions, unknown } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
-  const { _tag: tag, code, detail, hint } = outcome.failure
-  const didNothing = isNotExecuted(outcome.failure) && outcome.mayHaveActed !== true
+  const { certainty, executions, refused } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
+  const { _tag: tag, code, detail, hint } = failure
   return {
     ...facts,
     failed: HashMap.set(facts.failed, key, {
       executions: executions + ran,
-      acted: acted + (didNothing ? 0 : ran),
+      certainty: join(certainty, outcome.certainty),
+      refused: refused || !isNotExecuted(failure),
       code,
       detail: cut(detail, mostDetail),
       ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
-      tag,
-      unknown: unknown || outcome.mayHaveActed === true
+      tag
     })
   }
 }
 
-const none = { executions: 0, acted: 0, unknown: false }
+// A page of many is no failure to be repeated: it went well. An answer that leaves it in doubt whether the tool has taken effect did not.
+const failureOf = (outcome: ToolOutcome): ToolFailure | undefined => {
+  if (outcome._tag === "Failed") {
+    return outcome.failure._tag === "PartialData" && outcome.certainty !== "unknown" ? undefined : outcome.failure
+  }
+  if (outcome._tag !== "Completed" || outcome.certainty !== "unknown") return undefined
+  const [detail = "It may have taken effect."] = outcome.caveats
+  return new ToolUnavailable({ code: "outcome_unknown", detail, transient: false, outcome: "unknown" })
+}
+
+const wasNotRun = (outcome: ToolOutcome): boolean =>
+  outcome._tag === "Failed" && outcome.stage === "admit" ||
+  outcome.attempts === 0 && outcome.certainty === "not_executed"
+
+const none = { executions: 0, certainty: "not_executed", refused: false } as const
 
 // What a call was corrected to is left out of its outcome where it holds a secret: a journal cannot tell it from any other.
 const isWithheld = ({ arguments: text, repairs = [] }: ToolOutcome): boolean =>
@@ -179,9 +192,19 @@ export const refusal = (
   const known = (key: string) => Option.getOrUndefined(HashMap.get(facts.failed, key))
   const earlier = known(keyOf(call, used)) ?? known(asWritten(call, used)) ?? known(ofAll(call))
   if (earlier === undefined) return undefined
-  const mayRun = earlier.executions < failedExecutions &&
-    (sideEffect !== "non_idempotent" || earlier.acted < actedExecutions)
+  const mayRun = earlier.executions < failedExecutions && mayRunAgain(sideEffect, earlier)
   return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
+}
+
+const mayRunAgain = (sideEffect: SideEffect, { certainty, refused }: FailedCall): boolean => {
+  switch (sideEffect) {
+    case "none":
+      return certainty === "not_executed"
+    case "idempotent":
+      return true
+    case "non_idempotent":
+      return certainty === "not_executed" && !refused
+  }
 }
 
 const keyOf = (call: ToolCall, used: Used): string =>

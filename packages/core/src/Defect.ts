@@ -10,6 +10,7 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { told } from "./internal/reporter.ts"
 
 /**
  * Takes a defect: what happened in one sentence, and the whole cause.
@@ -47,10 +48,6 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
   defaultValue: (): Reporter => Effect.logError
 })
 
-// A reporter without types may be a function of promises, or of nothing.
-const told = (answer: Effect.Effect<void> | PromiseLike<void> | void): Effect.Effect<void> =>
-  Effect.isEffect(answer) ? answer : Effect.promise(async () => answer)
-
 /**
  * Reports a defect.
  *
@@ -60,9 +57,7 @@ const told = (answer: Effect.Effect<void> | PromiseLike<void> | void): Effect.Ef
 export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.flatMap(reporter, (report) =>
     Effect.flatMap(
-      Effect.forkDetach(Effect.ignoreCause(Effect.suspend(() => told(report(message, cause)))), {
-        startImmediately: true
-      }),
+      Effect.forkDetach(told(() => report(message, cause)), { startImmediately: true }),
       (fiber) =>
         fiber.pollUnsafe() === undefined
           // One that hangs must not keep the run.

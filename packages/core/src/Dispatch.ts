@@ -16,6 +16,7 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
@@ -26,6 +27,7 @@ import * as Arguments from "./Arguments.ts"
 import * as Availability from "./Availability.ts"
 import * as CallEvent from "./CallEvent.ts"
 import type * as CallFacts from "./CallFacts.ts"
+import { type Certainty, join } from "./Certainty.ts"
 import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
@@ -34,13 +36,13 @@ import * as FailureLog from "./FailureLog.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
+import { withOutcome } from "./internal/ending.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
-import { Call, current } from "./internal/frame.ts"
+import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
 import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { misfitLogged } from "./internal/misfit.ts"
-import { isUncertain, withOutcome } from "./internal/outcome.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
@@ -73,7 +75,7 @@ export interface Place {
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** What came of the call before, when it was suspended and is resumed: it goes on with what its arguments were corrected to. */
-  readonly before?: Pick<Suspended, "arguments" | "repairs">
+  readonly before?: Pick<Suspended, "arguments" | "repairs"> & Partial<Pick<Suspended, "certainty">>
   /** Told of each event of the call as it happens. Default: `CallEvent.watcher`. */
   readonly onEvent?: CallEvent.Watcher | undefined
   /** What logs say of the call. Default: its tool and its key. */
@@ -123,7 +125,9 @@ const keyed = <T extends Tool.Any>(
     const { before, refuse } = place
     const text = before?.arguments ?? call.arguments
     const tool = toolkit.tools.get(call.name)
-    const subject = { name: call.name, acts: tool !== undefined && tool.sideEffect !== "none" }
+    const subject = tool === undefined
+      ? { name: call.name, sideEffect: "none" } as const
+      : { name: call.name, sideEffect: tool.sideEffect, token: Tool.tokenOf(tool) }
     const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
     const hear = hearing(fiber, call.name, key, watcher)
     const record = new Call(key, subject, text, place.replies, hear)
@@ -135,7 +139,7 @@ const keyed = <T extends Tool.Any>(
       )
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
-    if (before !== undefined) resumed(record, before, mentionsSecret(schemaOf(tool.parameters)))
+    if (before !== undefined) resumed(record, before, tool)
     const admitted = (params: unknown, text: string | undefined) =>
       disabled(tool, health) ?? refuse?.(tool, { params, text })
     record.refuse = admitted
@@ -155,7 +159,10 @@ const keyed = <T extends Tool.Any>(
         stage = "run"
         return Effect.flatMap(run(params), (value) => {
           stage = "guard"
-          return Effect.mapEager(guard(tool, value), (json): ToolOutcome => completed(record, json))
+          return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+            const outcome = completed(record, json)
+            return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+          })
         })
       })
     ).pipe(
@@ -175,17 +182,40 @@ const keyed = <T extends Tool.Any>(
         )
       )
     )
-    return health === undefined ? outcome : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
+    const told = health === undefined
+      ? outcome
+      : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
+    const outer = fiber.getRef(current)
+    return outer === detached ? told : heardBy(outer, tool, record, told)
   })
 
-// The call goes on with what its arguments were corrected to before it was suspended.
+// A tool may dispatch calls, as an agent does that is a tool: what they did, it did.
+const heardBy = <R>(
+  outer: Frame,
+  { name }: Tool.Any,
+  record: Call,
+  outcome: Effect.Effect<ToolOutcome, never, R>
+): Effect.Effect<ToolOutcome, never, R> =>
+  Effect.onExit(outcome, (exit) =>
+    Effect.sync(() => {
+      const certainty = Exit.isSuccess(exit) ? exit.value.certainty : record.certainty
+      if (certainty === "not_executed") return
+      outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
+    }))
+
+// The call goes on with what its arguments were corrected to before it was suspended, and with what was done in it then: nothing that may
+// have acted runs again because of a question. What has certainly acted before it asked, its author lets run twice.
 const resumed = (
   call: Call,
-  { arguments: text, repairs = [] }: Pick<Suspended, "arguments" | "repairs">,
-  isSecret: boolean
+  { arguments: text, certainty = "not_executed", repairs = [] }: Place["before"] & {},
+  { name, parameters }: Tool.Any
 ) => {
+  if (certainty !== "not_executed") {
+    const by = certainty === "unknown" ? "handler" : "policy"
+    call.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
+  }
   if (text === undefined) return
-  call.live.arguments.correct({ to: undefined, text, repairs, isSecret })
+  call.live.arguments.correct({ to: undefined, text, repairs, isSecret: mentionsSecret(schemaOf(parameters)) })
   repaired(call, repairs)
 }
 
@@ -251,7 +281,7 @@ export const ordered = <E, R>(
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
 
 const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
-  failedCall(new Call("", { name: call.name, acts: false }), DispatchFailure.notRun(call.name), "admit")
+  failedCall(new Call("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
 
 /**
  * Was the call held back by an earlier one of its turn, so that it can still be run?
@@ -353,22 +383,39 @@ const isAtFault = (outcome: Completed | Failed): boolean =>
 const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { failure } = outcome
-  if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && outcome.mayHaveActed !== true) {
+  const { certainty } = outcome
+  if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && certainty === "not_executed") {
     const smaller = sizeKey(tool)
     return Effect.succeed(
       smaller === undefined ? outcome : hinted(outcome, `Call it again with a smaller '${smaller}'.`)
     )
   }
-  const isUnknown = outcome.mayHaveActed === true
+  const isUnknown = certainty === "unknown"
   if (failure._tag !== "ToolUnavailable" && !isUnknown) return Effect.succeed(outcome)
-  // Whom to ask what became of the call, or what serves instead, as far as it may be called.
-  const others = (isUnknown ? [tool.check ?? ""] : tool.instead).flatMap((name) => toolkit.tools.get(name) ?? [])
-  if (others.length === 0) return Effect.succeed(outcome)
-  return Effect.map(Availability.lookup, (availabilityOf) => {
-    const names = others.filter((other) => availabilityOf(other)._tag === "Available").map(({ name }) => name)
+  return Effect.map(callable(isUnknown ? [tool.check ?? ""] : tool.instead, toolkit), (names) => {
     if (names.length === 0) return outcome
     return hinted(outcome, isUnknown ? `Call ${names.join()} to find out.` : `Call ${names.join(" or ")} instead.`)
   })
+}
+
+// An answer that leaves it open whether the tool has taken effect.
+const doubted = (outcome: Completed, { check = "" }: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> =>
+  Effect.map(callable([check], toolkit), ([name]) => {
+    const [doubt = "", ...others] = outcome.caveats
+    return name === undefined ? outcome : { ...outcome, caveats: [`${doubt} Call ${name} to find out.`, ...others] }
+  })
+
+// Whom to ask what became of a call, or what serves instead, as far as it may be called.
+const callable = (
+  names: ReadonlyArray<string>,
+  toolkit: Toolkit.Toolkit
+): Effect.Effect<ReadonlyArray<string>> => {
+  const tools = names.flatMap((name) => toolkit.tools.get(name) ?? [])
+  if (tools.length === 0) return Effect.succeed([])
+  return Effect.map(
+    Availability.lookup,
+    (availabilityOf) => tools.filter((tool) => availabilityOf(tool)._tag === "Available").map(({ name }) => name)
+  )
 }
 
 const hinted = (outcome: Failed, advice: string): Failed => {
@@ -440,11 +487,12 @@ const broken = (
   record: Call
 ): Effect.Effect<ToolOutcome> => {
   for (const defect of defectsOf(cause)) heed(`The tool '${tool.name}'`, defect)
-  const acted = stage !== "decode" && stage !== "admit" && tool.sideEffect !== "none"
-  const failure = DispatchFailure.defect({ tool: tool.name, outcome: acted ? "unknown" : undefined, cause })
+  const certainty = stage === "guard" ? unread(record) : record.certainty
+  const outcome = certainty === "not_executed" ? undefined : certainty
+  const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
   return Effect.as(
     Defect.report(`The tool ${tool.name} failed because of a fault of its own`, cause),
-    failed(failure, stage, tool, record, acted)
+    failedCall(record, failure, stage, certainty)
   )
 }
 
@@ -458,67 +506,45 @@ const settle = (
     case "PartialData":
       return partial(failure, stage, tool, record)
     case "SchemaMismatch":
-      return Effect.succeed(mismatched(failure, stage, tool, record))
+      return Effect.succeed(mismatched(failure, stage, record))
     case "SemanticGarbage":
-      return Effect.succeed(failed(failure, stage, tool, record, false))
+      return Effect.succeed(failedCall(record, failure, stage))
     case "ToolUnavailable":
       return Effect.succeed(unavailable(failure, stage, tool, record))
   }
 }
 
-/** @param isUnknown may this failure have come after the act? */
-const failed = (
-  failure: Failed["failure"],
-  stage: Stage,
-  { sideEffect }: Tool.Any,
-  record: Call,
-  isUnknown: boolean
-): Failed => {
-  const outcome = failedCall(record, failure, stage)
-  // Or one that a policy took care of, by something that failed then in another way.
-  return sideEffect !== "none" && (isUnknown || sideEffect === "non_idempotent" && record.state.isUnknown)
-    ? { ...outcome, mayHaveActed: true }
-    : outcome
-}
+// The handler has answered, and nobody can read what: whether it did what was asked is open.
+const unread = ({ acts, certaintyOfAnswer }: Call): Certainty =>
+  acts && certaintyOfAnswer === "executed" ? "unknown" : certaintyOfAnswer
 
-// An answer that nobody can read is lost, too.
-const mismatched = (failure: SchemaMismatch, stage: Stage, tool: Tool.Any, record: Call): Failed => {
-  if (failure.side === "result") return failed(failure, stage, tool, record, tool.sideEffect === "non_idempotent")
-  if (stage !== "decode") return failed(failure, stage, tool, record, false)
-  if (failure.code === "invalid_json") return failed(failure, "parse", tool, record, false)
+const mismatched = (failure: SchemaMismatch, stage: Stage, record: Call): Failed => {
+  if (stage === "guard") return failedCall(record, failure, stage, unread(record))
+  if (stage !== "decode" || failure.side === "result") return failedCall(record, failure, stage)
+  if (failure.code === "invalid_json") return failedCall(record, failure, "parse")
   // What had to be repaired before anybody could see that it does not fit.
   repaired(
     record,
     Result.match(Arguments.parse(record.text), { onSuccess: ({ repairs }) => repairs, onFailure: () => [] })
   )
-  return failed(failure, stage, tool, record, false)
+  return failedCall(record, failure, stage)
 }
 
-const unavailable = (failure: ToolUnavailable, stage: Stage, tool: Tool.Any, record: Call): Failed => {
-  const isUnknown = isOutcomeUnknown(failure) ||
-    tool.sideEffect === "non_idempotent" && (record.state.isUnknown || isUncertain(failure))
-  return failed(isUnknown ? judged(failure, tool) : failure, stage, tool, record, isUnknown)
-}
-
-// What an unknown outcome means depends on the tool. One that only reads has done nothing, whatever its handler
-// thought; one that is not idempotent must not be tried again, now or later.
-const judged = (failure: ToolUnavailable, { sideEffect }: Tool.Any): ToolUnavailable => {
-  const { cause } = failure
-  switch (sideEffect) {
-    case "none":
-      return withOutcome(failure, "not_executed")
-    case "idempotent":
-      return failure
-    case "non_idempotent":
-      return new ToolUnavailable({
-        ...failure,
-        code: failure.code === "defect" || failure.code === "retry_budget_exceeded" ? failure.code : "outcome_unknown",
-        transient: false,
-        outcome: "unknown",
-        cause
-      })
+// What is unknown of a tool depends on the tool: one that is not idempotent must not be tried again, now or later.
+const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Tool.Any, record: Call): Failed => {
+  const known = record.known(failure)
+  const isUnknown = isOutcomeUnknown(known)
+  if (record.certainty === "not_executed" && sideEffect === "none") {
+    // It has done nothing, whatever its handler thought.
+    return failedCall(record, isUnknown ? withOutcome(known, "not_executed") : known, stage)
   }
+  const told = isUnknown && sideEffect === "non_idempotent" && !keepsCode(known)
+    ? new ToolUnavailable({ ...known, code: "outcome_unknown", transient: false, cause: known.cause })
+    : known
+  return failedCall(record, told, stage, told.outcome === undefined ? undefined : join(record.certainty, told.outcome))
 }
+
+const keepsCode = ({ code }: ToolUnavailable): boolean => code === "defect" || code === "retry_budget_exceeded"
 
 // The data of a partial failure is a result, too: it is guarded, and travels as JSON.
 const partial = (
@@ -532,9 +558,9 @@ const partial = (
       onSuccess: (data) => {
         const { next, ...rest } = failure
         const kept = next === undefined || isTooDeep(next) || !isJsonObject(next) ? {} : { next }
-        return failed(new PartialData({ ...rest, ...kept, data, cause: failure.cause }), stage, tool, record, false)
+        return failedCall(record, new PartialData({ ...rest, ...kept, data, cause: failure.cause }), stage)
       },
-      onFailure: (invalid) => mismatched(invalid, "guard", tool, record)
+      onFailure: (invalid) => mismatched(invalid, "guard", record)
     }),
     Effect.catchCause((cause) => broken(cause, "guard", tool, record))
   )

@@ -20,6 +20,7 @@
  *
  * @since 0.1.0
  */
+import type { Certainty } from "./Certainty.ts"
 import { cut, list, oneLine } from "./internal/text.ts"
 import * as Suggestion from "./Suggestion.ts"
 import {
@@ -162,7 +163,7 @@ export const invalidResult = (options: {
  */
 export const defect = (options: {
   readonly tool: string
-  readonly outcome: "not_executed" | "unknown" | undefined
+  readonly outcome: Certainty | undefined
   readonly cause: unknown
 }) =>
   unavailable({
@@ -222,8 +223,8 @@ export const retryBudgetExceeded = (earlier: {
   readonly detail: string
   readonly hint?: string
   readonly tag: ToolFailure["_tag"]
-  /** May any of them have taken effect? */
-  readonly unknown: boolean
+  /** Has any of them taken effect? */
+  readonly certainty: Certainty
 }): Unavailable | Repeated => {
   const times = earlier.executions === 1 ? "once" : `${earlier.executions} times`
   const fields = {
@@ -233,9 +234,11 @@ export const retryBudgetExceeded = (earlier: {
     }: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
+  // This call does nothing. What is asked for may have been done before.
+  const outcome = earlier.certainty === "not_executed" ? earlier.certainty : "unknown"
   // What was unavailable is not a matter of the arguments.
-  return earlier.unknown || earlier.tag === "ToolUnavailable"
-    ? unavailable({ ...fields, transient: false, outcome: earlier.unknown ? "unknown" : "not_executed" })
+  return outcome === "unknown" || earlier.tag === "ToolUnavailable"
+    ? unavailable({ ...fields, transient: false, outcome })
     : new SemanticGarbage(fields) as Repeated
 }
 

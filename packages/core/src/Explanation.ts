@@ -111,18 +111,21 @@ export interface Warning {
 /**
  * The codes of warnings. They are stable; a policy may use codes of its own.
  *
- * | code                       | it means                                                                        |
- * | -------------------------- | ------------------------------------------------------------------------------- |
- * | `unjittered_retry`         | all callers wait equally long, and return at once                               |
- * | `uncapped_retry`           | a retry that never ends, or that waits for more than a minute of its own accord |
- * | `retry_of_acting_tool`     | it is hardly ever tried again, since it may have acted                          |
- * | `retry_around_retry`       | attempts multiply                                                               |
- * | `retry_around_breaker`     | the breaker sees each attempt, and the retry waits for an open circuit          |
- * | `retry_around_fallback`    | the fallback leaves nothing to try again                                        |
- * | `timeout_leaves_no_retry`  | a timeout over all attempts is up when the first one is                         |
- * | `breaker_around_fallback`  | the breaker sees no failure, and never opens                                    |
- * | `timeout_around_reconcile` | what the timeout ends is not reconciled                                         |
- * | `fallback_of_acting_tool`  | it may do elsewhere what has been done already                                  |
+ * | code                         | it means                                                                        |
+ * | ---------------------------- | ------------------------------------------------------------------------------- |
+ * | `unjittered_retry`           | all callers wait equally long, and return at once                               |
+ * | `uncapped_retry`             | a retry that never ends, or that waits for more than a minute of its own accord |
+ * | `retry_of_acting_tool`       | it is hardly ever tried again, since it may have acted                          |
+ * | `retry_around_retry`         | attempts multiply                                                               |
+ * | `retry_around_breaker`       | the breaker sees each attempt, and the retry waits for an open circuit          |
+ * | `retry_around_fallback`      | the fallback leaves nothing to try again                                        |
+ * | `timeout_leaves_no_retry`    | a timeout over all attempts is up when the first one is                         |
+ * | `breaker_around_fallback`    | the breaker sees no failure, and never opens                                    |
+ * | `timeout_around_reconcile`   | what the timeout ends is not reconciled                                         |
+ * | `reconcile_without_finality` | what the check does not find stays unknown                                      |
+ * | `settle_longer_than_timeout` | a timeout is up before the outcome has settled                                  |
+ * | `fallback_of_acting_tool`    | it may do elsewhere what has been done already                                  |
+ * | `catch_of_acting_tool`       | it answers whether or not the tool has taken effect                             |
  *
  * @category models
  * @since 0.1.0
@@ -137,7 +140,10 @@ export type WarningCode =
   | "timeout_leaves_no_retry"
   | "breaker_around_fallback"
   | "timeout_around_reconcile"
+  | "reconcile_without_finality"
+  | "settle_longer_than_timeout"
   | "fallback_of_acting_tool"
+  | "catch_of_acting_tool"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})
 

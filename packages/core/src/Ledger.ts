@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { Certainty } from "./Certainty.ts"
 import { Severity } from "./ToolFailure.ts"
 import { Handled, HandledBy, TextRepair, ValueRepair } from "./ToolOutcome.ts"
 
@@ -39,6 +40,8 @@ export const CallEntry = Schema.Struct({
   severity: Schema.optionalKey(Severity),
   /** How often the call was tried, over all sources: the handler, and the tools that its fallbacks asked. */
   attempts: Schema.Int,
+  /** Whether the call has taken effect, as far as anybody knew at its end. */
+  certainty: Certainty,
   /** What took care of it ({@link HandledBy}), or `"told"`: the model heard of it. */
   ended: Schema.Literals([...HandledBy.literals, "told"]),
   /** The name of the policy, where it is `"custom"`. */

@@ -14,7 +14,7 @@
  * | policy      | why there                                                                          |
  * | ----------- | ---------------------------------------------------------------------------------- |
  * | `timeout`   | inside `retry` it limits an attempt; a second one, outside of it, all of them      |
- * | `reconcile` | right outside of what loses answers, so that `retry` sees what really happened     |
+ * | `reconcile` | right outside of what loses answers, so that `retry` may try again what did not happen |
  * | `retry`     | inside the breaker, so that the breaker sees one outcome per call                  |
  * | `complete`  | outside of `retry`, so that each page has attempts of its own                      |
  * | `limit`     | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
@@ -34,7 +34,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
@@ -45,15 +45,17 @@ import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { type CallArguments, isRejection } from "./internal/callArguments.ts"
 import { currentContext } from "./internal/containment.ts"
+import { endingOf, isWhole } from "./internal/ending.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
-import { current, Gate, Sourced } from "./internal/frame.ts"
+import { current, type Frame, Gate, Sourced } from "./internal/frame.ts"
 import { positive, whole } from "./internal/limits.ts"
-import { isLost, isUnreadable, refusal, withOutcome } from "./internal/outcome.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
 import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/policyKind.ts"
+import { type ReconcileOptions, Reconciliation } from "./internal/reconciling.ts"
+import { refusal } from "./internal/refusal.ts"
 import { retrying } from "./internal/retrying.ts"
 import { retriesOf } from "./internal/terms.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
@@ -64,8 +66,6 @@ import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import {
   type Coverage,
-  isNotExecuted,
-  isOutcomeUnknown,
   isTransient,
   type SchemaMismatch,
   type Tag,
@@ -75,6 +75,7 @@ import {
 import { Handled, type Repair } from "./ToolOutcome.ts"
 
 export type { Again, Call, State, WhyNot } from "./internal/policyCall.ts"
+export type { ReconcileOptions } from "./internal/reconciling.ts"
 
 /**
  * What a policy may know of the tool that it wraps.
@@ -197,7 +198,8 @@ export type Retries<R> =
  *
  * The account of a call is right whatever the policy does. Each run of what is inside is an attempt; a failure that does not come out
  * was handled by it; the time in which nothing inside runs was waited; what still runs when it ends was left behind. `call` lets it say
- * more, and at once.
+ * more, and at once. Nor can it make anything act twice: a tool that is neither read-only nor idempotent fails as `not_repeated` where it
+ * would run after an attempt that may have taken effect (`Certainty`). What effects the policy has of its own, only it knows.
  *
  * A description that is not a text, an unknown kind, or a `wrap` that is not a function throws.
  *
@@ -274,39 +276,24 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
     kind: "retry",
     description: "retry of transient failures",
     bound: bounds.retry(schedule),
-    wrap: (run, { sideEffect }, call) => {
-      const acts = sideEffect === "non_idempotent"
-      return (params) =>
-        retrying(run(params), () => {
-          let mayHaveActed = false
-          let number = 0
-          const limit = retriesOf(schedule)
-          let wait = Duration.zero
-          return {
-            schedule,
-            retryable: isTransient,
-            refusal: (failure) =>
-              Effect.map(call.state, ({ isStillRunning }) => {
-                if (!acts) return undefined
-                if (failure.outcome !== "not_executed") return "may_have_acted"
-                // What acts is not tried again while an attempt that was left behind may still act.
-                return isStillRunning ? "still_running" : undefined
-              }),
-            onRefused: call.notAgain,
-            onRetry: (failure, length) => {
-              mayHaveActed ||= failure.outcome !== "not_executed"
-              wait = length
-              return call.again(failure, { number: ++number, ...(limit === undefined ? {} : { limit }), wait })
-            },
-            waiting: (step) => call.waiting(step, wait),
-            // That the last attempt did nothing, or says nothing of it, says nothing of those before.
-            last: (failure) =>
-              mayHaveActed && sideEffect !== "none" && failure._tag === "ToolUnavailable"
-                ? withOutcome(failure, "unknown")
-                : failure
-          }
-        })
-    }
+    wrap: (run, _, call) => (params) =>
+      retrying(run(params), () => {
+        let number = 0
+        const limit = retriesOf(schedule)
+        let wait = Duration.zero
+        return {
+          schedule,
+          retryable: isTransient,
+          // What a failure says of its outcome may be a policy's; what the call knows is not.
+          refusal: () => Effect.map(call.state, ({ whyNot }) => whyNot),
+          onRefused: call.notAgain,
+          onRetry: (failure, length) => {
+            wait = length
+            return call.again(failure, { number: ++number, ...(limit === undefined ? {} : { limit }), wait })
+          },
+          waiting: (step) => call.waiting(step, wait)
+        }
+      })
   })
 }
 
@@ -362,7 +349,11 @@ export const fallback = <R, E extends ToolFailure>(
           : Effect.andThen(
             call.instead(failure, name === undefined ? undefined : { name }),
             Effect.mapError(
-              sourced((args) => called(`The fallback of '${subject.name}'`, () => answer(args(params), failure))),
+              sourced(
+                "a fallback",
+                bounds.sources.has(source),
+                (args) => called(`The fallback of '${subject.name}'`, () => answer(args(params), failure))
+              ),
               (last) =>
                 last._tag === "ToolUnavailable"
                   ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
@@ -405,21 +396,21 @@ export const catchTag = <R, E extends ToolFailure>(
     kind,
     description: `catch of ${tags.join(", ")}`,
     bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
-    wrap: (run, { name, sideEffect }, call) => (params) =>
+    wrap: (run, { name }, call) => (params) =>
       Effect.catch(run(params), (failure) =>
         tags.includes(failure._tag)
           ? Effect.andThen(
             call.instead(failure),
             Effect.catch(
-              sourced((args) => called(`The catch of '${name}'`, () => recover(failure, args(params)))),
+              sourced(
+                "a catch",
+                false,
+                (args) => called(`The catch of '${name}'`, () => recover(failure, args(params)))
+              ),
               (last) =>
                 Effect.flatMap(current, ({ live }) => {
                   disowned(live.arguments, failure, last)
-                  return Effect.fail(
-                    sideEffect !== "none" && isNotExecuted(last) && isOutcomeUnknown(failure)
-                      ? withOutcome(last, "unknown")
-                      : last
-                  )
+                  return Effect.fail(last)
                 })
             )
           )
@@ -446,9 +437,8 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
           Effect.catch(failing(`The mapping of failures of '${name}'`, map(failure)), (made) => {
             const mapped = withCauseOf(made, failure)
             if (mapped === failure) return Effect.fail(mapped)
-            // What it is called now does not make it certain, nor a tool's own what was another's.
+            // What it is called now does not make a tool's own what was another's.
             return Effect.flatMap(current, (frame) => {
-              if (isLost(failure) && !isLost(mapped)) frame.doubt()
               disowned(frame.live.arguments, failure, mapped)
               return Effect.fail(mapped)
             })
@@ -466,51 +456,18 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
 export const reconcile = <R>(
   check: (
     params: never,
-    failure: ToolUnavailable | SchemaMismatch
-  ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
+    failure: ToolFailure
+  ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>,
+  options: ReconcileOptions = {}
 ): Policy<R> => {
-  const look = erased("A check of an outcome", check)
+  const reconciliation = new Reconciliation(erased("A check of an outcome", check), options)
+  const { settle } = reconciliation
   return ours({
     kind: "reconcile",
-    description: "reconciles unknown outcomes",
-    bound: bounds.afterwards("the check of the outcome"),
-    wrap: (run, { name, sideEffect }) => (params) =>
-      Effect.catch(run(params), (failure) => {
-        const mayBeUnreadable = sideEffect !== "none" && isUnreadable(failure)
-        if (!isOutcomeUnknown(failure) && !mayBeUnreadable) return Effect.fail(failure)
-        return Effect.flatMap(current, (frame) => {
-          // What was left behind may act after the check has looked: not there yet is not the same as not there.
-          const mayStillAct = frame.live.running.isAny
-          frame.discard()
-          const looked = called(
-            `The check of '${name}'`,
-            () => look(frame.live.arguments.meant(params), failure)
-          ).pipe(
-            // Cut short, it found out nothing, and nobody else hears of the failure.
-            Effect.onExit((exit) =>
-              Effect.sync(() => {
-                if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
-              })
-            )
-          )
-          return Effect.matchEffect(looked, {
-            onFailure: (problem) => {
-              frame.handled(problem, { by: "reconcile" })
-              return Effect.fail(failure)
-            },
-            onSuccess: (found) => {
-              if (!Option.isOption(found)) {
-                return Effect.die(new TypeError(`The check of '${name}' found ${kind(found)}, which is not an Option.`))
-              }
-              if (Option.isNone(found)) {
-                return Effect.fail(mayStillAct || failure._tag === "SchemaMismatch" ? failure : notExecuted(failure))
-              }
-              frame.handled(failure, { by: "reconcile" })
-              return Effect.succeed(found.value)
-            }
-          })
-        })
-      })
+    description: `reconciles unknown outcomes${settle === undefined ? "" : ` within ${Duration.format(settle)}`}`,
+    bound: bounds.reconcile(settle, reconciliation.isFinal),
+    wrap: (run, subject, call) => (params) =>
+      Effect.catch(run(params), (failure) => reconciliation.of(subject, call, params, failure))
   })
 }
 
@@ -685,7 +642,8 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
 // Inside
 // -----------------------------------------------------------------------------
 
-// For so long, or until the deadline, if that comes first; what runs inside knows of it, and what it notes is heard until then.
+// For so long, or until the deadline, if that comes first; what runs inside knows of it, and what it notes is heard until then. Nobody
+// begins what acts only to leave it behind.
 const limited = <A, R>(
   run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
@@ -697,58 +655,42 @@ const limited = <A, R>(
     const left = Math.max(0, deadline - now)
     const time = Math.min(limit, left)
     if (time === Infinity) return run
-    // What acts must not be begun only to be left behind.
-    if (time === 0) return Effect.fail(tooLate(subject))
     const frame = fiber.getRef(current)
+    const { name } = subject
+    if (time === 0) return Effect.fail(timedOut(frame, `${name} was not run: its time was up.`))
     const gate = new Gate(frame)
     const context = Context.add(currentContext<R>(), current, gate)
     return withinTime(run, time, {
       context: limit < left ? Context.add(context, Deadline.current, now + limit) : context,
-      onLeft: (fiber) => frame.live.running.add(fiber),
+      onEnd: () => {
+        gate.isOver = true
+      },
+      onLeft: (fiber) => {
+        gate.close()
+        frame.live.running.add(fiber)
+      },
       late: () => {
         gate.close()
         frame.note({ _tag: "AttemptAbandoned", by: "timeout" })
         const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
-        return Effect.fail(timedOut(subject, `${subject.name} did not answer ${late}.`))
+        return Effect.fail(timedOut(frame, `${name} did not answer ${late}.`))
       }
     })
   })
 
-// A read-only tool is simply tried again. Of one that acts nobody knows whether it did.
-const timedOut = ({ sideEffect }: Subject, detail: string): ToolUnavailable => {
-  switch (sideEffect) {
-    case "none":
-      return new ToolUnavailable({ code: "timeout", detail, transient: true })
-    case "idempotent":
-      return new ToolUnavailable({ code: "timeout", detail, transient: true, outcome: "unknown" })
-    case "non_idempotent":
-      return new ToolUnavailable({
-        code: "outcome_unknown",
-        detail,
-        hint: "It may have taken effect all the same. Find out whether it did before anything else.",
-        transient: false,
-        outcome: "unknown"
-      })
-  }
+// Whether it has taken effect the call knows: what only waited for its turn has not.
+const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): ToolUnavailable => {
+  if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })
+  return sideEffect === "non_idempotent" && certainty === "unknown"
+    ? new ToolUnavailable({
+      code: "outcome_unknown",
+      detail,
+      hint: "It may have taken effect all the same. Find out whether it did before anything else.",
+      transient: false,
+      outcome: certainty
+    })
+    : new ToolUnavailable({ code: "timeout", detail, transient: true, outcome: certainty })
 }
-
-const tooLate = ({ name }: Subject): ToolUnavailable =>
-  new ToolUnavailable({
-    code: "timeout",
-    detail: `${name} was not run: its time was up.`,
-    transient: true,
-    outcome: "not_executed"
-  })
-
-const notExecuted = ({ cause, detail, retryAfter }: ToolUnavailable): ToolUnavailable =>
-  new ToolUnavailable({
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    code: "not_executed",
-    detail: `${detail} A check found that it did not take effect.`,
-    transient: true,
-    outcome: "not_executed",
-    cause
-  })
 
 // The arguments of a tool inside are not those of the call, whatever is made of their rejection.
 const disowned = (args: CallArguments, failure: ToolFailure, last: ToolFailure) => {
@@ -757,12 +699,45 @@ const disowned = (args: CallArguments, failure: ToolFailure, last: ToolFailure) 
 
 // What answers for a tool, with the parameters that are meant now: attempts of the tools that it asks count.
 const sourced = <A, E, R>(
+  name: string,
+  isTool: boolean,
   ask: (meant: (params: unknown) => unknown) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.flatMap(
-    current,
-    (frame) => Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, new Sourced(frame))
+  Effect.flatMap(current, (frame) => {
+    const source = new Sourced(frame)
+    const asked = Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, source)
+    // What a tool does, it says itself.
+    if (!frame.acts || isTool) return asked
+    const of = { inside: name, by: "source", acts: true } as const
+    frame.note({ _tag: "InnerActs", inside: name, by: "source" })
+    return Effect.onExit(asked, (exit) =>
+      Effect.sync(() => frame.note({ _tag: "InnerEnded", ...of, ...doneBy(exit, source.hasBegun) })))
+  })
+
+/**
+ * What a user's source did, as far as its end tells.
+ *
+ * @param hasRunTools what those did, they say themselves
+ */
+const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean) => {
+  const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }
+  // A part is an answer, too.
+  const isAnswer = reasons.every((reason) =>
+    Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "PartialData"
   )
+  if (isAnswer) return hasRunTools ? did.nothing : did.answered
+  const { certainty } = endingOf(exit, isRejection)
+  const isSaid = reasons.some((reason) =>
+    Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "ToolUnavailable" &&
+    reason.error.outcome !== undefined
+  )
+  return hasRunTools && !isSaid ? did.nothing : { certainty }
+}
+
+const did = {
+  nothing: { certainty: "not_executed" },
+  answered: { certainty: "not_executed", answered: true }
+} as const
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({

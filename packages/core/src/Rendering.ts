@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { cut, list, oneLine } from "./internal/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import { type Coverage, isOutcomeUnknown, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
+import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
@@ -210,8 +210,12 @@ const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
 
 // What to do next, as a sentence: never, with changed arguments, later, or already tried.
 const advice = (outcome: Failed, call: ToolCall): string => {
-  const { attempts, failure, mayHaveActed } = outcome
-  if ((mayHaveActed === true || isOutcomeUnknown(failure)) && !isTransient(failure)) {
+  const { attempts, certainty, failure } = outcome
+  // A part of it is what there is.
+  if (certainty === "executed" && failure._tag !== "PartialData") {
+    return "Do not repeat this call: it has already taken effect."
+  }
+  if (certainty === "unknown" && !isTransient(failure)) {
     return "Do not repeat this call: it may already have taken effect. Check before anything else."
   }
   switch (failure._tag) {
@@ -242,8 +246,10 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       if (failure.code === "retry_budget_exceeded") {
         return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
       }
+      // It answers, and not to this.
+      if (failure.code === "rejected") return "Do not repeat this call with the same arguments. Others may do."
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
-      return mayHaveActed === true
+      return certainty === "unknown"
         ? `${
           tried(attempts)
         }It may already have taken effect: do not do the same with another tool. Do not call it again ${

@@ -1,11 +1,13 @@
 /**
  * What running a tool may change: it decides what may be repeated, and what runs together.
  *
- * | side effect        | it means                                       | after a lost answer      | in one turn      |
- * | ------------------ | ---------------------------------------------- | ------------------------ | ---------------- |
- * | `"none"`           | it only reads                                  | tried again              | up to 8 at once  |
- * | `"idempotent"`     | running it twice is the same as once           | tried again              | alone, in order  |
- * | `"non_idempotent"` | each run acts; the default                     | `outcome_unknown`        | alone, in order  |
+ * | side effect        | it means                                       | after a lost answer             | in one turn      |
+ * | ------------------ | ---------------------------------------------- | ------------------------------- | ---------------- |
+ * | `"none"`           | it only reads                                  | tried again                     | up to 8 at once  |
+ * | `"idempotent"`     | running it twice is the same as once           | tried again                     | alone, in order  |
+ * | `"non_idempotent"` | each run acts; the default                     | never again (`outcome_unknown`) | alone, in order  |
+ *
+ * The declaration is believed: a tool that says it only reads, and acts, may act twice. `Certainty` says what a call knows of its effect.
  *
  * The Model Context Protocol and `effect/ai` say the same with annotations; {@link annotations} and
  * {@link fromAnnotations} go both ways.

@@ -12,31 +12,35 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
+import type { Source } from "./CallEvent.ts"
+import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { eitherWay } from "./internal/alone.ts"
 import { sources } from "./internal/bounds.ts"
+import { accountOf } from "./internal/callOutcome.ts"
 import { watched } from "./internal/customPolicy.ts"
+import { executed } from "./internal/execution.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
-import { current, type Frame } from "./internal/frame.ts"
+import { current } from "./internal/frame.ts"
 import { isOwn } from "./internal/own.ts"
 import { callOf } from "./internal/policyCall.ts"
-import { afterAct, inContext } from "./internal/running.ts"
+import { framed, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended, endedHere } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
-import type { SchemaMismatch, Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type { Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type { Handled } from "./ToolOutcome.ts"
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
@@ -61,7 +65,15 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly check: string | undefined
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
-  /** Runs the handler under its policies. It takes typed parameters: decoding a model's is `Dispatch`'s matter. */
+  /**
+   * Runs the handler under its policies. It takes typed parameters: decoding a model's is `Dispatch`'s matter.
+   *
+   * Two things its type cannot say. Only a `ToolUnavailable` can tell whether the call took effect (`outcome`): after a failure of another
+   * class, or an answer from elsewhere, ask {@link outcome}. And a tool that acts fails with `ToolUnavailable` where a policy of your own
+   * runs it again (`not_repeated`), or where it would begin after its `Deadline` (`timeout`), also if `E` does not have it.
+   *
+   * Each run is a call of its own, also under the same `ToolCall.withKey`: a retry around it runs the tool again. Use {@link retry} instead.
+   */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }
 
@@ -111,14 +123,20 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * says what to do. A definition that is not of its type throws. With a `SchemaMismatch` on the side of the
  * arguments it promises that it has done nothing with them: it may be run again with better ones (`Tool.fix`).
  *
+ * The handler of a tool that acts says by its end whether it has taken effect; `Certainty` has the table. A `SemanticGarbage` says that it
+ * refused, and did nothing. So when something was done and its answer makes no sense, fail with a `SchemaMismatch` of the result, or with a
+ * `ToolUnavailable` whose `outcome` is `"unknown"` or `"executed"`.
+ *
  * It runs in a fiber of its own. So what it forks as a child ends with it; what is to go on is forked with `Effect.forkDetach`, or in
  * a scope.
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
  * @param definition `parameters` default to none. A result of `success` may be nested in at most 512 levels. `sideEffect` defaults to `"non_idempotent"`, the careful
- * assumption: such a tool is never retried unless the failure says that it was not executed. `instead` names tools that
+ * assumption: within one call such a tool never runs again unless all its attempts certainly did nothing. `instead` names tools that
  * serve when this one is unavailable, and `check` the one that tells whether a call took effect: a model that needs to know
- * is told, if the toolkit has them
+ * is told, if the toolkit has them. `refusesFirst` declares that what the tool refuses, it refuses before anything is done, so that policies
+ * may run it again then; default: `false`. `uninterruptible` lets an attempt come to its end when its time is up, or its run is interrupted, and
+ * so learns what it came to (`LateResult`): for what should not be cut off half-way, and ends by itself; default: `false`
  * @param handler from the decoded parameters to an Effect; with several failures it reads best as an
  * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })`
  *
@@ -158,24 +176,30 @@ export const make = <
     readonly sideEffect?: SideEffect
     readonly instead?: ReadonlyArray<string>
     readonly check?: string
+    readonly refusesFirst?: boolean
+    readonly uninterruptible?: boolean
   },
   // Inferred whole, so that a handler may return one Effect or another.
   handler: (params: NoInfer<Params>) => Handled
 ): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> => {
-  const { check, description, instead = [], sideEffect = "non_idempotent" } = definition
-  for (const [what, isSo, value] of demands(name, { ...definition, instead, sideEffect, handler })) {
+  const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent" } = definition
+  const { uninterruptible: isUninterruptible = false } = definition
+  const given = { ...definition, instead, refusesFirst, isUninterruptible, sideEffect, handler }
+  for (const [what, isSo, value] of demands(name, given)) {
     if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
   }
   const who = `The handler of '${name}'`
-  const handled = (end: typeof ended) => (params: Params) =>
-    Effect.flatMap(current, (frame) => {
+  const acts = sideEffect !== "none"
+  const token = {}
+  const handled = (isHere: boolean) => (params: Params) =>
+    Effect.withFiber((fiber) => {
+      const frame = fiber.getRef(current)
+      if (acts || frame.isWatched) {
+        const call = () => parted(handler(params))
+        return executed({ name, who, acts, token, call, refusesFirst, isUninterruptible, isHere }, frame, fiber)
+      }
       frame.begin()
-      const handled = frame.isWatched
-        ? endNoted(frame, Effect.suspend(() => ended(who, parted(handler(params)))))
-        : end(who, parted(handler(params)))
-      return sideEffect === "non_idempotent"
-        ? Effect.mapError(handled, (failure) => afterAct(failure, frame.state.hasActedInside))
-        : handled
+      return (isHere ? endedHere : ended)(who, parted(handler(params)))
     })
   return assemble({
     name,
@@ -186,7 +210,8 @@ export const make = <
     instead,
     check
   }, {
-    handler: eitherWay(handled(ended), handled(endedHere)),
+    token,
+    handler: eitherWay(handled(false), handled(true)),
     inside: [],
     own: [],
     defaults: []
@@ -205,7 +230,8 @@ export const make = <
  * `Tool.retry(($) => $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => input.code !== "rate_limited")))`.
  *
  * Only a transient `ToolUnavailable` is retried, and only where a repetition is safe: the tool is
- * read-only or idempotent, or the failure says `outcome: "not_executed"` and no earlier attempt is still running. A wait that cannot
+ * read-only or idempotent, or all its attempts in this call certainly did nothing (`Certainty`). A failure that was mapped to another one
+ * changes nothing about that. A wait that cannot
  * end before the `Deadline` is not begun, and neither is one that the `RetryBudget` has nothing left for. When the
  * schedule is done, the last failure goes on as it is. While nothing fails, it costs next to nothing.
  *
@@ -243,10 +269,13 @@ export const retry: {
  * When to use: around everything that can hang.
  *
  * Fails with `ToolUnavailable`. Of a read-only tool it is a transient `timeout`; of an idempotent one,
- * too, with an unknown outcome; of one that is neither it is `outcome_unknown`, which nothing retries.
+ * too, with an unknown outcome; of one that is neither it is `outcome_unknown`, which nothing retries. A call that was still waiting for
+ * its turn when the time was up has done nothing: it is transient and `not_executed`, as `timeout`, or as what it waited for says
+ * (`bulkhead_full`).
  *
  * The handler is interrupted, but not waited for: what ignores its interruption goes on in the
- * background. A handler that blocks the thread cannot be timed out by anything in the same thread.
+ * background. How it ends, when it acts, `LateResult` tells; nothing else that acts begins in it. A handler that blocks the thread cannot be
+ * timed out by anything in the same thread.
  * When the run itself is interrupted, it waits up to 5 s for the handler's finalizers.
  *
  * What runs inside knows when its time is up (`Deadline`); of several limits the tightest counts.
@@ -285,7 +314,8 @@ export const timeout: {
  *
  * The source takes the parameters first, as `run` does, so that another tool's `run` is a source: `Tool.fallback(mirror.run)`.
  * `ToolUnavailable` leaves the type; what the source itself can fail with enters it. The failure comes
- * second: look at its `outcome` before doing elsewhere what may have been done already.
+ * second: look at its `outcome` before doing elsewhere what may have been done already. Of a tool that acts, the answer says in what doubt
+ * the tool itself was left, and `Tool.explain` warns of the fallback.
  *
  * @example
  * ```ts
@@ -346,7 +376,8 @@ export const fallback: {
  * Handles the failures of one or more tags, as `Effect.catchTag` does.
  *
  * When to use: to turn a failure into an answer ("no orders" instead of `SemanticGarbage`), or into
- * another failure with the tool's parameters at hand.
+ * another failure with the tool's parameters at hand. Of a tool that acts, the answer says in what doubt the tool itself was left, and
+ * `Tool.explain` warns of the catch.
  *
  * @example
  * ```ts
@@ -419,7 +450,8 @@ type Tags<E extends ToolFailure> = E["_tag"] | readonly [E["_tag"], ...ReadonlyA
 type One<K> = K extends ReadonlyArray<infer Tag extends string> ? Tag : K extends string ? K : never
 
 /**
- * Turns each failure into another one: a clearer detail, a hint, another class.
+ * Turns each failure into another one: a clearer detail, a hint, another class. Whether the call took effect stays what it was: a payment
+ * that was lost is not tried again because it is called `not_executed` now.
  *
  * @example
  * ```ts
@@ -449,16 +481,28 @@ export const mapFailure: {
 /**
  * Finds out what became of a call that may have acted, and turns the unknown into a fact.
  *
- * When to use: for a tool that acts, on a service that can be asked what it did: by the idempotency key, by the order. Outside of
- * `timeout`, inside of `retry`.
+ * When to use: for a tool that acts, on a service that can be asked what it did: by the idempotency key (`ToolCall.current`), by the order.
+ * Outside of `timeout`, inside of `retry`.
  *
- * It is asked when the outcome is unknown, and when the handler of a tool that acts has an answer that it cannot read.
+ * The check is asked when nobody knows whether the call took effect, whatever its failure is called now. With `Option.some` of the result it
+ * did, and the tool succeeds with that result. `Option.none` means that it cannot be found now, and *not there yet is not the same as not
+ * there*. So the outcome stays unknown, unless you promise one of these:
  *
- * The check succeeds with `Option.some` of the result when the call did take effect, and the tool succeeds with it; or with
- * `Option.none` when it did not, and the failure is `not_executed` then, which a `retry` outside tries again. While it cannot
- * tell, it should fail, and the outcome stays unknown; so it does when an attempt may still be running.
+ * - `settle` is how long the service takes at most until what it was asked for can be found. The time counts from the end of the last
+ *   attempt, as this process saw it; an attempt that still runs has as long to end. The check is asked again until it is over. Where it would
+ *   not be over before the `Deadline`, the check is asked once.
+ * - `final: true` is for a check that closes the matter, such as one that cancels the key: a request that still comes under it is refused.
  *
- * @param check from the parameters and the failure; it is asked once
+ * Then the failure is a transient `not_executed`, which a `retry` outside tries again. It is your promise: with too short a `settle`, or a
+ * `final` that is not, the tool acts twice. So use `settle`, and rather too long.
+ *
+ * While the check cannot tell, it should fail; give it a time limit of its own. It clears the doubt about the tool's own attempts, and tools
+ * inside of them; not about what a fallback asked instead. A handler cannot clear the doubt about a tool that it runs by looking for itself:
+ * put the check into that tool's `reconcile`. Events tell of its answer (`OutcomeSettled`).
+ *
+ * @param check from the parameters and the failure
+ * @param options `settle`: as above; `schedule`: when to ask again until then, by default after 100 ms, and each time after twice as long;
+ * `final`: as above, default `false`. Both of `settle` and `final`, or a `schedule` without `settle`, throw
  *
  * @example
  * ```ts
@@ -477,7 +521,9 @@ export const mapFailure: {
  *       new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
  *     )
  *   })
- * ).pipe(Tool.reconcile(({ order }) => Effect.succeed(Option.fromUndefinedOr(paid.get(order)))))
+ * ).pipe(
+ *   Tool.reconcile(({ order }) => Effect.succeed(Option.fromUndefinedOr(paid.get(order))), { settle: "10 seconds" })
+ * )
  *
  * Effect.runSync(pay.run({ order: "7" })) // => "receipt 1"
  * ```
@@ -487,10 +533,11 @@ export const mapFailure: {
  */
 export const reconcile: {
   <Params, A, Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>>(
-    check: (params: Params, failure: ToolUnavailable | SchemaMismatch) => Checked
+    check: (params: Params, failure: ToolFailure) => Checked,
+    options?: Policy.ReconcileOptions
   ): <Name extends string, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, E, R | Effect.Services<Checked>>
+  ) => Tool<Name, Params, A, E | ToolUnavailable, R | Effect.Services<Checked>>
   <
     Name extends string,
     Params,
@@ -500,17 +547,16 @@ export const reconcile: {
     Checked extends Effect.Effect<Option.Option<NoInfer<A>>, ToolFailure, unknown>
   >(
     self: Tool<Name, Params, A, E, R>,
-    check: (params: Params, failure: ToolUnavailable | SchemaMismatch) => Checked
-  ): Tool<Name, Params, A, E, R | Effect.Services<Checked>>
+    check: (params: Params, failure: ToolFailure) => Checked,
+    options?: Policy.ReconcileOptions
+  ): Tool<Name, Params, A, E | ToolUnavailable, R | Effect.Services<Checked>>
 } = dual(
-  2,
+  isDataFirst,
   <T extends Any>(
     self: Any,
-    check: (
-      params: never,
-      failure: ToolUnavailable | SchemaMismatch
-    ) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>
-  ): T => added(self, Policy.reconcile(check))
+    check: (params: never, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>,
+    options?: Policy.ReconcileOptions
+  ): T => added(self, Policy.reconcile(check, options))
 )
 
 /**
@@ -679,7 +725,8 @@ export const limit: {
  * Adds a policy around all that is there, defaults included.
  *
  * When to use: for a policy of your own (`Policy.make`), and for one that you have as a value. It adds what the policy needs and what it
- * may fail with to the tool's type; it takes nothing away.
+ * may fail with to the tool's type; it takes nothing away. A policy that runs what is inside more than once is for tools that only read, or are
+ * idempotent: any other fails as `not_repeated` then, unless all before certainly did nothing.
  *
  * @param policy what is not made by `Policy.make` throws
  *
@@ -775,6 +822,84 @@ export type WithDefaults<T extends Any, R2, E2 extends ToolFailure = ToolUnavail
   never
 
 // -----------------------------------------------------------------------------
+// Running
+// -----------------------------------------------------------------------------
+
+/**
+ * What came of a run: its end, and the account of what happened on the way to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Outcome<out A, out E extends ToolFailure> {
+  /** How it ended: with an answer, a failure, or a defect. */
+  readonly exit: Exit.Exit<A, E>
+  /** Whether it has taken effect, as far as anybody knows. */
+  readonly certainty: Certainty
+  /** How often the handler ran, and the tools that its fallbacks asked. */
+  readonly attempts: number
+  /** How often the handler ran. */
+  readonly executions: number
+  /** How long policies waited. */
+  readonly waited: Duration.Duration
+  /** What policies took care of, in order. */
+  readonly handled: ReadonlyArray<Handled>
+  /** What is said of an answer, one sentence each. */
+  readonly caveats: ReadonlyArray<string>
+  /** Where an answer came from, when anybody said so. */
+  readonly source?: Source
+}
+
+/**
+ * Runs a tool and tells all that is known of the run: also whether it has taken effect, which a failure other than `ToolUnavailable`, and
+ * an answer from elsewhere, cannot say.
+ *
+ * When to use: in a program without an agent that must know what a call has done, before it does anything else. It never fails; a defect
+ * is in the `exit`. Only interruption passes through.
+ *
+ * @example
+ * ```ts
+ * import { SemanticGarbage, Tool, ToolUnavailable } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const pay = Tool.make("pay", { description: "Pays", success: Schema.String }, () =>
+ *   Effect.fail(new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true }))
+ * ).pipe(Tool.mapFailure(() => new SemanticGarbage({ code: "not_paid", detail: "It was not paid." })))
+ *
+ * const { certainty, exit } = Effect.runSync(Tool.outcome(pay, {}))
+ * exit._tag // => "Failure"
+ * certainty // => "unknown"
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const outcome: {
+  <Params>(params: Params): <Name extends string, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Effect.Effect<Outcome<A, E>, never, R>
+  <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>,
+    params: NoInfer<Params>
+  ): Effect.Effect<Outcome<A, E>, never, R>
+} = dual(
+  2,
+  <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>,
+    params: Params
+  ): Effect.Effect<Outcome<A, E>, never, R> =>
+    framed(
+      { name: self.name, sideEffect: self.sideEffect, token: tokenOf(self) },
+      bare(self)(params),
+      (run, frame) =>
+        Effect.map(
+          Effect.exit(Effect.mapError(run, (failure) => frame.known(failure))),
+          (exit) => accountOf(frame, exit)
+        )
+    )
+)
+
+// -----------------------------------------------------------------------------
 // Explaining
 // -----------------------------------------------------------------------------
 
@@ -826,7 +951,9 @@ const validName = /^[a-zA-Z0-9_-]{1,64}$/
 // The compiler asks for all of it but the name's letters; a program without types does not.
 const demands = (
   name: unknown,
-  { check, description, handler, instead, parameters, sideEffect, success }: Readonly<Record<string, unknown>>
+  { check, description, handler, instead, isUninterruptible, parameters, refusesFirst, sideEffect, success }: Readonly<
+    Record<string, unknown>
+  >
 ): ReadonlyArray<readonly [what: string, isSo: boolean, value: unknown]> => [
   [
     "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
@@ -845,13 +972,20 @@ const demands = (
     instead
   ],
   ["A tool's 'check' is the name of a tool", check === undefined || Predicate.isString(check), check],
+  ["A tool's 'refusesFirst' is a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
+  ["A tool's 'uninterruptible' is a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
   ["A tool's parameters are a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
   ["A tool's success is a Schema", Schema.isSchema(success), success],
   ["A tool's handler is a function", Predicate.isFunction(handler), handler]
 ]
 
+// A tool's run without a frame is of the same type as its run.
+const bare = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+
 /** What a tool was made of: a policy that is added later may have its place inside of another. */
 interface Parts {
+  /** Stands for its handler. */
+  readonly token: object
   readonly handler: Any["run"]
   /** Policies that are in the handler already: of a tool that was not made here. */
   readonly inside: ReadonlyArray<Policy.Any>
@@ -859,7 +993,27 @@ interface Parts {
   readonly defaults: ReadonlyArray<Policy.Any>
 }
 
+// All of these by its run, since a copy of a tool by hand has that, too.
 const partsOf = new WeakMap<object, Parts>()
+
+/** The runs of tools, without a frame. */
+const runs = new WeakMap<object, Policy.Run>()
+
+// Of a tool that was put together by hand, by the tool.
+const tokens = new WeakMap<object, object>()
+
+/**
+ * What stands for a tool's handler in the frames of its calls.
+ *
+ * @internal
+ */
+export const tokenOf = (tool: Any): object => {
+  const known = tokens.get(tool.run) ?? tokens.get(tool)
+  if (known !== undefined) return known
+  const token = {}
+  tokens.set(tool, token)
+  return token
+}
 
 /** A tool from its handler, with its policies around it in their order. */
 const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, parts: Parts): T => {
@@ -868,9 +1022,11 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
   const run = around.reduce((run, policy) => wrapped(run, policy, fields), parts.handler as Policy.Run)
   const tool = Object.assign(Object.create(PipeablePrototype), fields, {
     policies,
-    run: inContext(fields, run)
+    run: inContext({ name: fields.name, sideEffect: fields.sideEffect, token: parts.token }, run)
   })
-  partsOf.set(tool, parts)
+  partsOf.set(tool.run, parts)
+  tokens.set(tool.run, parts.token)
+  runs.set(tool.run, run)
   // As a fallback, a tool is its run.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
@@ -905,20 +1061,6 @@ const allMade = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any>
   throw new TypeError(`Two default policies are called '${twice}'. Give each a name of its own.`)
 }
 
-// How an attempt ended is told to whoever watches, and to nobody else.
-const endNoted = <A, E extends ToolFailure, R>(frame: Frame, handled: Effect.Effect<A, E, R>) =>
-  Effect.onExit(handled, (exit) =>
-    Effect.sync(() => {
-      const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
-      frame.note({ _tag: "AttemptEnded", ...endOf(exit, failure) }, failure)
-    }))
-
-const endOf = (exit: Exit.Exit<unknown, ToolFailure>, failure: ToolFailure | undefined) => {
-  if (Exit.isSuccess(exit)) return { end: "succeeded" } as const
-  if (failure !== undefined) return { end: "failed", code: failure.code } as const
-  return { end: Cause.hasInterruptsOnly(exit.cause) ? "interrupted" : "died" } as const
-}
-
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
 const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
   handled as Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
@@ -930,14 +1072,35 @@ const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as
 // by the signature of its combinator above, and pinned by the type tests.
 const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
   const { policies, run: _, ...fields } = self
-  const parts = partsOf.get(self) ?? { handler: runOf(self), inside: policies, own: [], defaults: [] }
+  const parts = partsOf.get(self.run) ??
+    { token: tokenOf(self), handler: runOf(self), inside: policies, own: [], defaults: [] }
   return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
 }
 
 /**
- * A tool's run. Of a tool that was put together by hand, it is a user's function like any other.
+ * A tool's run. Of a tool that was put together by hand, it is a user's function like any other, and like a handler where it acts.
  *
  * @internal
  */
-export const runOf = <T extends Any>(tool: T): T["run"] =>
-  partsOf.has(tool) ? tool.run : (params) => called(`The run of '${tool.name}'`, () => tool.run(params))
+export const runOf = <T extends Any>(tool: T): T["run"] => {
+  const { name, run, sideEffect } = tool
+  if (partsOf.has(run)) return run
+  const who = `The run of '${name}'`
+  const handler = {
+    name,
+    who,
+    acts: true,
+    token: tokenOf(tool),
+    refusesFirst: false,
+    isUninterruptible: false,
+    isHere: false
+  }
+  return (params) =>
+    Effect.withFiber((fiber) => {
+      const frame = fiber.getRef(current)
+      // The tools that it runs are inside of it.
+      frame.claim()
+      const call = () => tool.run(params)
+      return sideEffect === "none" ? called(who, call) : executed({ ...handler, call }, frame, fiber)
+    })
+}

@@ -151,7 +151,9 @@ export const source = (
  * from its start with the same idempotency key, and `ask` succeeds with the reply.
  *
  * When to use: where neither the tool nor the model can decide. Ask before acting, since what
- * stands before the question runs twice; and ask in the same words each time, since a reply is found by its question.
+ * stands before the question runs twice; and ask in the same words each time, since a reply is found by its question. A check
+ * (`Tool.reconcile`) and a fallback may ask, too: where nobody knows whether the call took effect, the handler does not run again, and they
+ * get the reply.
  *
  * Without an agent there is nobody to ask: it dies, and says so.
  *

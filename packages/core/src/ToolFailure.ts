@@ -22,6 +22,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
+import { Certainty } from "./Certainty.ts"
 import { codec, CodedFailure } from "./internal/failure.ts"
 
 // -----------------------------------------------------------------------------
@@ -138,6 +139,8 @@ export type Code =
   | "quota_exhausted"
   | "outcome_unknown"
   | "not_executed"
+  | "not_repeated"
+  | "outside_call"
   | "circuit_open"
   | "disabled"
   | "breaker_unavailable"
@@ -382,7 +385,7 @@ const ToolUnavailableFields = Schema.Struct({
   ...common,
   transient: Schema.Boolean,
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
-  outcome: Schema.optionalKey(Schema.Literals(["not_executed", "unknown"])),
+  outcome: Schema.optionalKey(Certainty),
   tried: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
@@ -416,10 +419,10 @@ export class ToolUnavailable extends CodedFailure<
     /** How long to wait before trying again, when the service said so. */
     readonly retryAfter?: Duration.Duration
     /**
-     * Whether the call may have acted before it failed. `"not_executed"`: certainly not. `"unknown"`: it may
-     * have; a tool that is neither read-only nor idempotent is then never run again by itself.
+     * Whether the call took effect before it failed (`Certainty`). `"not_executed"`: certainly not. `"unknown"`: it may have. Without it,
+     * a transient failure of a tool that acts is taken for unknown, and a permanent one for a refusal that did nothing.
      */
-    readonly outcome?: "not_executed" | "unknown"
+    readonly outcome?: Certainty
     /**
      * The sources that were tried, in order, each with its code, when a tool has more than one and all of them failed:
      * `["database (timeout)", "cache (nothing known)"]`.
@@ -524,7 +527,7 @@ export const isTransient = (failure: ToolFailure): failure is ToolUnavailable =>
   failure._tag === "ToolUnavailable" && failure.transient
 
 /**
- * Is it certain that the failed call did nothing?
+ * Does the failure say that the call certainly did nothing?
  *
  * @category predicates
  * @since 0.1.0
@@ -535,7 +538,7 @@ export const isNotExecuted = (
   failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
 
 /**
- * May the failed call have acted, so that running it again could act twice?
+ * Does the failure say that the call may have acted, so that running it again could act twice?
  *
  * @category predicates
  * @since 0.1.0

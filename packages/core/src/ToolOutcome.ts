@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { Certainty } from "./Certainty.ts"
 import { PolicyKind } from "./internal/policyKind.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -206,6 +207,8 @@ export interface ValueRepair extends Schema.Schema.Type<typeof ValueRepair> {}
 export const Repair = Schema.Union([TextRepair, ValueRepair])
 
 const effort = {
+  /** Has the call taken effect, as far as anybody knows? */
+  certainty: Certainty,
   /** What was changed about the model's arguments so that they could be read, told to it or not. Absent: nothing. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
   /** The text of the arguments that were used, where a fixer has corrected the model's. Absent: they were not, or hold a secret. */
@@ -257,8 +260,6 @@ export const Failed = Schema.Struct({
   _tag: Schema.tag("Failed"),
   failure: ToolFailure.schema(Schema.Json),
   stage: Stage,
-  /** May the call have taken effect all the same? */
-  mayHaveActed: Schema.optionalKey(Schema.Boolean),
   ...effort
 })
 

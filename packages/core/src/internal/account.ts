@@ -77,7 +77,8 @@ const failuresOf = (
   place: Pick<CallEntry, "turn" | "call" | "tool">,
   outcome: ToolOutcome
 ): ReadonlyArray<CallEntry> => {
-  const call = { ...place, attempts: outcome.attempts }
+  const { attempts, certainty } = outcome
+  const call = { ...place, attempts, certainty }
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail, severity } = outcome.failure

@@ -67,6 +67,30 @@ export const sources = new WeakMap<object, () => Bounds>()
 /** What may run after what is inside, and takes a time of its own, of which nothing is known. */
 export const afterwards = (who: string) => (inner: Bounds): Bounds => after(inner, untimed(who))
 
+/** A check is asked after what is inside, and again while it settles. An attempt that still runs has as long to end. */
+export const reconcile = (settle: Duration.Duration | undefined, isFinal: boolean) => {
+  const bound = (inner: Bounds, { sideEffect }: Subject): Bounds => {
+    const check = untimed("the check of the outcome")
+    const warnings = sideEffect === "none" || settle !== undefined || isFinal ? [] : [notFinal]
+    const waiting = { most: Duration.times(settle ?? Duration.zero, 2), because: [] }
+    return after(inner, { ...check, waiting, warnings })
+  }
+  if (settle !== undefined) settles.set(bound, settle)
+  return bound
+}
+
+const notFinal: Warning = {
+  code: "reconcile_without_finality",
+  detail: "What the check does not find may still come, so that the outcome stays unknown then.",
+  hint: "Say how long the service takes (settle), or that the check's answer is final."
+}
+
+const settles = new WeakMap<object, Duration.Duration>()
+
+/** How long a policy waits for an outcome to settle, if it does. */
+export const settleOf = (bound: object | undefined): Duration.Duration | undefined =>
+  bound === undefined ? undefined : settles.get(bound)
+
 /** What is waited for before what is inside. */
 export const turn = (what: string, patience: Duration.Duration) => (inner: Bounds): Bounds => {
   if (Duration.isZero(patience)) return inner

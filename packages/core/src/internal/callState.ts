@@ -1,7 +1,9 @@
 import * as Duration from "effect/Duration"
 import type { CallEvent, Source } from "../CallEvent.ts"
+import type { Certainty } from "../Certainty.ts"
 import type { Handled, Repair } from "../ToolOutcome.ts"
 import { AppendOnly } from "./appendOnly.ts"
+import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "./done.ts"
 
 /** What a call has come to so far: a fold over its events. */
 export interface CallState {
@@ -16,12 +18,22 @@ export interface CallState {
   /** What is said of the answer. */
   readonly caveats: AppendOnly<string>
   readonly source: Source | undefined
-  /** Has a tool acted, or may it have, inside of this attempt? */
-  readonly hasActedInside: boolean
-  /** May an attempt that is over have acted? It says nothing of a tool that only reads. */
-  readonly mayHaveActed: boolean
-  /** Was there a failure after which nobody knows whether the call has acted, whatever became of it? */
-  readonly isUnknown: boolean
+  /** How many attempts have begun and not ended. Of a tool that only reads, nobody notes the ends. */
+  readonly running: number
+  /** What the attempts that are over came to, with all that ran inside of them. A later success settles it. */
+  readonly own: Done
+  /** What ran inside of the attempt under way. */
+  readonly inside: Done
+  /** What ran inside of any attempt, and another attempt does not do again. */
+  readonly lasting: Done
+  /** How many things inside act, and have not ended. */
+  readonly acting: number
+  /** What answered in place of the handler. The tool's own check says nothing of it. */
+  readonly sources: Done
+  /** Has something answered of which nobody knows whether it acts? */
+  readonly isAnswered: boolean
+  /** Did the tool refuse what it was asked? */
+  readonly isRefused: boolean
   /** Was the tool itself unavailable, and something else had to answer? */
   readonly fellBack: boolean
 }
@@ -37,14 +49,20 @@ export const untouched: CallState = {
   repairs: [],
   caveats: noTexts,
   source: undefined,
-  hasActedInside: false,
-  mayHaveActed: false,
-  isUnknown: false,
+  running: 0,
+  own: nothing,
+  inside: nothing,
+  lasting: nothing,
+  acting: 0,
+  sources: nothing,
+  isAnswered: false,
+  isRefused: false,
   fellBack: false
 }
 
 // What nearly all calls come to, and no more.
-const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1 }
+const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1, running: 1 }
+const executedOnce: CallState = { ...begunOnce, running: 0, own: doneOf("executed") }
 
 /** What a call has come to after one more event. */
 export const step = (state: CallState, event: CallEvent): CallState => {
@@ -55,20 +73,29 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         ...state,
         executions: state.executions + 1,
         attempts: state.attempts + 1,
+        running: state.running + 1,
         // What an earlier attempt said is void; what it did is not.
         caveats: noTexts,
         source: undefined,
-        hasActedInside: false,
-        mayHaveActed: state.mayHaveActed || state.hasActedInside
+        own: and(state.own, state.inside),
+        inside: nothing
       }
+    case "AttemptEnded":
+      return event.inside === undefined ? ended(state, event) : state
     case "PageStarted":
-      return { ...state, executions: state.executions + 1, attempts: state.attempts + 1 }
+      return {
+        ...state,
+        executions: state.executions + 1,
+        attempts: state.attempts + 1
+      }
     case "SourceStarted":
       return { ...state, attempts: state.attempts + 1 }
-    case "InnerActed":
-      return { ...state, hasActedInside: true }
-    case "DoubtRaised":
-      return { ...state, mayHaveActed: true, isUnknown: true }
+    case "InnerActs":
+      return event.by === "policy" ? state : { ...state, acting: state.acting + 1 }
+    case "InnerEnded":
+      return innerEnded(state, event)
+    case "OutcomeSettled":
+      return settled(state, event.certainty)
     case "FailureHandled":
       return handled(state, event)
     case "WaitEnded":
@@ -86,7 +113,6 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":
       return { ...state, repairs: [...state.repairs.map(withoutNote), ...event.repairs] }
-    case "AttemptEnded":
     case "AttemptAbandoned":
     case "InnerStarted":
     case "RetryRefused":
@@ -112,20 +138,97 @@ export const withoutNote = (repair: Repair): Repair => {
 
 const handled = (
   state: CallState,
-  { by, code, detail, inside, outcome, policy, tag }: CallEvent & { readonly _tag: "FailureHandled" }
+  { by, code, detail, inside, policy, tag }: CallEvent & { readonly _tag: "FailureHandled" }
 ): CallState => {
-  const isUnknown = outcome === "unknown"
-  const isUnavailable = inside === undefined && tag === "ToolUnavailable"
   const entry: Handled = { tag, code, detail, by, ...(policy === undefined ? {} : { policy }) }
   return {
     ...state,
     handled: state.handled.append([entry]),
-    isUnknown: state.isUnknown || isUnknown,
-    mayHaveActed: state.mayHaveActed || isUnknown || isTaken(by) && isUnavailable && outcome !== "not_executed",
-    fellBack: state.fellBack || by === "fallback" && isUnavailable
+    fellBack: state.fellBack || by === "fallback" && inside === undefined && tag === "ToolUnavailable"
   }
 }
 
-// What only stands beside the call, such as what a check fails with, is not an attempt of it.
-const isTaken = (by: Handled["by"]): boolean =>
-  by !== "reconcile" && by !== "complete" && by !== "escalated" && by !== "stopped" && by !== "ignored"
+// -----------------------------------------------------------------------------
+// Certainty
+// -----------------------------------------------------------------------------
+
+type InnerEnded = CallEvent & { readonly _tag: "InnerEnded" }
+
+const innerEnded = (state: CallState, event: InnerEnded): CallState => {
+  const { acted, acts, answered, by, certainty, lasting } = event
+  // What a policy or a fixer does for itself, is not the tool's effect.
+  if (by === "policy") return state
+  const done = doneOf(certainty, acted)
+  const acting = state.acting - (acts === true ? 1 : 0)
+  return by === "source"
+    ? { ...state, acting, sources: and(state.sources, done), isAnswered: state.isAnswered || answered === true }
+    : {
+      ...state,
+      acting,
+      inside: and(state.inside, done),
+      lasting: lasting === true ? and(state.lasting, done) : state.lasting
+    }
+}
+
+const ended = (
+  state: CallState,
+  { acted, certainty, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
+): CallState => {
+  // What only reads has none.
+  if (certainty === undefined) return state
+  if (state === begunOnce && certainty === "executed") return executedOnce
+  const done = doneOf(certainty, acted)
+  return {
+    ...state,
+    running: state.running - 1,
+    // An act that has taken effect is in doubt no more, whether another attempt ended before or after.
+    own: certainty === "executed" || isCertain(state.own)
+      ? and(certain(state.own), certain(done))
+      : and(state.own, done),
+    isRefused: state.isRefused || refused === true
+  }
+}
+
+// That something has taken effect, no check denies.
+const settled = (state: CallState, certainty: Certainty): CallState => {
+  const done = doneOf(certainty)
+  return {
+    ...state,
+    own: and(certain(state.own), done),
+    inside: certain(state.inside),
+    lasting: certain(state.lasting)
+  }
+}
+
+const isCertain = ({ hasActed, isInDoubt }: Done): boolean => hasActed && !isInDoubt
+
+/** What the attempts of a tool that acts came to, with all that ran inside of them. */
+export const doneInAttempts = (state: CallState): Done => {
+  const { acting, lasting, own, running } = state
+  // One that is still running says nothing new once another has succeeded.
+  const attempts = running > 0 && !isCertain(own) ? inDoubt(own) : own
+  const done = and(and(attempts, state.inside), lasting)
+  return acting > 0 ? inDoubt(done) : done
+}
+
+/**
+ * What a call came to.
+ *
+ * @param acts does the tool itself act? What only reads takes effect by the tools inside of it alone
+ * @param hasAnswer has the call its answer? Then what a tool that only reads tried before in vain is settled
+ */
+export const doneIn = (state: CallState, acts: boolean, hasAnswer: boolean): Done => {
+  const { own, sources } = state
+  const attempts = doneInAttempts(acts ? state : { ...state, running: 0, own: hasAnswer ? certain(own) : own })
+  const done = and(attempts, sources)
+  // What answered for what acts may have done so, and its answer was not good enough.
+  return acts && state.isAnswered && !hasAnswer ? inDoubt(done) : done
+}
+
+/** The same in a word. */
+export const certaintyIn = (state: CallState, acts: boolean, hasAnswer: boolean): Certainty =>
+  // Most calls of what only reads come to no more.
+  !acts && state === begunOnce ? "not_executed" : certaintyOf(doneIn(state, acts, hasAnswer))
+
+/** Does anything go on that may still act? */
+export const isActing = ({ acting, running }: CallState, acts: boolean): boolean => acting > 0 || acts && running > 0

@@ -15,10 +15,12 @@ import * as Scheduler from "effect/Scheduler"
  * Runs an Effect in a fiber of its own and waits for it.
  *
  * @param judge what its end comes to; by default it stays as it is
+ * @param onEnd told of its end, where it does not end at once, also when nobody waits for it any more
  */
 export const contained = <A, E, R>(
   self: Effect.Effect<A, E, R>,
-  judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit
+  judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit,
+  onEnd?: (exit: Exit.Exit<A, E>) => void
 ): Effect.Effect<A, E, R> => {
   // What has ended already needs no fiber.
   if (isExit(self)) return judge(self)
@@ -28,6 +30,7 @@ export const contained = <A, E, R>(
     const fiber = started(restore(self), currentContext<R>(), { uninterruptible: true })
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return judge(exit)
+    if (onEnd !== undefined) fiber.addObserver(onEnd)
     const end = endOf(fiber)
     const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
     // A caller that may not be interrupted passes on that it was: what it waits for may be so in parts.

@@ -16,9 +16,9 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../CallEvent.ts"
 import * as Defect from "../Defect.ts"
-import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
-import { Branch, current, type Frame, Inside, isOfAnswer, type Outwards, Sourced, type Subject } from "./frame.ts"
-import { isLost } from "./outcome.ts"
+import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../ToolFailure.ts"
+import { Branch, current, type Frame, Inside, type Outwards, Sourced, type Subject } from "./frame.ts"
+import { isOfAnswer } from "./heard.ts"
 import { named, type PolicyName } from "./policyKind.ts"
 import { defectsOf, type Signal, signalIn, StopSignal } from "./signal.ts"
 import { isA } from "./stranger.ts"
@@ -74,7 +74,6 @@ const observed = (run: Run): Run => (params) =>
 
 /** One call of a custom policy. */
 export class Visit extends Sourced {
-  protected override asksOthers = false
   readonly #policy: PolicyName
   readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #clock: Clock.Clock
@@ -91,8 +90,6 @@ export class Visit extends Sourced {
   #standing: Branch | undefined = undefined
   /** What the policy itself has said of the answer since then. */
   #words: Array<CallEvent> = []
-  /** Has a run ended that may have acted, and whose end is no failure that says so? */
-  #hasActed = false
   #busy = 0
   #idleSince = 0
   /** Counts the times in which nothing inside ran. */
@@ -101,7 +98,7 @@ export class Visit extends Sourced {
   #waited = 0
 
   constructor(outer: Frame, policy: PolicyName, fiber: Fiber.Fiber<unknown, unknown>) {
-    super(outer)
+    super(outer, false)
     this.#policy = policy
     this.#fiber = fiber
     this.#clock = fiber.getRef(Clock.Clock)
@@ -154,11 +151,11 @@ export class Visit extends Sourced {
 
   rejoin(branch: Branch, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
     this.release()
+    branch.isOver = true
     this.#under.delete(fiber)
     this.live.rejoin(branch.live)
     const failures = failuresOf(exit)
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: branch.attempt })))
-    this.#hasActed ||= branch.hasBegun && failures.length === 0
     const defects = diedOf(exit)
     const signal = signalIn(defects)
     // The first counts, unless a later one is a stop.
@@ -199,16 +196,22 @@ export class Visit extends Sourced {
     }
     const last = failuresOf(exit)
     for (const failure of last) this.settle(failure)
-    for (const { attempt, failure } of this.#failures) this.passedOver(failure, named(this.#policy), attempt)
+    for (const { attempt, failure } of this.#failures) this.handled(failure, named(this.#policy), attempt)
     this.occupy()
     for (const [fiber, branch] of this.#under) {
       this.live.rejoin(branch.live)
       this.live.running.add(fiber)
-      this.#hasActed ||= branch.hasBegun
       this.note({ _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
-    // A run that the policy cut short, left behind or was not content with may have acted, whatever the policy says then.
-    if (this.tool.acts && this.#hasActed && last.some((failure) => !isLost(failure))) this.doubt()
+    // A policy may act by itself, and only it knows.
+    if (this.acts && this.certainty === "not_executed" && last.some(isOutcomeUnknown)) {
+      this.note({
+        _tag: "InnerEnded",
+        inside: this.#policy.name ?? this.#policy.kind,
+        by: "source",
+        certainty: "unknown"
+      })
+    }
     this.close()
   }
 }

@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
 import type * as Policy from "../Policy.ts"
-import { actedExecutions, anything, decoding, failedExecutions, handler } from "./bounds.ts"
+import { actedExecutions, anything, decoding, failedExecutions, handler, settleOf } from "./bounds.ts"
 
 interface Explained extends Policy.Subject {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -82,10 +82,14 @@ const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Ste
     return kind === "retry" && (outer!.attempts.most === Infinity || outer!.attempts.most > inner!.attempts.most)
   })
   const attempt = steps[isRetry.indexOf(true)]
-  return policies.flatMap(({ kind }, index) => {
+  return policies.flatMap(({ bound, kind }, index) => {
     const [inner, outer] = steps.slice(index)
+    const settle = settleOf(bound)
     const place: Place = {
-      acts: sideEffect === "non_idempotent",
+      acts: sideEffect !== "none",
+      isRepeatable: sideEffect !== "non_idempotent",
+      isCutShort: settle !== undefined &&
+        steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
       surroundsRetry: isRetry.slice(0, index).includes(true),
       cutsFirstAttempt: attempt !== undefined && Duration.isFinite(attempt.time.most) &&
@@ -100,6 +104,9 @@ const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Ste
 
 interface Place {
   readonly acts: boolean
+  readonly isRepeatable: boolean
+  /** Is the time around it up before an outcome has settled? */
+  readonly isCutShort: boolean
   readonly surrounds: (kind: string) => boolean
   readonly surroundsRetry: boolean
   /** Is its time up when that of the first attempt is, or before? */
@@ -115,9 +122,9 @@ interface Rule extends Warning {
 const rules: ReadonlyArray<Rule> = [
   {
     kind: "retry",
-    applies: ({ acts, surrounds }) => acts && !surrounds("reconcile"),
+    applies: ({ isRepeatable, surrounds }) => !isRepeatable && !surrounds("reconcile"),
     code: "retry_of_acting_tool",
-    detail: "The tool acts, and is only tried again after a failure with the outcome \"not_executed\".",
+    detail: "The tool acts, and is tried again only if all its attempts certainly did nothing.",
     hint: "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
   },
   {
@@ -163,10 +170,24 @@ const rules: ReadonlyArray<Rule> = [
     hint: "Put Tool.reconcile outside of the timeout."
   },
   {
+    kind: "reconcile",
+    applies: ({ isCutShort }) => isCutShort,
+    code: "settle_longer_than_timeout",
+    detail: "A timeout around it is up before the outcome has settled: it stays unknown then.",
+    hint: "Make the timeout longer, or put it inside of the reconcile."
+  },
+  {
     kind: "fallback",
     applies: ({ acts }) => acts,
     code: "fallback_of_acting_tool",
     detail: "The tool acts, and the fallback may do elsewhere what has been done already.",
     hint: "Look at the failure's outcome in the fallback, before acting there."
+  },
+  {
+    kind: "catch",
+    applies: ({ acts }) => acts,
+    code: "catch_of_acting_tool",
+    detail: "The tool acts, and its answer may be that of the catch, whether or not it has taken effect.",
+    hint: "Leave its failures to the model, or say in the answer what is known."
   }
 ]

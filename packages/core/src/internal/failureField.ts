@@ -92,7 +92,10 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["transient", field("a boolean", Predicate.isBoolean, () => false)],
   ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
   // Of what is not certain, the careful reading.
-  ["outcome", field("'not_executed' or 'unknown'", oneOf("not_executed", "unknown"), () => "unknown")],
+  [
+    "outcome",
+    field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")
+  ],
   ["status", whole],
   ["attempts", whole]
 ])

@@ -12,12 +12,13 @@ import type { SideEffect } from "../SideEffect.ts"
 import { SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import type { Repair } from "../ToolOutcome.ts"
 import type { CallArguments } from "./callArguments.ts"
-import { withoutNote } from "./callState.ts"
+import { doneInAttempts, withoutNote } from "./callState.ts"
 import { canonical } from "./canonical.ts"
 import { contained } from "./containment.ts"
+import { nothing } from "./done.ts"
 import { copied, escalated, hasWords, isNothing, isPlain, isSame, reason, saysTheSame, written } from "./fixed.ts"
 import { mentionsSecret } from "./form.ts"
-import { current, type Frame, Inside } from "./frame.ts"
+import { Asked, current, type Frame } from "./frame.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
 import { defectsOf, signalIn } from "./signal.ts"
@@ -103,8 +104,9 @@ export const fixedRun = <R, R0>(
     const from = (params: unknown): Effect.Effect<unknown, ToolFailure, R | R0> =>
       Effect.catch(run(params), (failure) => {
         // The handler says that it did nothing with these arguments. What came before them in this call does not say so.
-        const mayHaveActed = subject.sideEffect !== "none" && frame.mayHaveActed
-        if (mayHaveActed || !args.areRejectedBy(failure)) return Effect.fail(failure)
+        const mayRun = subject.sideEffect === "none" ||
+          doneInAttempts(frame.whole.state) === nothing && frame.whyNot() === undefined
+        if (!mayRun || !args.areRejectedBy(failure)) return Effect.fail(failure)
         const fix = new Fix(fixing, subject, frame)
         const rejected = args.meant(params)
         return Effect.flatMap(fix.textOf(rejected), (text) =>
@@ -231,7 +233,7 @@ class Fix<R> {
     const { name, parameters } = this.#subject
     // A tool that it runs is not the one that was called: it has a key and attempts of its own. No tool's name has a plus in it.
     const key = `${this.#frame.idempotencyKey}/fix+${++this.#frame.live.arguments.asked}`
-    const context = new Inside(this.#frame, key, { name, acts: true })
+    const context = new Asked(this.#frame, key, { name, sideEffect: "non_idempotent" })
     const who = `The fixer of '${name}'`
     const answer = Effect.suspend(() => {
       const told = this.#told(rejected)

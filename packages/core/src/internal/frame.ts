@@ -4,6 +4,7 @@
  *     Call      a call that was dispatched, or a tool that runs by itself
  *     Inside    a tool that runs inside of another one's handler or fallback: a key and attempts of its own
  *     Page      a further page of a result: a key of its own, while its attempts are those of the call
+ *     Asked     what a fixer is asked in: the tools that it runs are none of the handler's
  *     Gate      what a policy stops waiting for: it passes everything on until it is closed
  *     Visit     a call of a custom policy, which is a gate, too (`customPolicy`)
  *     Branch    one run of what is inside a custom policy: what it says of the answer counts once it has succeeded
@@ -14,22 +15,40 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CallEvent } from "../CallEvent.ts"
+import type { Certainty } from "../Certainty.ts"
 import * as FailureLog from "../FailureLog.ts"
+import type { SideEffect } from "../SideEffect.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Repair, Reply } from "../ToolOutcome.ts"
 import { CallArguments, type Correction } from "./callArguments.ts"
-import { asOf, type CallState, isStart, step, untouched } from "./callState.ts"
+import {
+  asOf,
+  type CallState,
+  certaintyIn,
+  doneIn,
+  doneInAttempts,
+  isActing,
+  isStart,
+  step,
+  untouched
+} from "./callState.ts"
+import { and, type Done, nothing } from "./done.ts"
+import { asKnown } from "./ending.ts"
+import { heardOutside, isOfAnswer } from "./heard.ts"
 import { Live, Running } from "./live.ts"
-import { isUnreadable } from "./outcome.ts"
 import { RefusalSignal } from "./signal.ts"
 import { cut, mostDetail } from "./text.ts"
 
 /** The tool that is called. */
 export interface Subject {
   readonly name: string
-  /** May a run of it change anything? */
-  readonly acts: boolean
+  readonly sideEffect: SideEffect
+  /** Which handler is behind it, if it was made here: a copy by hand may have another name. */
+  readonly token?: object | undefined
 }
+
+/** Why the handler of a tool that acts is not to begin: nobody waits for it any more, or it would act again. */
+export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "refused"
 
 export abstract class Frame {
   readonly idempotencyKey: string
@@ -39,6 +58,10 @@ export abstract class Frame {
   state: CallState
   /** The attempt under way, as a watcher is told. */
   attempt: number
+  /** Does the outer call know that this one acts? */
+  isKnownToAct = false
+  /** The last failure of a handler. */
+  last: ToolFailure | undefined = undefined
 
   constructor(idempotencyKey: string, tool: Subject, isWatched: boolean, state = untouched, attempt = 0) {
     this.idempotencyKey = idempotencyKey
@@ -50,16 +73,71 @@ export abstract class Frame {
 
   abstract get live(): Live
 
-  /** Does anybody still wait for what happens here? */
+  /** The next gate around what happens here. */
+  abstract get gate(): Gate | undefined
+
+  /** Does anybody still wait for what happens here? However many gates there are, looking at them does not use up the stack. */
   get isOpen(): boolean {
+    for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.isClosed) return false
     return true
   }
 
-  /** May the call have changed something so far? It says nothing of a tool that only reads. */
-  get mayHaveActed(): boolean {
-    const { hasActedInside, mayHaveActed } = this.state
-    return hasActedInside || mayHaveActed || this.live.running.isAny
+  /** Has what began here ended already, and this goes on in the background? Then no time of a gate's is its own. */
+  get isBackground(): boolean {
+    for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.isOver) return true
+    return false
   }
+
+  /** What knows of all that happens in the call: what happens beside, a gate is not told. */
+  get whole(): Frame {
+    return this
+  }
+
+  /** Does the tool that is called act? */
+  get acts(): boolean {
+    return this.tool.sideEffect !== "none"
+  }
+
+  /** What has been done in the call. */
+  done(hasAnswer: boolean): Done {
+    return doneIn(this.whole.state, this.acts, hasAnswer)
+  }
+
+  /** Has the call taken effect, as far as anybody knows? */
+  get certainty(): Certainty {
+    return certaintyIn(this.whole.state, this.acts, false)
+  }
+
+  /** The same of a call that has its answer. */
+  get certaintyOfAnswer(): Certainty {
+    return certaintyIn(this.whole.state, this.acts, true)
+  }
+
+  /** Does anything go on in it that may still act? */
+  get isActing(): boolean {
+    return this.hasLeftSome || isActing(this.whole.state, this.acts)
+  }
+
+  /** Is there anything that nobody waits for any more, and that still runs? */
+  get hasLeftSome(): boolean {
+    return this.live.running.isAny
+  }
+
+  /** A failure says of its outcome what the call knows, whatever a policy made of it. */
+  known<E extends ToolFailure>(failure: E): E {
+    return asKnown(failure, {
+      certainty: this.certainty,
+      isRefusal: !this.acts || this.whole.state.isRefused
+    })
+  }
+
+  /** What a tool that begins here runs for. */
+  get role(): (CallEvent & { readonly _tag: "InnerEnded" })["by"] {
+    return "handler"
+  }
+
+  /** Why the handler of a tool that acts is not to begin now, if so: asked before each attempt. */
+  abstract whyNot(): WhyNotBegin | undefined
 
   /** How many custom policies are under way, from here to the tool's own frame. */
   get policies(): number {
@@ -74,6 +152,7 @@ export abstract class Frame {
    */
   note(event: CallEvent, failure?: ToolFailure, attempt = this.attempt, outwards?: Outwards): number {
     this.state = step(this.state, event)
+    if (event._tag === "AttemptEnded" && event.inside === undefined) this.last = failure ?? this.last
     const of = this.pass(event, failure, attempt, outwards)
     if (isStart(event)) this.attempt = of
     return of
@@ -118,15 +197,9 @@ export abstract class Frame {
     this.note({ ...summary(failure), ...fields, _tag: "FailureHandled" }, failure, attempt)
   }
 
-  /** The same of one that something else took the place of. If it was an answer that nobody could read, the call may have acted. */
-  passedOver(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
-    this.handled(failure, fields, attempt)
-    if (isUnreadable(failure)) this.doubt()
-  }
-
   /** The same where the answer is yet to come. */
   replaced(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
-    this.passedOver(failure, fields, attempt)
+    this.handled(failure, fields, attempt)
     this.discard()
   }
 
@@ -134,11 +207,6 @@ export abstract class Frame {
   discard(): void {
     const { caveats, source } = this.state
     if (caveats.length > 0 || source !== undefined) this.note(answerDiscarded)
-  }
-
-  /** Nobody knows whether the call has acted. */
-  doubt(): void {
-    this.note(doubtRaised)
   }
 
   /**
@@ -160,7 +228,6 @@ type HandledBy = Pick<FailureHandled, "by" | "policy" | "retry">
 const attemptStarted: CallEvent = { _tag: "AttemptStarted" }
 const pageStarted: CallEvent = { _tag: "PageStarted" }
 const answerDiscarded: CallEvent = { _tag: "AnswerDiscarded" }
-const doubtRaised: CallEvent = { _tag: "DoubtRaised" }
 
 type Summary = Pick<FailureHandled, "tag" | "code" | "detail" | "outcome">
 
@@ -190,6 +257,14 @@ class Detached extends Frame {
     return 0
   }
 
+  get gate() {
+    return undefined
+  }
+
+  whyNot() {
+    return undefined
+  }
+
   claim() {
     return true
   }
@@ -199,7 +274,20 @@ class Detached extends Frame {
   }
 }
 
-export const detached: Frame = new Detached("detached", { name: "", acts: false }, false)
+export const detached: Frame = new Detached("detached", { name: "", sideEffect: "none" }, false)
+
+// Of what acts without being idempotent, each attempt before must certainly have done nothing, and none may still run.
+// What policies do for themselves is another matter.
+const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
+  const { state, tool: { sideEffect } } = frame
+  // What only reads, and has run a tool that acts, is known better than that.
+  if (sideEffect === "none") return state.lasting === nothing ? undefined : "may_have_acted"
+  if (sideEffect === "idempotent") return undefined
+  if (frame.isActing) return "still_running"
+  if (state === untouched) return undefined
+  if (state.isAnswered || and(doneInAttempts(state), state.sources) !== nothing) return "may_have_acted"
+  return state.isRefused ? "refused" : undefined
+}
 
 /** Told of each event, its failure and its attempt. */
 export type Hear = (event: CallEvent, failure: ToolFailure | undefined, attempt: number) => void
@@ -232,6 +320,10 @@ export class Call extends Frame {
     return this.#live ??= new Live(new Running(), new CallArguments(this.#written), this.replies)
   }
 
+  override get hasLeftSome() {
+    return this.#live !== undefined && this.#live.running.isAny
+  }
+
   /** The text of the arguments that are used now. */
   get text(): string | undefined {
     return this.#live === undefined ? this.#written : this.#live.arguments.text
@@ -240,6 +332,10 @@ export class Call extends Frame {
   /** What the arguments were corrected to, if they were. */
   get correction() {
     return this.#live?.arguments.correction
+  }
+
+  get gate() {
+    return undefined
   }
 
   override begin() {
@@ -252,6 +348,10 @@ export class Call extends Frame {
     if (event._tag === "FailureHandled") FailureLog.handled(this.tool.name, event)
     this.#hear?.(event, failure, of)
     return of
+  }
+
+  whyNot() {
+    return whyNotAgain(this)
   }
 
   claim() {
@@ -276,9 +376,14 @@ const none: ReadonlyArray<never> = []
 // They are, and only their type stands above what a call is told of its arguments.
 const asRepairs = (repairs: Correction["repairs"]) => repairs as ReadonlyArray<Repair>
 
-/** Passes everything on until it is closed, so that what nobody waits for any more says nothing of the answer of a later attempt. */
+/**
+ * Passes everything on until it is closed, so that what nobody waits for any more says nothing of the answer of a later attempt. From then
+ * on nothing that acts begins in it, and it passes on how what acts has ended.
+ */
 export class Gate extends Frame {
   protected readonly outer: Frame
+  /** Has what it is around ended in time? */
+  isOver = false
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {
@@ -286,12 +391,29 @@ export class Gate extends Frame {
     this.outer = outer
   }
 
+  /** The next gate around this one. */
+  get next(): Gate | undefined {
+    return this.outer.gate
+  }
+
   get live() {
     return this.#apart ?? this.outer.live
   }
 
-  override get isOpen(): boolean {
-    return this.#apart === undefined && this.outer.isOpen
+  get isClosed(): boolean {
+    return this.#apart !== undefined
+  }
+
+  override get whole(): Frame {
+    return this.isClosed ? this : this.outer.whole
+  }
+
+  override get hasLeftSome(): boolean {
+    return this.isClosed ? this.live.running.isAny : this.outer.hasLeftSome
+  }
+
+  get gate(): Gate {
+    return this
   }
 
   override get policies(): number {
@@ -303,7 +425,14 @@ export class Gate extends Frame {
   }
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
-    return this.#apart === undefined ? this.outer.note(event, failure, attempt, outwards) : attempt
+    // What has begun comes to its end, also when nobody waits for it.
+    const isHeard = !this.isClosed || event._tag === "AttemptEnded" && event.certainty !== undefined ||
+      event._tag === "InnerEnded" && event.acts === true
+    return isHeard ? this.outer.note(event, failure, attempt, outwards) : attempt
+  }
+
+  whyNot() {
+    return this.isClosed ? "abandoned" : this.outer.whyNot()
   }
 
   claim() {
@@ -319,22 +448,20 @@ export class Gate extends Frame {
 /** One run of what is inside a custom policy. Others may run beside it, so it counts what runs inside of it by itself. */
 export class Branch extends Gate {
   readonly #own: Live
-  readonly #before: number
 
   constructor(outer: Frame) {
     super(outer)
     this.state = step(this.state, answerDiscarded)
     this.#own = outer.live.beside()
-    this.#before = this.state.executions
   }
 
   override get live() {
     return this.#own
   }
 
-  /** Has the handler begun in it? */
-  get hasBegun(): boolean {
-    return this.state.executions > this.#before
+  // A run that has ended in the time of its policy was not left behind by it.
+  override get next() {
+    return this.isOver ? super.next?.next : super.next
   }
 
   override leave() {
@@ -352,10 +479,22 @@ export class Branch extends Gate {
   }
 }
 
-/** What a fallback asks, for as long as it is asked. */
+/** What a fallback asks, for as long as it is asked; or a policy, for itself. */
 export class Sourced extends Gate {
   /** Do tools that run inside answer in place of the tool that was called? */
-  protected asksOthers = true
+  protected asksOthers: boolean
+
+  /** Has a tool begun in it? */
+  hasBegun = false
+
+  constructor(outer: Frame, asksOthers = true) {
+    super(outer)
+    this.asksOthers = asksOthers
+  }
+
+  override get role() {
+    return this.asksOthers ? "source" : "policy"
+  }
 
   protected override pass(
     event: CallEvent,
@@ -363,6 +502,7 @@ export class Sourced extends Gate {
     attempt: number,
     outwards: Outwards | undefined
   ) {
+    if (event._tag === "InnerStarted") this.hasBegun = true
     if (event._tag !== "InnerStarted" || !this.asksOthers) return super.pass(event, failure, attempt, outwards)
     this.attempt = super.pass({ _tag: "SourceStarted", source: event.inside }, undefined, attempt, outwards)
     return this.attempt
@@ -375,17 +515,24 @@ export class Sourced extends Gate {
  */
 export class Inside extends Frame {
   protected readonly outer: Frame
+  readonly gate: Gate | undefined
+  #hasEnded = false
   readonly #args: CallArguments | undefined
   #live: Live | undefined = undefined
 
   constructor(outer: Frame, idempotencyKey: string, tool: Subject, args?: CallArguments) {
     super(idempotencyKey, tool, outer.isWatched)
     this.outer = outer
+    this.gate = outer.gate
     this.#args = args
   }
 
   get live() {
     return this.#live ??= this.#begun()
+  }
+
+  override get hasLeftSome() {
+    return this.#live !== undefined && this.#live.running.isAny
   }
 
   #begun() {
@@ -394,18 +541,51 @@ export class Inside extends Frame {
     return new Live(new Running(running), this.#args ?? new CallArguments(), replies)
   }
 
-  override get isOpen() {
-    return this.outer.isOpen
-  }
-
   override leave() {
     handOut(this.state, this.outer)
   }
 
+  whyNot(): WhyNotBegin | undefined {
+    return this.isOpen ? whyNotAgain(this) : "abandoned"
+  }
+
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
-    const heard = heardOutside(event, this.tool)
+    const heard = heardOutside(event, this.tool.name, this.acts)
     if (heard !== undefined) passOut({ to: this.outer, event: heard, failure }, outwards)
+    this.tellThatItActs(event, outwards)
     return isStart(event) ? this.state.attempts : attempt
+  }
+
+  // The outer call hears it once, and once of its end.
+  protected tellThatItActs({ _tag }: CallEvent, outwards: Outwards | undefined) {
+    const acts = _tag === "InnerActs" || _tag === "AttemptStarted" && this.acts
+    // What begins once it has ended, goes on by itself.
+    if (!acts || this.isKnownToAct || this.#hasEnded) return
+    this.isKnownToAct = true
+    const event: CallEvent = { _tag: "InnerActs", inside: this.tool.name, by: this.outer.role }
+    passOut({ to: this.outer, event, failure: undefined }, outwards)
+  }
+
+  /**
+   * The tool has ended as a whole: the outer call hears what it did.
+   *
+   * @param hasAnswer with an answer?
+   */
+  ended(hasAnswer: boolean): void {
+    const { hasActed } = this.done(hasAnswer)
+    const certainty = hasAnswer ? this.certaintyOfAnswer : this.certainty
+    const isLasting = this.tool.sideEffect === "non_idempotent"
+    this.#hasEnded = true
+    if (!this.isKnownToAct && certainty === "not_executed") return
+    this.outer.note({
+      _tag: "InnerEnded",
+      inside: this.tool.name,
+      by: this.outer.role,
+      certainty,
+      ...(hasActed && certainty === "unknown" ? { acted: true } : {}),
+      ...(isLasting || this.state.lasting !== nothing ? { lasting: true } : {}),
+      ...(this.isKnownToAct ? { acts: true } : {})
+    })
   }
 
   claim() {
@@ -425,7 +605,11 @@ export class Page extends Inside {
   constructor(outer: Frame, number: number) {
     // No tool's name has a plus in it.
     const key = `${outer.idempotencyKey}/page+${number}`
-    super(outer, key, { ...outer.tool, acts: true }, new CallArguments(undefined, outer.live.arguments.whole))
+    super(outer, key, outer.tool, new CallArguments(undefined, outer.live.arguments.whole))
+  }
+
+  override whyNot() {
+    return this.outer.whyNot()
   }
 
   protected override pass(
@@ -435,10 +619,29 @@ export class Page extends Inside {
     outwards: Outwards | undefined
   ) {
     if (event._tag === "AttemptStarted" || event._tag === "PageStarted") {
+      this.tellThatItActs(event, outwards)
       return this.outer.note(pageStarted, undefined, undefined, outwards)
     }
     return event._tag === "SourceStarted"
       ? this.outer.note(event, undefined, undefined, outwards)
+      : super.pass(event, failure, attempt, outwards)
+  }
+}
+
+/** What a fixer is asked in. */
+export class Asked extends Inside {
+  override get role() {
+    return "policy" as const
+  }
+
+  protected override pass(
+    event: CallEvent,
+    failure: ToolFailure | undefined,
+    attempt: number,
+    outwards: Outwards | undefined
+  ) {
+    return event._tag === "InnerActs" || event._tag === "InnerEnded"
+      ? this.outer.note(event, failure, undefined, outwards)
       : super.pass(event, failure, attempt, outwards)
   }
 }
@@ -463,48 +666,7 @@ const passOut = (first: Outwards[number], outwards: Outwards | undefined): void 
   for (const { event, failure, to } of all) to.note(event, failure, undefined, all)
 }
 
-/** Is it said of the answer, which may not come? */
-export const isOfAnswer = ({ _tag }: CallEvent): boolean =>
-  _tag === "CaveatAdded" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"
-
 const handOut = ({ caveats, source }: CallState, outer: Frame): void => {
   for (const text of caveats) outer.note({ _tag: "CaveatAdded", text })
   if (source !== undefined) outer.note({ _tag: "SourceNamed", ...source })
-}
-
-/** What the outer call hears of an event of a tool inside: an attempt there is no attempt here. */
-const heardOutside = (event: CallEvent, { acts, name }: Subject): CallEvent | undefined => {
-  switch (event._tag) {
-    case "AttemptStarted":
-    case "SourceStarted":
-      return { _tag: "InnerStarted", inside: name }
-    case "InnerActed":
-      return event
-    case "DoubtRaised":
-      // What only reads is never in doubt.
-      return acts ? event : undefined
-    case "FailureHandled":
-      return {
-        ...event,
-        ...(!acts && event.outcome === "unknown" ? { outcome: "not_executed" } : {}),
-        inside: event.inside ?? name
-      }
-    case "RetryRefused":
-    case "CallRefused":
-    case "WaitStarted":
-    case "WaitEnded":
-      return { ...event, inside: event.inside ?? name }
-    case "CircuitChanged":
-      return event
-    case "AttemptEnded":
-    case "AttemptAbandoned":
-    case "PageStarted":
-    case "InnerStarted":
-    case "CaveatAdded":
-    case "SourceNamed":
-    case "AnswerDiscarded":
-    case "ArgumentsRepaired":
-    case "ArgumentsCorrected":
-      return undefined
-  }
 }

@@ -127,8 +127,10 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
     return Effect.onExit(inTime, (exit) =>
       Effect.sync(() => {
         gate.close()
+        const isPart = isThere(exit)
+        context.ended(isPart)
         // What was noted is said of the whole, if the page is a part of it.
-        if (isThere(exit)) context.leave()
+        if (isPart) context.leave()
       }))
   })
 

@@ -3,6 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { CallEvent, Source } from "../CallEvent.ts"
+import type { Certainty } from "../Certainty.ts"
 import type { ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { Visit } from "./customPolicy.ts"
 import { current, type Frame } from "./frame.ts"
@@ -64,10 +65,10 @@ export interface Again {
 export interface State {
   /** How often the handler began. */
   readonly attempt: number
-  /** May an attempt have acted that is over? It says nothing of a tool that only reads. */
-  readonly mayHaveActed: boolean
-  /** Does an attempt still run that nobody waits for? */
-  readonly isStillRunning: boolean
+  /** Has the call taken effect, as far as anybody knows? */
+  readonly certainty: Certainty
+  /** Why a tool that acts would not run again now, if so: a run of what is inside would fail. */
+  readonly whyNot: WhyNot | undefined
   /** Where the answer came from, as far as anybody said so. */
   readonly source: Source | undefined
   /** The parameters that are used now: a fix inside may have corrected those that the policy was given. */
@@ -139,11 +140,12 @@ const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Agai
 const isWhole = (count: number | undefined): count is number => Number.isSafeInteger(count)
 
 const stateOf = (frame: Frame): State => {
-  const { isWatched, live, mayHaveActed, state: { executions, source } } = frame
+  const { certainty, isWatched, live, state: { executions, source } } = frame
+  const why = frame.whyNot()
   return {
     attempt: executions,
-    mayHaveActed,
-    isStillRunning: live.running.isAny,
+    certainty,
+    whyNot: why === "abandoned" ? "deadline" : why,
     source,
     isWatched,
     meant: (params) => live.arguments.meant(params)

@@ -3,41 +3,55 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../CallEvent.ts"
-import type { SideEffect } from "../SideEffect.ts"
 import * as ToolCall from "../ToolCall.ts"
-import { isNotExecuted, isOutcomeUnknown, type ToolFailure } from "../ToolFailure.ts"
+import type { ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
-import { Call, current, detached, type Frame, type Subject } from "./frame.ts"
+import { doubtOf } from "./callOutcome.ts"
+import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
 import { hearing } from "./hearing.ts"
-import { isUncertain, withOutcome } from "./outcome.ts"
 import { randomId } from "./randomId.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
-export const inContext = (
-  { name, sideEffect }: { readonly name: string; readonly sideEffect: SideEffect },
-  run: Run
-): Run => {
-  const tool = { name, acts: sideEffect !== "none" }
-  return (params) =>
-    Effect.withFiber((fiber) => {
-      const outer = fiber.getRef(current)
-      if (outer === detached) return alone(tool, run(params), fiber)
-      const own = outer.enter(tool)
-      return own === outer ? run(params) : inside(own, outer, run(params))
-    })
-}
+/** What is made of a run in its frame. */
+type Finish<A, E extends ToolFailure, B, E2> = <R>(
+  run: Effect.Effect<A, E, R>,
+  frame: Frame,
+  isDispatched: boolean
+) => Effect.Effect<B, E2, R>
 
-const alone = <A, E, R>(tool: Subject, run: Effect.Effect<A, E, R>, fiber: Fiber.Fiber<unknown, unknown>) =>
+/** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
+export const inContext = (tool: Subject, run: Run): Run => (params) => framed(tool, run(params), told)
+
+/** The same, with something else made of the run. */
+export const framed = <A, E extends ToolFailure, R, B, E2>(
+  tool: Subject,
+  run: Effect.Effect<A, E, R>,
+  finish: Finish<A, E, B, E2>
+): Effect.Effect<B, E2, R> =>
+  Effect.withFiber((fiber) => {
+    const outer = fiber.getRef(current)
+    if (outer === detached) return alone(tool, run, finish, fiber)
+    const own = outer.enter(tool)
+    return own instanceof Inside && own !== outer
+      ? finish(inside(own, outer, run), own, false)
+      : finish(run, own, true)
+  })
+
+const alone = <A, E extends ToolFailure, R, B, E2>(
+  tool: Subject,
+  run: Effect.Effect<A, E, R>,
+  finish: Finish<A, E, B, E2>,
+  fiber: Fiber.Fiber<unknown, unknown>
+) =>
   Effect.flatMap(ToolCall.keyOr(randomId("call")), (key) => {
     const hear = hearing(fiber, tool.name, key, fiber.getRef(CallEvent.watcher))
     const call = new Call(key, tool, undefined, undefined, hear)
     call.claim()
-    return Effect.provideService(run, current, call)
+    return finish(Effect.provideService(run, current, call), call, false)
   })
 
-const inside = <A, E extends ToolFailure, R>(own: Frame, outer: Frame, run: Effect.Effect<A, E, R>) => {
+const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()
   return Effect.onExit(Effect.provideService(run, current, own), (exit) =>
     Effect.sync(() => {
@@ -48,24 +62,27 @@ const inside = <A, E extends ToolFailure, R>(own: Frame, outer: Frame, run: Effe
           if (Cause.isFailReason(reason) && isRejection(reason.error)) outer.live.arguments.disown(reason.error)
         }
       }
-      if (own.tool.acts && own.state.executions > 0 && !outer.state.hasActedInside && !didNothing(exit)) {
-        outer.note({ _tag: "InnerActed", inside: own.tool.name })
-      }
-      if (Exit.isSuccess(exit)) own.leave()
+      const hasAnswer = isAnswer(exit)
+      own.ended(hasAnswer)
+      if (!hasAnswer) return
+      own.leave()
+      // Where it is in doubt, the outer one is, too, and says so.
+      const { certaintyOfAnswer } = own
+      const doubt = certaintyOfAnswer === "unknown" ? undefined : doubtOf(own.tool, certaintyOfAnswer)
+      if (doubt !== undefined) outer.note({ _tag: "CaveatAdded", text: doubt })
     }))
 }
 
-const didNothing = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
-  Exit.isFailure(exit) &&
-  exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && isNotExecuted(reason.error))
+/** Is it an answer, or a part of one? */
+export const isAnswer = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
+  Exit.isSuccess(exit) ||
+  exit.cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "PartialData")
 
-/**
- * What the handler of a tool that acts fails with: a passing failure that says nothing of its outcome may have come after the
- * act, and that a tool inside was not executed says nothing of one that was before.
- */
-export const afterAct = <E extends ToolFailure>(failure: E, hasActedInside: boolean): E => {
-  if (failure._tag !== "ToolUnavailable") return failure
-  const isUnknown = isUncertain(failure) || isNotExecuted(failure) && hasActedInside
-  // What it is made of stays what it was, which the compiler does not see of a type parameter.
-  return isUnknown && !isOutcomeUnknown(failure) ? withOutcome(failure, "unknown") as E : failure
-}
+/** A failure says of its outcome what the call knows, whatever a policy made of it. */
+const told = <A, E extends ToolFailure, R>(
+  run: Effect.Effect<A, E, R>,
+  frame: Frame,
+  isDispatched: boolean
+): Effect.Effect<A, E, R> =>
+  // Dispatch does that itself.
+  isDispatched ? run : Effect.mapError(run, (failure) => frame.known(failure))

@@ -5,29 +5,20 @@ export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<str
   failure.tried ?? [`${name} (${failure.code})`]
 
 /**
- * What is left when every source has failed: the last failure, but what is known of the ones before still holds: that
- * another time is worth it, that something may have been done.
+ * What is left when every source has failed: the last failure, but that another time is worth it still holds if it did of one before. What
+ * was done in all of them the call knows.
  */
 export const exhausted = (
   first: ToolUnavailable,
   last: ToolUnavailable,
   tried: ReadonlyArray<string>
 ): ToolUnavailable => {
-  const { cause, outcome, retryAfter = first.retryAfter, ...told } = last
+  const { cause, outcome: _, retryAfter = first.retryAfter, ...told } = last
   return new ToolUnavailable({
     ...told,
     transient: first.transient || last.transient,
     ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...together(first.outcome, outcome),
     tried,
     cause
   })
-}
-
-type Outcome = ToolUnavailable["outcome"]
-
-// One that may have acted is enough, and one of which nobody says that it did not.
-const together = (one: Outcome, other: Outcome): Pick<ToolUnavailable, "outcome"> => {
-  if (one === "unknown" || other === "unknown") return { outcome: "unknown" }
-  return one === "not_executed" && other === "not_executed" ? { outcome: "not_executed" } : {}
 }

@@ -10,8 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Defect from "../Defect.ts"
-import { isToolFailure, type ToolFailure } from "../ToolFailure.ts"
+import type { ToolFailure } from "../ToolFailure.ts"
 import { contained, currentContext } from "./containment.ts"
+import { isWhole } from "./ending.ts"
 import { current, detached } from "./frame.ts"
 import { attempted, isPromise, isStarted } from "./stranger.ts"
 import { kind } from "./text.ts"
@@ -64,7 +65,8 @@ export const present = <A>(who: string, did: "returned" | "succeeded with", valu
 // The end of a user's Effect
 // -----------------------------------------------------------------------------
 
-const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+/** What the end of a user's Effect comes to: its value, a failure, or a defect. */
+export const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
   if (Exit.isSuccess(exit)) {
     present(who, "succeeded with", exit.value)
     return exit
@@ -86,11 +88,6 @@ const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): E
     )
   )
 }
-
-/** Is it one of the four, as its class makes it? */
-const isWhole = (failure: unknown): boolean =>
-  attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
-    true
 
 // -----------------------------------------------------------------------------
 // What is wrong with an answer

@@ -10,7 +10,9 @@ import { currentContext, interruption, isTooDeep, observed, started } from "./co
 export interface Limits<A, E, R, A2, E2, R2> {
   /** What comes instead of its end, when the time is up. */
   readonly late: () => Effect.Effect<A2, E2, R2>
-  /** Told of the fiber when it is left behind, and may still be running. */
+  /** Told when it has ended in time. */
+  readonly onEnd?: () => void
+  /** Told of the fiber when it is left behind, and still runs. */
   readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
   /** What it is called where a defect is reported. Default: a handler. */
   readonly who?: string
@@ -38,18 +40,30 @@ export const withinTime = <A, E, R, A2, E2, R2>(
     const fiber = started(self, context)
     // What needs no time needs no clock.
     const done = fiber.pollUnsafe()
-    if (done !== undefined) return done
-    const abandon = Effect.suspend(() => {
-      limits.onLeft?.(fiber)
-      return abandoned(fiber, limits.who ?? "A handler")
-    })
+    if (done !== undefined) {
+      limits.onEnd?.()
+      return done
+    }
+    const abandon = Effect.suspend(() =>
+      Effect.andThen(
+        Effect.sync(() => fiber.interruptUnsafe()),
+        Effect.suspend(() => {
+          if (fiber.pollUnsafe() === undefined) limits.onLeft?.(fiber)
+          return reported(fiber, limits.who ?? "A handler")
+        })
+      )
+    )
     return Effect.flatMap(
       Effect.onInterrupt(restore(endWithin(fiber, millis)), (interruptors) =>
         Effect.flatMap(
           Effect.andThen(interruption(fiber, interruptors), endWithin(fiber, grace)),
           (end) => end === undefined ? abandon : Effect.void
         )),
-      (end): Effect.Effect<A | A2, E | E2, R2> => end ?? Effect.andThen(abandon, Effect.suspend(limits.late))
+      (end): Effect.Effect<A | A2, E | E2, R2> => {
+        if (end === undefined) return Effect.andThen(abandon, Effect.suspend(limits.late))
+        limits.onEnd?.()
+        return end
+      }
     )
   })
 
@@ -78,11 +92,10 @@ const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effec
     })
   )
 
-const abandoned = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    fiber.interruptUnsafe()
-    return Effect.asVoid(Effect.forkDetach(Effect.flatMap(Fiber.await(fiber), (exit) =>
+const reported = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
+  Effect.asVoid(
+    Effect.forkDetach(Effect.flatMap(Fiber.await(fiber), (exit) =>
       Exit.isFailure(exit) && Cause.hasDies(exit.cause)
         ? Defect.report(`${who} that had been timed out ended with a fault of its own`, exit.cause)
-        : Effect.void)))
-  })
+        : Effect.void))
+  )

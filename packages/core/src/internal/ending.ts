@@ -1,0 +1,88 @@
+/*
+ * How the handler of a tool that acts ended, and what that says of its effect. `Certainty` has the table.
+ */
+import type * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import { type Certainty, join } from "../Certainty.ts"
+import { isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
+import { withFields } from "./failure.ts"
+import { SuspendSignal } from "./signal.ts"
+import { attempted, isA, isPromise } from "./stranger.ts"
+
+/** What the end of an execution says of its effect. */
+export interface Ending {
+  readonly certainty: Certainty
+  /** Did the tool refuse what it was asked? Then it has done nothing, and would refuse it again. */
+  readonly isRefusal: boolean
+}
+
+const executed: Ending = { certainty: "executed", isRefusal: false }
+const nothing: Ending = { certainty: "not_executed", isRefusal: false }
+const refusal: Ending = { certainty: "not_executed", isRefusal: true }
+const unknown: Ending = { certainty: "unknown", isRefusal: false }
+
+/** @param isRejection does a failure reject the tool's own arguments? */
+export const endingOf = (exit: Exit.Exit<unknown, unknown>, isRejection: (failure: ToolFailure) => boolean): Ending => {
+  // What is still to come may fail.
+  if (Exit.isSuccess(exit)) return isPromise(exit.value) ? unknown : executed
+  const [first = unknown, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, isRejection))
+  return others.reduce((one, other) => ({
+    certainty: join(one.certainty, other.certainty),
+    isRefusal: one.isRefusal || other.isRefusal
+  }), first)
+}
+
+const endingOfReason = (reason: Cause.Reason<unknown>, isRejection: (failure: ToolFailure) => boolean): Ending => {
+  switch (reason._tag) {
+    case "Fail":
+      return isWhole(reason.error) ? endingOfFailure(reason.error, isRejection) : unknown
+    case "Die":
+      // A question is asked before anything is done.
+      return isSuspension(reason.defect) ? nothing : unknown
+    case "Interrupt":
+      return unknown
+  }
+}
+
+const isSuspension = isA(SuspendSignal)
+
+const endingOfFailure = (failure: ToolFailure, isRejection: (failure: ToolFailure) => boolean): Ending => {
+  switch (failure._tag) {
+    case "PartialData":
+      return executed
+    case "SemanticGarbage":
+      return refusal
+    case "SchemaMismatch":
+      if (failure.side === "result") return unknown
+      // What a tool inside rejects, says nothing of what the handler did before.
+      return isRejection(failure) ? nothing : refusal
+    case "ToolUnavailable":
+      if (failure.outcome === "not_executed") return nothing
+      if (failure.outcome === "executed") return executed
+      return failure.outcome === undefined && isPermanent(failure) ? refusal : unknown
+  }
+}
+
+// Without types, one may say nothing of it.
+const isPermanent = ({ transient }: { readonly transient?: boolean }): boolean => transient === false
+
+/**
+ * A failure, with what the call knows of its effect, whatever a policy made of it. Only a `ToolUnavailable` can say so.
+ *
+ * @param isRefusal a refusal says nothing of its outcome, and needs not
+ */
+export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusal }: Ending): E => {
+  if (failure._tag !== "ToolUnavailable" || failure.outcome === certainty) return failure
+  if (certainty === "not_executed" && (isRefusal || failure.outcome !== undefined)) return failure
+  // What it is made of stays what it was, which the compiler does not see of a type parameter.
+  return withOutcome(failure, certainty) as E
+}
+
+/** The same failure, with another outcome. */
+export const withOutcome = (failure: ToolUnavailable, outcome: Certainty): ToolUnavailable =>
+  withFields(failure, { outcome })
+
+/** Is it one of the four, as its class makes it? */
+export const isWhole = (failure: unknown): failure is ToolFailure =>
+  attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
+    true

@@ -1,0 +1,15 @@
+import { ToolUnavailable } from "../ToolFailure.ts"
+
+const codes = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"] as const
+
+/** One of our own policies lets the call wait, or another one, and runs nothing. It says nothing of the service. */
+export const refusal = (
+  fields: {
+    readonly code: typeof codes[number]
+    readonly detail: string
+    readonly retryAfter?: ToolUnavailable["retryAfter"] & {}
+    readonly cause?: unknown
+  }
+): ToolUnavailable => new ToolUnavailable({ ...fields, transient: true, outcome: "not_executed" })
+
+export const isRefusal = ({ code }: ToolUnavailable): boolean => codes.some((refusal) => refusal === code)

@@ -1,0 +1,134 @@
+/** Random policies around a tool that pays: ours, and users' own that do what they like. */
+import { Policy, SchemaMismatch, SemanticGarbage, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as RateLimit from "@fallible/core/RateLimit"
+import { Effect, type Option, Schedule, Schema } from "effect"
+import type * as Breaker from "effect/persistence/CircuitBreaker"
+import type * as RateLimiter from "effect/persistence/RateLimiter"
+import * as fc from "fast-check"
+
+export type Failure = ToolFailure.ToolFailure<string>
+
+export const parameters = Schema.Struct({ order: Schema.String })
+
+export type Pay = Tool.Tool<
+  string,
+  typeof parameters.Type,
+  string,
+  Failure,
+  Breaker.CircuitBreaker | RateLimiter.RateLimiter
+>
+
+/** A policy, and how a failing run names it. */
+export type Written = readonly [text: string, change: (tool: Pay) => Pay]
+
+/** What policies make of failures. */
+export const made = {
+  refused: new ToolUnavailable({ code: "made", detail: "Made.", transient: true, outcome: "not_executed" }),
+  silent: new ToolUnavailable({ code: "made", detail: "Made.", transient: true }),
+  garbage: new SemanticGarbage({ code: "made", detail: "Made." }),
+  rejection: new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail: "Made." })
+}
+
+const custom = (
+  name: string,
+  move: <A, E extends ToolFailure.ToolFailure, R>(
+    inside: Effect.Effect<A, E, R>,
+    call: Policy.Call
+  ) => Effect.Effect<A, E | Failure, R>
+): Written => [
+  name,
+  (tool) =>
+    Tool.with(
+      tool,
+      Policy.make<never, Failure>({
+        kind: "custom",
+        name,
+        description: name,
+        wrap: (run, _, call) => (params) => move(run(params), call)
+      })
+    )
+]
+
+const both = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.all([inside, inside], { concurrency: 2 }), ([first]) => first)
+
+export const users: ReadonlyArray<Written> = [
+  custom("maps", (inside) => Effect.mapError(inside, () => made.refused)),
+  custom("maps silently", (inside) => Effect.mapError(inside, () => made.silent)),
+  custom("retries", (inside) => Effect.retry(inside, { times: 2 })),
+  custom(
+    "says that it tries again",
+    (inside, call) => Effect.catch(inside, (failure) => Effect.andThen(call.again(failure), inside))
+  ),
+  custom("hedges", both),
+  custom("hedges later", (inside) => Effect.raceFirst(inside, Effect.delay(inside, 700))),
+  custom("runs twice", (inside) => Effect.andThen(Effect.ignore(inside), inside)),
+  custom("fails after it", (inside) => Effect.andThen(inside, Effect.fail(made.refused))),
+  custom("fails before it", () => Effect.fail(made.silent)),
+  custom(
+    "leaves it behind",
+    (inside) => Effect.andThen(Effect.forkDetach(inside), Effect.andThen(Effect.sleep(900), Effect.fail(made.refused)))
+  ),
+  custom("leaves it behind at once", (inside) => Effect.andThen(Effect.forkDetach(inside), Effect.fail(made.refused))),
+  custom("is deaf", (inside) => Effect.uninterruptible(Effect.catch(inside, () => inside))),
+  custom(
+    "tries again when interrupted",
+    (inside) => Effect.onInterrupt(inside, () => Effect.asVoid(Effect.exit(inside)))
+  ),
+  custom("swallows defects", (inside) => Effect.catchCause(inside, () => inside)),
+  custom("dies", (inside) => Effect.catch(inside, () => Effect.die("dies")))
+]
+
+/** What a check of a payment may say. */
+export interface Checks {
+  /** What the service has of the order. */
+  readonly look: (order: string) => Effect.Effect<Option.Option<string>, Failure>
+  /** The same; and what it does not have yet, it will not do any more. */
+  readonly final: (order: string) => Effect.Effect<Option.Option<string>, Failure>
+  /** What the service has of the order, asked for while it settles. */
+  readonly settling: (order: string) => Effect.Effect<Option.Option<string>, Failure>
+  /** How long the service takes at most until a payment can be found. */
+  readonly settle: number
+}
+
+export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Written> =>
+  fc.oneof(
+    fc.constantFrom(900, 4_100).map((millis): Written => [`timeout ${millis}`, Tool.timeout(millis)]),
+    fc.constantFrom(0, 800).map((wait): Written => [
+      `retry ${wait}`,
+      Tool.retry(Schedule.upTo(Schedule.spaced(wait), { times: 2 }))
+    ]),
+    fc.constantFrom(0, 1_300, 20_000).map((maxWait): Written => [`limit ${maxWait}`, Tool.limit(1, { maxWait })]),
+    fc.constantFrom(...Object.entries(made)).map(([name, failure]): Written => [
+      `map ${name}`,
+      Tool.mapFailure((): Failure => failure)
+    ]),
+    fc.constantFrom(...Object.entries(made)).map(([name, failure]): Written => [
+      `catch ${name}`,
+      Tool.catchTag(["ToolUnavailable", "SchemaMismatch"], (): Effect.Effect<string, Failure> => Effect.fail(failure))
+    ]),
+    fc.constantFrom(...Object.entries(made)).map(([name, failure]): Written => [
+      `fallback ${name}`,
+      Tool.fallback((): Effect.Effect<string, Failure> => Effect.fail(failure))
+    ]),
+    fc.constant<Written>(["fallback", Tool.fallback(() => Effect.succeed("queued"))]),
+    fc.constant<Written>(["catch", Tool.catchTag("SemanticGarbage", () => Effect.succeed("caught"))]),
+    fc.constant<Written>(["breaker", CircuitBreaker.protect()]),
+    fc.constantFrom("wait" as const, "refuse" as const).map((onExceeded): Written => [
+      `rate ${onExceeded}`,
+      RateLimit.limit({ limit: 1, window: 2_000, onExceeded })
+    ]),
+    fc.constant<Written>(["fix", Tool.fix(({ before }) => ({ order: `better ${before.length}` }), { tries: 2 })]),
+    fc.constantFrom<Written>(
+      ["reconcile", Tool.reconcile(({ order }) => look(order))],
+      ["reconcile fails", Tool.reconcile(() => Effect.fail(made.silent))],
+      ["reconcile final", Tool.reconcile(({ order }) => final(order), { final: true })],
+      ["reconcile settles", Tool.reconcile(({ order }) => settling(order), { settle })]
+    )
+  )
+
+export const stack = (checks: Checks): fc.Arbitrary<ReadonlyArray<Written>> =>
+  fc.array(fc.oneof({ weight: 2, arbitrary: ours(checks) }, { weight: 1, arbitrary: fc.constantFrom(...users) }), {
+    maxLength: 5
+  })
