@@ -5,14 +5,17 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Guard, RetryPolicy, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { Agent, Dispatch, Guard, Rendering, RetryPolicy, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Option, Random, Schema } from "effect"
+import { Effect, Option, Random, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import * as fc from "fast-check"
 import { createServer } from "node:http"
 import { listening } from "./support/http.ts"
 import { atOnce } from "./support/models.ts"
+import type { Pay, Written } from "./support/paymentPolicies.ts"
+import * as PaymentWire from "./support/paymentWire.ts"
 
 const faults = ["drops before it pays", "pays, then drops", "pays, then fails", "refuses", "is busy"] as const
 type Fault = typeof faults[number]
@@ -90,8 +93,13 @@ const tools = (url: string) => {
       )
   )
   const reconciled = pay.pipe(
-    Tool.reconcile(({ order }) =>
-      Effect.map(status.run({ order }), (found) => found.receipt === null ? Option.none() : Option.some(found))
+    Tool.reconcile(
+      ({ order }) =>
+        Effect.map(status.run({ order }), (found) => found.receipt === null ? Option.none() : Option.some(found)),
+      {
+        // What this server has not paid when it drops a connection, it never pays.
+        final: true
+      }
     ),
     Tool.retry(RetryPolicy.rateLimited)
   )
@@ -187,4 +195,92 @@ describe("payments", () => {
       )
       assert.isAbove(tally(counts)[2]!, 100)
     }), 60_000)
+})
+
+describe("what is said of a payment", () => {
+  const seed = 20_261_122
+
+  it.live(
+    "is what the service was paid, under 200 random stacks of policies, ours and users'",
+    () =>
+      Effect.gen(function*() {
+        const scenarios = fc.sample(PaymentWire.scenario, { numRuns: 200, seed })
+        const played = yield* PaymentWire.play(scenarios)
+        const seen = new Map<string, number>()
+        played.forEach((calls, index) => {
+          for (const call of calls) {
+            const fault = PaymentWire.faultOf(scenarios[index]!, call)
+            assert.isUndefined(fault, PaymentWire.described(scenarios[index]!))
+            const what = `${call.outcome.certainty}, ${call.paid > 0 ? "paid" : "not paid"}`
+            seen.set(what, (seen.get(what) ?? 0) + 1)
+          }
+        })
+        // It says something of many of them.
+        for (const what of ["executed, paid", "not_executed, not paid", "unknown, paid", "unknown, not paid"]) {
+          assert.isAbove(seen.get(what) ?? 0, 20, what)
+        }
+      }),
+    120_000
+  )
+
+  const scenarioOf = (...policies: ReadonlyArray<Written>): PaymentWire.Scenario => ({
+    faults: ["pays when nobody listens any more", undefined],
+    policies,
+    outer: undefined,
+    sideEffect: "non_idempotent",
+    asks: 1
+  })
+  const timeout: Written = ["timeout", Tool.timeout("1 second")]
+  const again: Written = ["retry", Tool.retry(Schedule.recurs(1))]
+  const none = () => Effect.succeedNone
+  const paid = (...policies: ReadonlyArray<Written>) =>
+    Effect.map(PaymentWire.play([scenarioOf(...policies)]), ([calls = []]) => calls.map(({ paid }) => paid))
+
+  // These are the ways in which a user still pays twice: each is a promise of theirs that does not hold.
+  const broken: Readonly<Record<string, Written>> = {
+    "a check that calls final what is not": ["false", (tool) => Tool.reconcile(tool, none, { final: true })],
+    "a time to settle that is shorter than the service takes": [
+      "short",
+      (tool) => Tool.reconcile(tool, none, { settle: "1 second" })
+    ],
+    "a second service that pays as a fallback": [
+      "second",
+      (tool: Pay) => Tool.fallback(tool, () => PaymentWire.paying("elsewhere"))
+    ]
+  }
+  for (const [name, policy] of Object.entries(broken)) {
+    it.live(`does not hold with ${name}`, () =>
+      Effect.map(paid(timeout, policy, again), (paid) => {
+        assert.deepStrictEqual(paid, [2])
+      }))
+  }
+
+  it.live("holds for the same service without", () =>
+    Effect.map(paid(timeout, ["unsure", (tool) => Tool.reconcile(tool, none)], again), (paid) => {
+      assert.deepStrictEqual(paid, [1])
+    }))
+
+  it.live("is told in full and without doubt where it was refused", () =>
+    Effect.gen(function*() {
+      const answers: ReadonlyArray<readonly [status: number, tag: string]> = [
+        [409, "ToolUnavailable"],
+        [404, "SemanticGarbage"],
+        [422, "SchemaMismatch"]
+      ]
+      for (const [status, tag] of answers) {
+        const url = yield* listening(createServer((request, response) => {
+          request.resume()
+          response.writeHead(status, { "content-type": "application/json" })
+          response.end("{\"message\":\"Room A1 is booked\"}")
+        }))
+        const { pay } = tools(url)
+        const call = { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }
+        const outcome = yield* Dispatch.call(Toolkit.make(pay.pipe(Tool.retry(RetryPolicy.rateLimited))), call)
+        const told = Rendering.json(outcome, call)
+        assert.strictEqual(outcome.certainty, "not_executed")
+        assert.include(told, `"error":"${tag}"`)
+        assert.include(told, "Room A1 is booked")
+        assert.notMatch(told, /taken effect|outcome_unknown|find out/)
+      }
+    }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 })

@@ -1,0 +1,334 @@
+/**
+ * Payments over a real wire, under random policies and a model that goes on: the service commits and drops, commits once its client has gone,
+ * fails after it has committed, refuses, or is fine. Virtual time passes only while the wire has nothing to do, so that no timing of the
+ * machine decides anything.
+ */
+import { Agent, Defect, Guard, LateResult, Tool, ToolCall, Toolkit, type ToolOutcome } from "@fallible/core"
+import * as HttpFailure from "@fallible/core/HttpFailure"
+import { ScriptedModel } from "@fallible/testing"
+import { Context, Effect, Fiber, Layer, Logger, Option, Random, Schema, Stream } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import * as Breaker from "effect/persistence/CircuitBreaker"
+import * as RateLimiter from "effect/persistence/RateLimiter"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { createServer, type ServerResponse } from "node:http"
+import { listening } from "./http.ts"
+import { openAi, serving } from "./models.ts"
+import { parameters, type Pay, stack, type Written } from "./paymentPolicies.ts"
+import { macrotask } from "./virtualTime.ts"
+
+// -----------------------------------------------------------------------------
+// The service
+// -----------------------------------------------------------------------------
+
+const faults = [
+  "drops before it pays",
+  "pays, then drops",
+  "pays when nobody listens any more",
+  "pays, then fails",
+  "pays, then cuts its answer short",
+  "refuses",
+  "is full",
+  "is busy",
+  "drops the connection of who looks"
+] as const
+
+type Fault = typeof faults[number]
+
+/** What the wire does now: requests that are under way, and those that the service holds. */
+class Wire {
+  readonly sent = new Set<string>()
+  readonly held = new Set<string>()
+  readonly open = new Set<string>()
+  #count = 0
+
+  /** Whether nothing moves before time passes: all that is under way is held, and whoever has gone, the service knows of it. */
+  get isQuiet(): boolean {
+    return Array.from(this.sent).every((id) => this.held.has(id)) &&
+      Array.from(this.open).every((id) => this.held.has(id) && this.sent.has(id))
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const id = `${++this.#count}`
+    const headers = new Headers(init?.headers)
+    headers.set("x-request", id)
+    this.sent.add(id)
+    try {
+      return await fetch(input, { ...init, headers })
+    } finally {
+      this.sent.delete(id)
+    }
+  }
+}
+
+/** What the service has been paid, and under which key. */
+interface Payment {
+  readonly key: string
+}
+
+class Service {
+  readonly payments: Array<Payment> = []
+  readonly #wire: Wire
+  readonly #faultOf: (run: string) => Fault | undefined
+  /** What it holds, until its client has gone. */
+  readonly #held = new Map<string, Payment>()
+
+  /** @param faultOf what goes wrong with the next request of a run */
+  constructor(wire: Wire, faultOf: (run: string) => Fault | undefined) {
+    this.#wire = wire
+    this.#faultOf = faultOf
+  }
+
+  /** How often it was paid in a call, and in those inside of it. */
+  paidIn(call: string): number {
+    return this.payments.filter(({ key }) => key === call || key.startsWith(`${call}/`)).length
+  }
+
+  readonly server = createServer((request, response) => {
+    const [, run = "", word] = request.url!.split("/")
+    const id = String(request.headers["x-request"])
+    const key = String(request.headers["idempotency-key"])
+    this.#wire.open.add(id)
+    response.on("close", () => this.#wire.open.delete(id))
+    const fault = this.#faultOf(run)
+    if (request.method === "GET") {
+      if (fault === "drops the connection of who looks") return void response.destroy()
+      // What it does not have yet, it will not take any more.
+      if (word === "final") {
+        for (const [id, payment] of this.#held) {
+          if (payment.key === key || payment.key.startsWith(`${key}/`)) this.#held.delete(id)
+        }
+      }
+      return answer(response, 200, { receipt: this.paidIn(key) > 0 ? key : null })
+    }
+    request.resume()
+    request.on("end", () => this.#pay({ key }, fault, id, response))
+  })
+
+  #pay(payment: Payment, fault: Fault | undefined, id: string, response: ServerResponse) {
+    const pay = () => this.payments.push(payment)
+    switch (fault) {
+      case "drops before it pays":
+      case "drops the connection of who looks":
+        return response.destroy()
+      case "pays, then drops":
+        pay()
+        return response.destroy()
+      case "pays when nobody listens any more":
+        this.#held.set(id, payment)
+        this.#wire.held.add(id)
+        return response.on("close", () => {
+          this.#wire.held.delete(id)
+          if (this.#held.delete(id)) pay()
+        })
+      case "pays, then fails":
+        pay()
+        return answer(response, 500, { message: "The ledger is locked." })
+      case "pays, then cuts its answer short":
+        pay()
+        response.writeHead(200, { "content-type": "application/json" })
+        return response.end("{\"receipt\": \"r")
+      case "refuses":
+        return answer(response, 409, { message: "Room A1 is booked." })
+      case "is full":
+        return answer(response, 503, { message: "Try again." })
+      case "is busy":
+        return answer(response, 429, { message: "Too many requests." }, { "retry-after": "1" })
+      case undefined:
+        pay()
+        return answer(response, 200, { receipt: payment.key })
+    }
+  }
+}
+
+const answer = (response: ServerResponse, status: number, body: object, headers = {}) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers })
+  response.end(JSON.stringify(body))
+}
+
+// -----------------------------------------------------------------------------
+// A scenario
+// -----------------------------------------------------------------------------
+
+export interface Scenario {
+  readonly faults: ReadonlyArray<Fault | undefined>
+  readonly policies: ReadonlyArray<Written>
+  /** Around a tool that pays inside of its handler, if it is one. */
+  readonly outer: ReadonlyArray<Written> | undefined
+  readonly sideEffect: "idempotent" | "non_idempotent"
+  /** How often the model asks for the same payment, whatever it hears. */
+  readonly asks: number
+}
+
+const Receipt = Schema.Struct({ receipt: Schema.NullOr(Schema.String) })
+
+const receiptOf = (request: HttpClientRequest.HttpClientRequest) =>
+  Effect.flatMap(
+    ToolCall.current,
+    ({ idempotencyKey }) =>
+      HttpClient.execute(HttpClientRequest.setHeader(request, "idempotency-key", idempotencyKey)).pipe(
+        Effect.flatMap(HttpClientResponse.filterStatusOk),
+        Effect.flatMap(({ text }) => text),
+        HttpFailure.classify,
+        Guard.json(Receipt),
+        Effect.map(({ receipt }) => receipt)
+      )
+  )
+
+/** Pays by itself: a second service that acts. */
+export const paying = (word: string) =>
+  Effect.flatMap(place, (url) => receiptOf(HttpClientRequest.post(`${url}/${word}`))).pipe(
+    Effect.map(String),
+    Effect.provide(FetchHttpClient.layer)
+  )
+
+/** The service's address, and the name of the run: what a check needs, whose policies are made before there is a server. */
+const place: Context.Reference<string> = Context.Reference("test/paymentWire", { defaultValue: () => "" })
+
+const looking = (word: string) =>
+  Effect.flatMap(place, (url) => receiptOf(HttpClientRequest.get(`${url}${word}`))).pipe(
+    Effect.map(Option.fromNullOr),
+    Effect.provide(FetchHttpClient.layer)
+  )
+
+const look = looking("")
+const final = looking("/final")
+
+const policies = stack({ look: () => look, final: () => final, settling: () => look, settle: 3_000 })
+
+export const scenario: fc.Arbitrary<Scenario> = fc.record({
+  faults: fc.array(
+    fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...faults) }, { weight: 1, arbitrary: fc.constant(undefined) }),
+    { minLength: 1, maxLength: 5 }
+  ),
+  policies,
+  outer: fc.option(policies, { nil: undefined, freq: 3 }),
+  sideEffect: fc.constantFrom("non_idempotent", "non_idempotent", "non_idempotent", "idempotent"),
+  asks: fc.integer({ min: 1, max: 4 })
+})
+
+export const described = ({ asks, faults, outer, policies, sideEffect }: Scenario) =>
+  JSON.stringify({
+    asks,
+    faults: faults.map((fault) => fault ?? "is fine"),
+    policies: policies.map(([text]) => text),
+    outer: outer?.map(([text]) => text),
+    sideEffect
+  })
+
+const toolOf = ({ outer, policies, sideEffect }: Scenario, url: string): Pay => {
+  const wrapped = (tool: Pay, policies: ReadonlyArray<Written>) =>
+    policies.reduce((tool, [, change]) => change(tool), tool)
+  const definition = { description: "Pays an order", parameters, success: Schema.String } as const
+  const pay = wrapped(
+    Tool.make(
+      "pay",
+      { ...definition, sideEffect },
+      () => Effect.map(receiptOf(HttpClientRequest.post(url)), String).pipe(Effect.provide(FetchHttpClient.layer))
+    ),
+    policies
+  )
+  return outer === undefined ? pay : wrapped(
+    Tool.make("checkout", { ...definition, sideEffect }, (params) => pay.run(params)),
+    outer
+  )
+}
+
+/** Asks for the same payment again and again, whatever it hears. */
+const stubborn = ({ asks }: Scenario, tool: string): ScriptedModel.Script => (_, index) =>
+  index < asks ? ScriptedModel.call(tool, { order: "o-1" }) : ScriptedModel.text("Done.")
+
+// -----------------------------------------------------------------------------
+// A play
+// -----------------------------------------------------------------------------
+
+/** A call that has its outcome, and how often the service was paid in it. */
+export interface Call {
+  readonly outcome: ToolOutcome.ToolOutcome
+  readonly paid: number
+}
+
+const services = () =>
+  Layer.mergeAll(
+    RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory)),
+    Breaker.layer({ tripPolicy: Breaker.consecutive(3), openDuration: "30 seconds" }).pipe(
+      Layer.provide(Breaker.layerStoreMemory())
+    )
+  )
+
+const running = (scenario: Scenario, url: string) =>
+  Effect.suspend(() => {
+    const ended: Array<readonly [key: string, outcome: ToolOutcome.ToolOutcome]> = []
+    const tool = toolOf(scenario, url)
+    const events = Agent.make({ toolkit: Toolkit.make(tool), limits: { elapsed: "5 minutes" } }).stream("Pay o-1.")
+    return events.pipe(
+      Stream.runForEach((event) =>
+        Effect.sync(() => {
+          if (event._tag !== "CallEnded") return
+          ended.push([`${event.run}/turn/${event.turn}/call/${event.index}`, event.outcome])
+        })
+      ),
+      // What it ends with is another matter.
+      Effect.exit,
+      Effect.as(ended),
+      Effect.provide(serving(openAi)(stubborn(scenario, tool.name))),
+      Effect.provide(services()),
+      Effect.provideService(place, url)
+    )
+  })
+
+/** Waits until the wire has nothing to do. Turns of the event loop are counted, and no time. */
+const quiet = (wire: Wire) =>
+  Effect.gen(function*() {
+    for (let calm = 0; calm < 8;) {
+      yield* macrotask
+      calm = wire.isQuiet ? calm + 1 : 0
+    }
+  })
+
+/** Runs all of them at once, each with an agent, a model and orders of its own. */
+export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<ReadonlyArray<ReadonlyArray<Call>>> =>
+  Effect.gen(function*() {
+    const wire = new Wire()
+    const plans = scenarios.map(({ faults }) => [...faults])
+    const service = new Service(wire, (run) => plans[Number(run)]?.shift())
+    const runs = yield* Effect.gen(function*() {
+      const url = yield* listening(service.server)
+      const fibers = yield* Effect.forEach(
+        scenarios,
+        (scenario, index) => Effect.forkDetach(running(scenario, `${url}/${index}`), { startImmediately: true })
+      )
+      while (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) {
+        yield* quiet(wire)
+        yield* TestClock.adjust("300 millis")
+      }
+      // What was left behind comes to its end.
+      for (let seconds = 0; seconds < 60; seconds += 10) {
+        yield* TestClock.adjust("10 seconds")
+        yield* quiet(wire)
+      }
+      return yield* Effect.forEach(fibers, Fiber.join)
+    }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
+    // The service has closed: what it held it has been paid for, if it was not told otherwise.
+    while (wire.open.size > 0) yield* macrotask
+    return runs.map((ended) => ended.map(([key, outcome]) => ({ outcome, paid: service.paidIn(key) })))
+  }).pipe(
+    Random.withSeed(scenarios.length),
+    Effect.provideService(Defect.reporter, () => Effect.void),
+    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Effect.provide(Logger.layer([])),
+    Effect.provide(TestClock.layer())
+  )
+
+/** What is wrong with a call, if anything is. */
+export const faultOf = (
+  { outer, sideEffect }: Scenario,
+  { outcome: { certainty }, paid }: Call
+): string | undefined => {
+  // Of what is idempotent, the service pays again; here it is one that does not know it.
+  if (sideEffect === "non_idempotent" && paid > 1) return `paid ${paid} times`
+  if (certainty === "not_executed" && paid > 0) return "paid, and said not to be executed"
+  // A checkout that ends well has taken effect, whatever the payment inside of it did.
+  return certainty === "executed" && paid === 0 && outer === undefined ? "said to be executed, and not paid" : undefined
+}
