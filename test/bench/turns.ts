@@ -24,6 +24,11 @@ const agentOf = <T extends Tool.Any>(tool: T) =>
 
 const definition = { description: "", parameters: Parameters, success: Success, sideEffect: "none" } as const
 const good = agentOf(Tool.make("get_weather", definition, handler).pipe(Tool.retry(RetryPolicy.transient)))
+const acting = agentOf(
+  Tool.make("get_weather", { ...definition, sideEffect: "non_idempotent" }, handler).pipe(
+    Tool.retry(RetryPolicy.transient)
+  )
+)
 const bad = agentOf(
   Tool.make("get_weather", definition, ({ city }) =>
     Effect.fail(
@@ -112,6 +117,8 @@ type Subject = (turns: number) => Promise<unknown>
 
 const subjects = {
   ours: (turns) => Effect.runPromise(good.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
+  "ours, tool acts": (turns) =>
+    Effect.runPromise(acting.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
   "ours, tool fails": (turns) =>
     Effect.runPromise(bad.run("?").pipe(Effect.provideService(Model.Model, modelOf(turns)))),
   "ours, everything on": (turns) =>
@@ -163,6 +170,7 @@ console.table({
   "a turn of 2,000, to one of 10": ratio(cost("ours", 2000) / cost("ours", 10)),
   "  the same, bare gen": ratio(cost("bare, gen", 2000) / cost("bare, gen", 10)),
   "  the same, bare lean": ratio(cost("bare, lean", 2000) / cost("bare, lean", 10)),
+  "a turn whose tool acts, to one that reads": ratio(cost("ours, tool acts", 50) / cost("ours", 50)),
   "a turn whose tool fails, to a good one": ratio(cost("ours, tool fails", 50) / cost("ours", 50)),
   "a turn with everything on, to one with a retry": ratio(cost("ours, everything on", 50) / cost("ours", 50)),
   "  the same, of a tool that answers later": ratio(cost("ours, everything on, answers later", 50) / cost("ours", 50))
