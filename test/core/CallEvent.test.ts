@@ -51,6 +51,10 @@ const tool = (
   return doing(Effect.suspend(() => ends[ran++] ?? ends.at(-1)!), "none", name)
 }
 
+const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration: "30 seconds" }).pipe(
+  Layer.provide(Breaker.layerStoreMemory())
+)
+
 describe("a call's events", () => {
   it.effect("tell of attempts, handled failures and waits, each with its time and its attempt", () =>
     Effect.gen(function*() {
@@ -168,17 +172,10 @@ describe("a call's events", () => {
         "330000 weather: half_open to closed"
       ])
     }).pipe(
-      Effect.provide(
-        Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration: "30 seconds" }).pipe(
-          Layer.provide(Breaker.layerStoreMemory())
-        )
-      )
+      Effect.provide(breaker)
     ))
 
   describe("tell of a circuit", () => {
-    const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration: "30 seconds" }).pipe(
-      Layer.provide(Breaker.layerStoreMemory())
-    )
     const changes = (events: ReadonlyArray<CallEvent.Watched>) =>
       events.flatMap((event) => event._tag === "CircuitChanged" ? `${event.from} to ${event.to}` : [])
 

@@ -17,6 +17,7 @@ import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { Clock, Context, Duration, Effect, Option, Random, Schedule, Scheduler, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { inWholeMillis } from "../support/virtualTime.ts"
 
 const quote = (sideEffect: SideEffect.SideEffect = "none") =>
   Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect }, () => Effect.succeed(1))
@@ -902,17 +903,6 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   starts: fc.array(fc.constantFrom(0, 300, 2_000), { minLength: 1, maxLength: 3 }),
   seed: fc.integer()
 })
-
-/** On a clock of whole milliseconds, as clocks are: a window of time may lack a billionth of one otherwise. */
-const inWholeMillis = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(TestClock.testClockWith(Effect.succeed), (clock) => {
-    const currentTimeMillisUnsafe = () => Math.floor(clock.currentTimeMillisUnsafe())
-    const whole: Clock.Clock = Object.assign(Object.create(clock), {
-      currentTimeMillisUnsafe,
-      currentTimeMillis: Effect.sync(currentTimeMillisUnsafe)
-    })
-    return Effect.provideService(self, Clock.Clock, whole)
-  })
 
 /** Runs calls of a tool, and says what each has cost within five minutes. */
 const play = ({ acts, isDeaf, policies, seed, sideEffect, starts }: Scenario) =>

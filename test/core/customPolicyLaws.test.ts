@@ -38,6 +38,7 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { inWholeMillis } from "../support/virtualTime.ts"
 
 // -----------------------------------------------------------------------------
 // The oracle: what handlers and policies know of themselves
@@ -575,17 +576,6 @@ const services = () =>
       Layer.provide(Breaker.layerStoreMemory())
     )
   )
-
-/** On a clock of whole milliseconds, as clocks are. */
-const inWholeMillis = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(TestClock.testClockWith(Effect.succeed), (clock) => {
-    const currentTimeMillisUnsafe = () => Math.floor(clock.currentTimeMillisUnsafe())
-    const whole: Clock.Clock = Object.assign(Object.create(clock), {
-      currentTimeMillisUnsafe,
-      currentTimeMillis: Effect.sync(currentTimeMillisUnsafe)
-    })
-    return Effect.provideService(self, Clock.Clock, whole)
-  })
 
 /** One call: what really happened in it, and what was told of it. */
 interface Played {

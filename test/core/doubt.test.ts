@@ -16,15 +16,23 @@ import {
   Tool,
   type ToolFailure,
   Toolkit,
-  ToolUnavailable
+  type ToolUnavailable
 } from "@fallible/core"
 import { Deferred, Effect, Exit, Logger, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { doing, type Failure, notExecuted, parameters, paris, unknownCity } from "../support/sequence.ts"
+import {
+  custom,
+  doing,
+  type Failure,
+  lost,
+  notExecuted,
+  parameters,
+  paris,
+  silent,
+  unknownCity
+} from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
-const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
-const silent = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
 const garbage = new SemanticGarbage({ code: "odd", detail: "Odd." })
 
 type Ends = Effect.Effect<string, Failure>
@@ -58,16 +66,6 @@ const call = { id: "1", name: "pay", arguments: "{\"city\":\"Paris\"}" }
 
 const outcomeOf = (tool: Tool.Any) =>
   passing(Dispatch.call(Toolkit.make(tool as Pay), { ...call, name: tool.name }, { idempotencyKey: "key" }))
-
-const custom = (
-  wrap: <A, E extends ToolFailure.ToolFailure, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Failure, R>
-) =>
-  Policy.make<never, Failure>({
-    kind: "custom",
-    name: "mine",
-    description: "mine",
-    wrap: (run) => (params) => wrap(run(params))
-  })
 
 describe("what acts is not run again", () => {
   const again = Tool.retry(Schedule.recurs(2))

@@ -11,18 +11,25 @@ import {
   type SideEffect,
   Tool,
   ToolCall,
-  type ToolFailure,
   Toolkit,
   type ToolOutcome,
   ToolUnavailable
 } from "@fallible/core"
 import { Context, Effect, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { doing, type Failure, notExecuted, parameters, paris, unknownCity } from "../support/sequence.ts"
+import {
+  custom,
+  doing,
+  type Failure,
+  lost,
+  notExecuted,
+  parameters,
+  paris,
+  silent,
+  unknownCity
+} from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
-const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
-const silent = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
 const again = Tool.retry(Schedule.recurs(2))
 const final = { final: true }
 
@@ -57,16 +64,6 @@ const outcomeOf = (tool: Tool.Any, place: Dispatch.Place = {}) =>
       ...place
     })
   )
-
-const custom = (
-  move: <A, E extends ToolFailure.ToolFailure, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Failure, R>
-) =>
-  Policy.make<never, Failure>({
-    kind: "custom",
-    name: "mine",
-    description: "mine",
-    wrap: (run) => (params) => move(run(params))
-  })
 
 const certaintyOf = ({ certainty }: ToolOutcome.ToolOutcome) => certainty
 

@@ -1,5 +1,14 @@
 /** What happens on a run, and when: a weather tool that does as it is told, and a list of what came of it. */
-import { CallEvent, type SchemaMismatch, SemanticGarbage, type SideEffect, Tool, ToolUnavailable } from "@fallible/core"
+import {
+  CallEvent,
+  Policy,
+  type SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  type ToolFailure,
+  ToolUnavailable
+} from "@fallible/core"
 import { Clock, Duration, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -7,6 +16,10 @@ export type Failure = SchemaMismatch | SemanticGarbage | ToolUnavailable
 
 export const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 export const notExecuted = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+/** What was sent, and its answer got lost. */
+export const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+/** The same, without a word of what became of it. */
+export const silent = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
 export const disabled = new ToolUnavailable({ code: "disabled", detail: "Disabled.", transient: false })
 export const unknownCity = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
 
@@ -74,6 +87,17 @@ export const doing = <E extends Failure, R = never>(
   sideEffect: SideEffect.SideEffect = "none",
   name = "get_weather"
 ) => Tool.make(name, { description: "The weather", parameters, success: Schema.String, sideEffect }, () => effect)
+
+/** A policy of a user's own, which does what it likes with the run. */
+export const custom = (
+  move: <A, E extends ToolFailure.ToolFailure, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Failure, R>
+) =>
+  Policy.make<never, Failure>({
+    kind: "custom",
+    name: "mine",
+    description: "mine",
+    wrap: (run) => (params) => move(run(params))
+  })
 
 /** How a run stands just before a time and at that time. */
 export const around = <A, E>(run: Effect.Effect<A, E>, millis: number) =>

@@ -1,4 +1,4 @@
-import { type Duration, Effect, Fiber } from "effect"
+import { Clock, type Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
 /** Lets virtual time pass until the effect is done. */
@@ -22,4 +22,15 @@ export const passingBy = <A, E>(step: Duration.Input, fiber: Fiber.Fiber<A, E>):
       yield* macrotask
     }
     return yield* Fiber.join(fiber)
+  })
+
+/** On a clock of whole milliseconds, as clocks are: a window of time may lack a billionth of one otherwise. */
+export const inWholeMillis = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(TestClock.testClockWith(Effect.succeed), (clock) => {
+    const currentTimeMillisUnsafe = () => Math.floor(clock.currentTimeMillisUnsafe())
+    const whole: Clock.Clock = Object.assign(Object.create(clock), {
+      currentTimeMillisUnsafe,
+      currentTimeMillis: Effect.sync(currentTimeMillisUnsafe)
+    })
+    return Effect.provideService(self, Clock.Clock, whole)
   })

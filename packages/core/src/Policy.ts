@@ -467,7 +467,7 @@ export const reconcile = <R>(
     description: `reconciles unknown outcomes${settle === undefined ? "" : ` within ${Duration.format(settle)}`}`,
     bound: bounds.reconcile(settle, reconciliation.isFinal),
     wrap: (run, subject, call) => (params) =>
-      Effect.catch(run(params), (failure) => reconciliation.of(subject, call, params, failure))
+      Effect.catch(run(params), (failure) => reconciliation.of(subject.name, call, params, failure))
   })
 }
 

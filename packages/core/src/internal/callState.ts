@@ -218,6 +218,8 @@ export const doneInAttempts = (state: CallState): Done => {
  * @param hasAnswer has the call its answer? Then what a tool that only reads tried before in vain is settled
  */
 export const doneIn = (state: CallState, acts: boolean, hasAnswer: boolean): Done => {
+  // Most calls of what only reads come to no more.
+  if (!acts && state === begunOnce) return nothing
   const { own, sources } = state
   const attempts = doneInAttempts(acts ? state : { ...state, running: 0, own: hasAnswer ? certain(own) : own })
   const done = and(attempts, sources)
@@ -227,8 +229,7 @@ export const doneIn = (state: CallState, acts: boolean, hasAnswer: boolean): Don
 
 /** The same in a word. */
 export const certaintyIn = (state: CallState, acts: boolean, hasAnswer: boolean): Certainty =>
-  // Most calls of what only reads come to no more.
-  !acts && state === begunOnce ? "not_executed" : certaintyOf(doneIn(state, acts, hasAnswer))
+  certaintyOf(doneIn(state, acts, hasAnswer))
 
 /** Does anything go on that may still act? */
 export const isActing = ({ acting, running }: CallState, acts: boolean): boolean => acting > 0 || acts && running > 0

@@ -78,6 +78,10 @@ export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusa
   return withOutcome(failure, certainty) as E
 }
 
+/** Is there a part of an answer in it? */
+export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
+  reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
+
 /** The same failure, with another outcome. */
 export const withOutcome = (failure: ToolUnavailable, outcome: Certainty): ToolUnavailable =>
   withFields(failure, { outcome })

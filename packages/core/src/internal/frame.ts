@@ -32,7 +32,7 @@ import {
   step,
   untouched
 } from "./callState.ts"
-import { and, type Done, nothing } from "./done.ts"
+import { and, certaintyOf, nothing } from "./done.ts"
 import { asKnown } from "./ending.ts"
 import { heardOutside, isOfAnswer } from "./heard.ts"
 import { Live, Running } from "./live.ts"
@@ -96,11 +96,6 @@ export abstract class Frame {
   /** Does the tool that is called act? */
   get acts(): boolean {
     return this.tool.sideEffect !== "none"
-  }
-
-  /** What has been done in the call. */
-  done(hasAnswer: boolean): Done {
-    return doneIn(this.whole.state, this.acts, hasAnswer)
   }
 
   /** Has the call taken effect, as far as anybody knows? */
@@ -572,8 +567,8 @@ export class Inside extends Frame {
    * @param hasAnswer with an answer?
    */
   ended(hasAnswer: boolean): void {
-    const { hasActed } = this.done(hasAnswer)
-    const certainty = hasAnswer ? this.certaintyOfAnswer : this.certainty
+    const done = doneIn(this.state, this.acts, hasAnswer)
+    const certainty = certaintyOf(done)
     const isLasting = this.tool.sideEffect === "non_idempotent"
     this.#hasEnded = true
     if (!this.isKnownToAct && certainty === "not_executed") return
@@ -582,7 +577,7 @@ export class Inside extends Frame {
       inside: this.tool.name,
       by: this.outer.role,
       certainty,
-      ...(hasActed && certainty === "unknown" ? { acted: true } : {}),
+      ...(done.hasActed && certainty === "unknown" ? { acted: true } : {}),
       ...(isLasting || this.state.lasting !== nothing ? { lasting: true } : {}),
       ...(this.isKnownToAct ? { acts: true } : {})
     })

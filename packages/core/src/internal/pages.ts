@@ -1,4 +1,3 @@
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,6 +10,7 @@ import * as Deadline from "../Deadline.ts"
 import { type Coverage, PartialData, type ToolFailure } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
 import { contained } from "./containment.ts"
+import { hasPart } from "./ending.ts"
 import { current, Gate, Page } from "./frame.ts"
 import { utf8Length } from "./text.ts"
 import { withinTime } from "./withinTime.ts"
@@ -127,18 +127,11 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
     return Effect.onExit(inTime, (exit) =>
       Effect.sync(() => {
         gate.close()
-        const isPart = isThere(exit)
+        const isPart = Exit.isSuccess(exit) ? Option.isSome(exit.value) : hasPart(exit.cause)
         context.ended(isPart)
         // What was noted is said of the whole, if the page is a part of it.
         if (isPart) context.leave()
       }))
-  })
-
-const isThere = (exit: Exit.Exit<Option.Option<unknown>, ToolFailure>): boolean =>
-  Exit.match(exit, {
-    onSuccess: Option.isSome,
-    onFailure: (cause) =>
-      cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "PartialData")
   })
 
 // The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.

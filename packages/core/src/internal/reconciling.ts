@@ -13,10 +13,8 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
-import type { SideEffect } from "../SideEffect.ts"
 import { isOutcomeUnknown, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { doneInAttempts } from "./callState.ts"
-import { certaintyOf } from "./done.ts"
 import { current, type Frame, Sourced } from "./frame.ts"
 import { positive } from "./limits.ts"
 import type { Call } from "./policyCall.ts"
@@ -39,11 +37,6 @@ export interface ReconcileOptions {
   readonly schedule?: Schedule.Schedule<unknown>
   /** The check closes the matter: what it does not find will not happen any more. That is your promise. */
   readonly final?: boolean
-}
-
-interface Subject {
-  readonly name: string
-  readonly sideEffect: SideEffect
 }
 
 type Check<R> = (params: unknown, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
@@ -80,13 +73,13 @@ export class Reconciliation<R> {
   }
 
   /** What a failed run comes to. */
-  of(subject: Subject, call: Call, params: unknown, failure: ToolFailure): Effect.Effect<unknown, ToolFailure, R> {
+  of(name: string, call: Call, params: unknown, failure: ToolFailure): Effect.Effect<unknown, ToolFailure, R> {
     return Effect.flatMap(current, (frame) => {
-      const isUnknown = frame.acts ? isInDoubt(frame) : isOutcomeUnknown(failure)
+      const isUnknown = frame.acts ? doneInAttempts(frame.whole.state).isInDoubt : isOutcomeUnknown(failure)
       if (!isUnknown) return Effect.fail(failure)
       frame.discard()
       const { executions } = frame.whole.state
-      return Effect.flatMap(this.#found(this.#ask(subject, frame, params, failure), frame, call), (finding) => {
+      return Effect.flatMap(this.#found(this.#ask(name, frame, params, failure), frame, call), (finding) => {
         switch (finding._tag) {
           case "Found":
             frame.note({ _tag: "OutcomeSettled", certainty: "executed" })
@@ -107,7 +100,7 @@ export class Reconciliation<R> {
   }
 
   /** Asks once. */
-  #ask({ name }: Subject, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
+  #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
     const who = `The check of '${name}'`
     return called(who, () => this.#check(frame.live.arguments.meant(params), failure)).pipe(
       // Cut short, it found out nothing, and nobody else hears of the failure.
@@ -176,8 +169,6 @@ export class Reconciliation<R> {
     })
   }
 }
-
-const isInDoubt = (frame: Frame): boolean => certaintyOf(doneInAttempts(frame.whole.state)) === "unknown"
 
 // Another failure of the same call says something else, and stays.
 const notExecuted = (failure: ToolFailure): ToolFailure => {

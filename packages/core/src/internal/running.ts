@@ -7,6 +7,7 @@ import * as ToolCall from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { doubtOf } from "./callOutcome.ts"
+import { hasPart } from "./ending.ts"
 import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
 import { hearing } from "./hearing.ts"
 import { randomId } from "./randomId.ts"
@@ -62,7 +63,7 @@ const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Eff
           if (Cause.isFailReason(reason) && isRejection(reason.error)) outer.live.arguments.disown(reason.error)
         }
       }
-      const hasAnswer = isAnswer(exit)
+      const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
       own.ended(hasAnswer)
       if (!hasAnswer) return
       own.leave()
@@ -72,11 +73,6 @@ const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Eff
       if (doubt !== undefined) outer.note({ _tag: "CaveatAdded", text: doubt })
     }))
 }
-
-/** Is it an answer, or a part of one? */
-export const isAnswer = (exit: Exit.Exit<unknown, ToolFailure>): boolean =>
-  Exit.isSuccess(exit) ||
-  exit.cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "PartialData")
 
 /** A failure says of its outcome what the call knows, whatever a policy made of it. */
 const told = <A, E extends ToolFailure, R>(
