@@ -44,9 +44,14 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import { ofHttpClient } from "./internal/error/effects.ts"
+import type { Described, Kind } from "./internal/error/kind.ts"
+import { kindOfStatus } from "./internal/error/status.ts"
+import { late } from "./internal/error/system.ts"
+import { plain } from "./internal/error/words.ts"
 import { cut, oneLine } from "./internal/text.ts"
 import { withinTime } from "./internal/withinTime.ts"
-import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
+import { made, type SchemaMismatch, type SemanticGarbage, type ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * What becomes of a failure over HTTP.
@@ -197,69 +202,28 @@ export const fromStatus = (
 // -----------------------------------------------------------------------------
 
 /** What is known of a failure besides its kind. */
-interface Known {
-  readonly detail: string
-  readonly cause: unknown
+interface Known extends Pick<Described, "cause" | "retryAfter"> {
   readonly method: string | undefined
-  readonly retryAfter?: Duration.Duration | undefined
 }
 
-const byStatus = (status: number, said: string, known: Omit<Known, "detail">): HttpFailure => {
+const byStatus = (status: number, said: string, known: Known): HttpFailure => {
   const line = oneLine(said)
   const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
-  const [, kind] = kinds.find(([pattern]) => pattern.test(String(status)))!
-  return kind({ ...known, detail: `The service answered ${status}${quote}` })
+  return after(kindOfStatus(status), `The service answered ${status}${quote}`, known)
 }
 
-type Kind = (known: Known) => HttpFailure
-
-/** What came of it depends on the method, unless the kind says so. */
-const unavailable = (
-  { isRefusal = false, ...kind }: Pick<ToolUnavailable, "code" | "transient" | "hint" | "outcome"> & {
-    readonly isRefusal?: boolean
-  }
-): Kind =>
-({ cause, detail, method, retryAfter }) =>
-  new ToolUnavailable({
-    ...(isSafe(method) || isRefusal ? {} : { outcome: "unknown" }),
-    ...(kind.transient && retryAfter !== undefined ? { retryAfter } : {}),
-    ...kind,
+// What came of it depends on the method, unless the kind says so.
+const after = (kind: Kind, detail: string, { method, ...known }: Known): HttpFailure => {
+  const outcome = kind._tag === "ToolUnavailable" ? kind.outcome : undefined
+  return made({
+    ...known,
+    kind,
     detail,
-    cause
+    outcome: outcome === "open" ? isSafe(method) ? undefined : "unknown" : outcome
   })
+}
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
-
-const refused = (code: string, hint: string): Kind => unavailable({ code, transient: false, isRefusal: true, hint })
-
-const distrusted: Kind = unavailable({
-  code: "connection",
-  transient: false,
-  outcome: "not_executed",
-  hint: "Somebody has to see to that."
-})
-
-const postponed = (code: string): Kind => unavailable({ code, transient: true, outcome: "not_executed" })
-
-const mismatch = (side: "arguments" | "result"): Kind => ({ cause, detail }) =>
-  new SchemaMismatch({ side, code: `invalid_${side}`, detail, cause })
-
-const notFound: Kind = ({ cause, detail }) =>
-  new SemanticGarbage({ code: "not_found", detail, hint: "Check the identifiers among the arguments.", cause })
-
-/** The first that fits. */
-const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
-  [/^40[13]$/, refused("permission_denied", "Somebody has to grant access first: say so, and do without.")],
-  [/^402$/, refused("quota_exhausted", "Somebody has to see to the account first: say so, and do without.")],
-  [/^4(04|10)$/, notFound],
-  [/^408$/, unavailable({ code: "timeout", transient: true })],
-  [/^422$/, mismatch("arguments")],
-  [/^429$/, postponed("rate_limited")],
-  [/^4\d\d$/, refused("rejected", "The service would refuse the same request again.")],
-  [/^50[15]$/, refused("server_error", "The service cannot do this, now or later.")],
-  [/^5\d\d$/, unavailable({ code: "server_error", transient: true })],
-  [/./, unavailable({ code: "unexpected_status", transient: false })]
-]
 
 const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
   Effect.zipWith(
@@ -283,68 +247,13 @@ const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Duration 
 // -----------------------------------------------------------------------------
 
 const withoutStatus = (error: HttpClientError): HttpFailure => {
-  const { reason, request: { method } } = error
-  const known = { cause: error, method }
-  const faults = faultsIn(reason.cause)
-  switch (reason._tag) {
-    case "EncodeError":
-    case "InvalidUrlError":
-      return unsendable({ ...known, detail: "The request to the service could not be made." })
-    case "EmptyBodyError":
-      return mismatch("result")({ ...known, detail: "The service sent an empty answer." })
-    case "DecodeError":
-      return faults.some((fault) => ofConnections.test(fault))
-        ? disconnected(faults, known)
-        : mismatch("result")({ ...known, detail: "The service's answer could not be decoded." })
-    // One with a response was told by its status.
-    case "StatusCodeError":
-    case "TransportError":
-      return disconnected(faults, known)
-  }
+  const { kind, sentence } = ofHttpClient(error.reason)
+  return after(kind, sentence, { cause: error, method: error.request.method })
 }
-
-const unsendable = unavailable({ code: "invalid_request", transient: false, outcome: "not_executed" })
 
 // What was to be done in time may have been more than one request, of any method.
-const timedOut = (cause: Cause.TimeoutError): HttpFailure => late({ cause, method: undefined })
-
-const late = (known: Omit<Known, "detail">): HttpFailure =>
-  unavailable({ code: "timeout", transient: true })({ ...known, detail: "The service did not answer in time." })
-
-const disconnected = (faults: ReadonlyArray<string>, known: Omit<Known, "detail">): HttpFailure => {
-  // Nothing was sent only if every attempt to connect came to nothing.
-  const fault = faults.find((fault) => unconnected(fault) === undefined) ?? faults[0] ?? ""
-  const [, saying, kind = postponed("connection")] = unconnected(fault) ?? []
-  if (saying !== undefined) return kind({ ...known, detail: `The service could not be reached: ${saying}.` })
-  if (/TIMED?OUT/.test(fault)) return late(known)
-  const detail = "The connection to the service failed before its answer was complete."
-  return unavailable({ code: "connection", transient: true })({ ...known, detail })
-}
-
-const unconnected = (fault: string) => beforeSending.find(([pattern]) => pattern.test(fault))
-
-const beforeSending: ReadonlyArray<readonly [fault: RegExp, saying: string, kind?: Kind]> = [
-  [/^ECONNREFUSED/, "it refused the connection"],
-  [/^ENOTFOUND/, "there is no such host"],
-  [/^EAI_AGAIN/, "its name could not be looked up"],
-  // A connection in use can lose its way, too: then it was reading or writing.
-  [/^EHOSTUNREACH(?! read| write)/, "there is no way to its host"],
-  [/^ENETUNREACH(?! read| write)/, "there is no way to its network"],
-  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT connect)/, "it did not take the connection in time", postponed("timeout")],
-  [/CERT(?!IFICATE)|VERIFY/, "its certificate is not trusted", distrusted]
-]
-
-/** Of Node's sockets, of its HTTP client, and of its streams: not of what decodes, such as `Z_DATA_ERROR`. */
-const ofConnections = /^(E[A-Z]+( |$)|UND_ERR_|HPE_|ERR_STREAM_|ERR_HTTP2_)/
-
-/** The system's words for what happened, `"ECONNRESET read"`: a few causes down, of each address that was tried. */
-const faultsIn = (error: unknown, depth = 0): ReadonlyArray<string> => {
-  if (!Predicate.isObject(error) || depth > 5) return []
-  const { cause, code, errors, syscall } = error
-  const below = (Array.isArray(errors) ? errors : [cause]).flatMap((error) => faultsIn(error, depth + 1))
-  if (below.length > 0 || typeof code !== "string") return below
-  return [typeof syscall === "string" ? `${code} ${syscall}` : code]
-}
+const timedOut = (cause: Cause.TimeoutError): HttpFailure =>
+  after(late.kind, late.sentence, { cause, method: undefined })
 
 // -----------------------------------------------------------------------------
 // What the service said
@@ -385,13 +294,6 @@ interface Fields {
 const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))
 
 const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== ""
-
-/** Without addresses, queries, and the lines of a stack. */
-const plain = (text: string): string =>
-  text
-    .replace(/^[ \t]+(?:at |File ").*$/gm, "")
-    .replace(/\b[a-z][a-z\d]{1,15}:\/\/[^\s"'<>]+/gi, "<address>")
-    .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
 /** Some services repeat what they were sent, credentials and all: what is one by its name, or marked as one. */
 const withoutSecrets = (request: HttpClientRequest.HttpClientRequest, text: string): string => {

@@ -23,6 +23,8 @@
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
+import { describe } from "./internal/error/describe.ts"
+import type { Described } from "./internal/error/kind.ts"
 import { codec, CodedFailure } from "./internal/failure.ts"
 
 // -----------------------------------------------------------------------------
@@ -490,6 +492,112 @@ export type Encoded<I> =
   | ReturnType<typeof PartialData.schema<unknown, I>>["Encoded"]
   | typeof SemanticGarbage.schema.Encoded
   | typeof ToolUnavailable.schema.Encoded
+
+// -----------------------------------------------------------------------------
+// From any error
+// -----------------------------------------------------------------------------
+
+/**
+ * How {@link from} reads an error.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FromOptions {
+  /** Classes of errors whose messages are written for the model. Default: none. */
+  readonly tell?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
+}
+
+/**
+ * The failure that an error of any library amounts to, by its shape.
+ *
+ * When to use: as the `catch` of `Effect.tryPromise` in a handler. `Tool.promise` does so by itself.
+ *
+ * | what was thrown                                                              | failure                                                      |
+ * | ---------------------------------------------------------------------------- | ------------------------------------------------------------ |
+ * | a status: of axios, ky, got, AWS, OpenAI, a `Response`, `HTTP 404` in a text | as `HttpFailure` has it: `not_found`, `rate_limited`, …      |
+ * | a connection or a timeout: of `fetch`, undici, Node, a driver                | transient `connection` or `timeout`                          |
+ * | codes of gRPC, JSON-RPC and MCP                                              | that of the status which means the same                      |
+ * | SQLSTATEs and SQLite's codes                                                 | `rejected`, `unknown_entity`, `invalid_arguments`, …         |
+ * | JSON that breaks off, or is none; what does not fit a schema                 | `SchemaMismatch` of the result                               |
+ * | codes of files                                                               | `not_found`, `permission_denied`, `rejected`                 |
+ * | effect's own errors                                                          | the same, by their reasons                                   |
+ * | a plain `Error` with a sentence                                              | `SemanticGarbage`, code `rejected`: the tool said no         |
+ * | anything else                                                                | permanent `ToolUnavailable`, code `failed`, `unknown` outcome |
+ *
+ * It looks below `cause` and into the `errors` of an aggregate, too. What an error says of itself goes first: `retryable`, `$retryable`,
+ * `isRetryable`. A `retry-after` header becomes `retryAfter`.
+ *
+ * The model reads a message only of a plain `Error`, or of a class in `tell`, without any of the fields `code`, `errno`, `sql`, `config`,
+ * `request` and `response`. It is cut to one line, without addresses, paths and secrets. For all others there is a sentence by kind. The error itself is
+ * the `cause`, for the log.
+ *
+ * A failure of this library stays as it is. A mistake of the program is thrown again, and so becomes a defect: `TypeError`, `RangeError`,
+ * `ReferenceError`, an assertion. So is a `PartialData`, since the type of its data is not known here.
+ *
+ * It speaks of the request that failed, and knows nothing of what the handler did before. After something was done, fail with a
+ * `ToolUnavailable` whose `outcome` says so.
+ *
+ * @example
+ * ```ts
+ * import { ToolFailure } from "@fallible/core"
+ * import { Effect } from "effect"
+ *
+ * const booking = Effect.tryPromise({
+ *   try: () => Promise.reject(new Error("Room A1 is already booked.")),
+ *   catch: ToolFailure.from
+ * })
+ * const failure = await Effect.runPromise(Effect.flip(booking))
+ * failure._tag // => "SemanticGarbage"
+ * failure.detail // => "Room A1 is already booked."
+ *
+ * const refused = Object.assign(new Error("connect ECONNREFUSED 10.0.0.7:5432"), { code: "ECONNREFUSED" })
+ * ToolFailure.from(refused).detail // => "The service could not be reached: it refused the connection."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const from = (
+  error: unknown,
+  { tell = [] }: FromOptions = {}
+): SchemaMismatch | SemanticGarbage | ToolUnavailable => {
+  if (isToolFailure(error)) {
+    if (error._tag === "PartialData") throw error
+    return error
+  }
+  const described = describe(error, tell)
+  if (described === undefined) throw error
+  return made(described)
+}
+
+/**
+ * A failure from its description.
+ *
+ * @internal
+ */
+export const made = (
+  { cause, detail, issues, kind, outcome, retryAfter }: Described
+): SchemaMismatch | SemanticGarbage | ToolUnavailable => {
+  switch (kind._tag) {
+    case "SchemaMismatch":
+      return new SchemaMismatch({ ...kind, detail, cause, ...(issues === undefined ? {} : { issues }) })
+    case "SemanticGarbage":
+      return new SemanticGarbage({ ...kind, detail, cause })
+    case "ToolUnavailable": {
+      const { code, hint, transient } = kind
+      return new ToolUnavailable({
+        code,
+        detail,
+        transient,
+        ...(hint === undefined ? {} : { hint }),
+        ...(outcome === undefined ? {} : { outcome }),
+        ...(transient && retryAfter !== undefined ? { retryAfter } : {}),
+        cause
+      })
+    }
+  }
+}
 
 /**
  * Is it one of the four?

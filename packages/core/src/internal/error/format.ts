@@ -1,0 +1,47 @@
+/*
+ * An answer that cannot be read: JSON that breaks off, a page in its place, a value that does not have the declared form.
+ */
+import * as SchemaIssue from "effect/SchemaIssue"
+import { type Issue, mismatch, type Recognized } from "./kind.ts"
+import { list } from "../text.ts"
+import { at, listAt, most, namesOf, textAt } from "./look.ts"
+
+/** What `JSON.parse` throws. Its words differ from engine to engine, and may quote the text. */
+export const ofSyntax = (error: object): Recognized | undefined => {
+  const message = textAt(error, "message") ?? ""
+  if (!namesOf(error).includes("SyntaxError") || !/JSON/.test(message)) return undefined
+  return unreadable.find(([pattern]) => pattern.test(message))?.[1] ?? invalid
+}
+
+const invalid: Recognized = { kind: mismatch("result", "invalid_json"), sentence: "The service's answer is not JSON." }
+
+const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
+  [/unexpected end|unterminated|EOF|No number after|missing a number/i, {
+    kind: mismatch("result", "truncated"),
+    sentence: "The service's answer is JSON that was cut off."
+  }],
+  [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
+]
+
+/** What a schema says: effect's, or any other of Standard Schema (https://standardschema.dev), such as zod's. */
+export const ofIssues = (error: object): Recognized | undefined => {
+  const issue = at(error, "issue")
+  const found = SchemaIssue.isIssue(issue)
+    ? listAt(formatted(issue), "issues")
+    : listAt(error, "issues").filter((issue) => textAt(issue, "message") !== undefined)
+  if (found.length === 0) return undefined
+  // What a schema's own message says may quote the value.
+  const issues = found.map((issue): Issue => ({ path: pathOf(issue), expected: "its declared form", actual: "another" }))
+  const places = issues.filter(({ path }) => path.length > 0).map(({ path }) => path.join("."))
+  const where = places.length === 0 ? "" : ` at ${list(places)}`
+  return { kind: mismatch("result"), sentence: `The result does not have its declared form${where}.`, issues }
+}
+
+// A step of a path may be an object with the key.
+const pathOf = (issue: unknown): ReadonlyArray<string | number> =>
+  listAt(issue, "path").slice(0, most.items).map((step) => {
+    const key = at(step, "key") ?? step
+    return typeof key === "number" ? key : String(key)
+  })
+
+const formatted = SchemaIssue.makeFormatterStandardSchemaV1()

@@ -1,0 +1,76 @@
+import type * as Duration from "effect/Duration"
+
+/** What an error amounts to, before it has words: a failure of one of three classes, and its code. */
+export type Kind =
+  | {
+    readonly _tag: "ToolUnavailable"
+    readonly code: string
+    readonly transient: boolean
+    readonly scope?: "arguments" | "tool"
+    readonly hint?: string
+    /** `"open"`: nobody knows whether the request took effect, unless it was one that only reads. */
+    readonly outcome?: "not_executed" | "open"
+  }
+  | { readonly _tag: "SemanticGarbage"; readonly code: string; readonly hint?: string }
+  | { readonly _tag: "SchemaMismatch"; readonly side: "arguments" | "result"; readonly code: string }
+
+/** One field that is wrong, as `FieldIssue` has it. */
+export interface Issue {
+  readonly path: ReadonlyArray<string | number>
+  readonly expected: string
+  readonly actual: string
+}
+
+/** An error that was recognized. */
+export interface Recognized {
+  readonly kind: Kind
+  /** What a model is told, where the error has no sentence of its own. */
+  readonly sentence: string
+  readonly issues?: ReadonlyArray<Issue>
+  /** The error's own message is what gave it away, and holds what a model has no use for. */
+  readonly isInMessage?: boolean
+}
+
+/** A failure of a kind, with all that is known of it. */
+export interface Described {
+  readonly kind: Kind
+  readonly detail: string
+  readonly cause?: unknown
+  readonly outcome?: "not_executed" | "unknown" | undefined
+  readonly retryAfter?: Duration.Duration | undefined
+  readonly issues?: ReadonlyArray<Issue> | undefined
+}
+
+type Unavailable = Extract<Kind, { readonly _tag: "ToolUnavailable" }>
+
+/** The service could not be asked, or did not answer. It may do so later. */
+export const transient = (code: string, outcome: Unavailable["outcome"] = "open"): Unavailable => ({
+  _tag: "ToolUnavailable",
+  code,
+  transient: true,
+  outcome
+})
+
+/** The service refused, and did nothing. The same request would be refused again. */
+export const refused = (
+  code: string,
+  { hint, scope }: Pick<Unavailable, "hint" | "scope"> = {}
+): Unavailable => ({
+  _tag: "ToolUnavailable",
+  code,
+  transient: false,
+  ...(scope === undefined ? {} : { scope }),
+  ...(hint === undefined ? {} : { hint })
+})
+
+export const mismatch = (side: "arguments" | "result", code = `invalid_${side}`): Kind => ({
+  _tag: "SchemaMismatch",
+  side,
+  code
+})
+
+export const garbage = (code: string, hint?: string): Kind => ({
+  _tag: "SemanticGarbage",
+  code,
+  ...(hint === undefined ? {} : { hint })
+})

@@ -1,0 +1,48 @@
+/*
+ * Codes of remote calls: gRPC's, and those of JSON-RPC, which MCP uses, too. Most have a status of HTTP that means the same.
+ */
+import { type Kind, type Recognized, transient } from "./kind.ts"
+import { at, wholeAt } from "./look.ts"
+import { kindOfStatus } from "./status.ts"
+import { late, lost } from "./system.ts"
+
+export const ofRpc = (error: object): Recognized | undefined => {
+  const code = wholeAt(error, "code")
+  if (code === undefined) return undefined
+  if (code < 0) return ofJsonRpc(code)
+  // gRPC's small numbers mean something only beside its metadata.
+  const [name, kind] = at(error, "metadata") === undefined ? [] : grpc[code] ?? []
+  return kind === undefined ? undefined : { kind, sentence: `The service answered ${name}.` }
+}
+
+/** By number, from 1: https://grpc.io/docs/guides/status-codes/ */
+const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
+  1: ["CANCELLED", kindOfStatus(408)],
+  2: ["UNKNOWN", kindOfStatus(500)],
+  3: ["INVALID_ARGUMENT", kindOfStatus(422)],
+  4: ["DEADLINE_EXCEEDED", kindOfStatus(408)],
+  5: ["NOT_FOUND", kindOfStatus(404)],
+  6: ["ALREADY_EXISTS", kindOfStatus(409)],
+  7: ["PERMISSION_DENIED", kindOfStatus(403)],
+  // A client says so of an answer that is too large, too.
+  8: ["RESOURCE_EXHAUSTED", transient("rate_limited")],
+  9: ["FAILED_PRECONDITION", kindOfStatus(400)],
+  10: ["ABORTED", kindOfStatus(500)],
+  11: ["OUT_OF_RANGE", kindOfStatus(422)],
+  12: ["UNIMPLEMENTED", kindOfStatus(501)],
+  13: ["INTERNAL", kindOfStatus(500)],
+  14: ["UNAVAILABLE", kindOfStatus(503)],
+  15: ["DATA_LOSS", kindOfStatus(500)],
+  16: ["UNAUTHENTICATED", kindOfStatus(401)]
+}
+
+const ofJsonRpc = (code: number): Recognized | undefined => {
+  if (code < -32_768 || code > -32_000) return undefined
+  // The last two are MCP's.
+  if (code === -32_000) return lost
+  if (code === -32_001) return late
+  return { kind: kindOfStatus(jsonRpc[code] ?? 500), sentence: `The service answered with error ${code}.` }
+}
+
+/** https://www.jsonrpc.org/specification#error_object */
+const jsonRpc: Readonly<Record<number, number>> = { [-32_700]: 400, [-32_600]: 400, [-32_601]: 501, [-32_602]: 422 }

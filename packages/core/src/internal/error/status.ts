@@ -1,0 +1,27 @@
+/*
+ * What a status of HTTP says of a request. It stands here once, whatever client has received it.
+ */
+import { garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
+
+/** The kind of a failure that has a status. */
+export const kindOfStatus = (status: number): Kind => kinds.find(([pattern]) => pattern.test(String(status)))![1]
+
+/** The same, for an error without words of its own. */
+export const ofStatus = (status: number): Recognized => ({
+  kind: kindOfStatus(status),
+  sentence: `The service answered ${status}.`
+})
+
+/** The first that fits. */
+const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
+  [/^40[13]$/, refused("permission_denied", { hint: "Somebody has to grant access first: say so, and do without." })],
+  [/^402$/, refused("quota_exhausted", { hint: "Somebody has to see to the account first: say so, and do without." })],
+  [/^4(04|10)$/, garbage("not_found", "Check the identifiers among the arguments.")],
+  [/^408$/, transient("timeout")],
+  [/^422$/, mismatch("arguments")],
+  [/^429$/, transient("rate_limited", "not_executed")],
+  [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again." })],
+  [/^50[15]$/, refused("server_error", { hint: "The service cannot do this, now or later." })],
+  [/^5\d\d$/, transient("server_error")],
+  [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, outcome: "open" }]
+]
