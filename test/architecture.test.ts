@@ -107,6 +107,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/own",
     "internal/pages",
     "internal/policyCall",
+    "internal/promised",
     "internal/randomId",
     "internal/reconciling",
     "internal/refusal",

@@ -33,14 +33,24 @@ import { boundsOf, explained } from "./internal/explaining.ts"
 import { current } from "./internal/frame.ts"
 import { isOwn } from "./internal/own.ts"
 import { callOf } from "./internal/policyCall.ts"
+import { left, type PromiseCall, promised } from "./internal/promised.ts"
 import { framed, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended, endedHere } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
-import type { Tag as ToolFailureTag, ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type {
+  FromOptions,
+  SchemaMismatch,
+  SemanticGarbage,
+  Tag as ToolFailureTag,
+  ToolFailure,
+  ToolUnavailable
+} from "./ToolFailure.ts"
 import type { Handled } from "./ToolOutcome.ts"
+
+export type { PromiseCall } from "./internal/promised.ts"
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
@@ -111,6 +121,23 @@ export type Failure<T extends Any> = Effect.Error<ReturnType<T["run"]>>
  */
 export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
 
+/**
+ * What a tool is, but for its handler.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Definition<A, Params> {
+  readonly description: string
+  readonly parameters?: Schema.ConstraintDecoder<Params>
+  readonly success: Schema.ConstraintCodec<A, unknown>
+  readonly sideEffect?: SideEffect
+  readonly instead?: ReadonlyArray<string>
+  readonly check?: string
+  readonly refusesFirst?: boolean
+  readonly uninterruptible?: boolean
+}
+
 // -----------------------------------------------------------------------------
 // Constructors
 // -----------------------------------------------------------------------------
@@ -169,25 +196,95 @@ export const make = <
   Params = {}
 >(
   name: Name,
-  definition: {
-    readonly description: string
-    readonly parameters?: Schema.ConstraintDecoder<Params>
-    readonly success: Schema.ConstraintCodec<A, unknown>
-    readonly sideEffect?: SideEffect
-    readonly instead?: ReadonlyArray<string>
-    readonly check?: string
-    readonly refusesFirst?: boolean
-    readonly uninterruptible?: boolean
-  },
+  definition: Definition<A, Params>,
   // Inferred whole, so that a handler may return one Effect or another.
   handler: (params: NoInfer<Params>) => Handled
+): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> =>
+  defined(name, definition, handler, (handled) => eitherWay(handled(false), handled(true)))
+
+/**
+ * A tool whose handler is an async function.
+ *
+ * When to use: for code of promises. With Effects, use {@link make}.
+ *
+ * What the function throws becomes a failure by its shape (`ToolFailure.from` has the table). The model reads the message of a plain
+ * `Error`, and of the classes in `tell`. A `TypeError` and other mistakes of the program are defects. A failure of this library can be thrown, too.
+ *
+ * The `signal` is aborted when the call's time is up or its run is interrupted. An attempt runs until its promise has settled, so
+ * pass the signal on. The caller does not wait for that: a timeout ends the wait at once, and an interrupted run waits 5 s at most.
+ *
+ * An error tells of one request, and the function may have made others before. So a tool that acts believes no error that it did nothing: after a
+ * refused connection or a 429 the outcome is unknown. A function that makes one request, or is refused before it does anything, is declared `refusesFirst`. Then such an error counts
+ * as not executed, and a retry may run it again.
+ *
+ * @param name as {@link make} has it, and so is the `definition`, with `tell` beside it: classes of errors whose messages the model may read
+ * @param handler from the decoded parameters to a promise. It is given the call's `signal`, its `idempotencyKey`, which is the same for each attempt, and
+ * the number of the `attempt`, from 1
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const bookRoom = Tool.promise("book_room", {
+ *   description: "Books a meeting room",
+ *   parameters: Schema.Struct({ room: Schema.String }),
+ *   success: Schema.String
+ * }, async ({ room }, { signal }) => {
+ *   signal.throwIfAborted()
+ *   if (room === "A1") throw new Error("Room A1 is already booked. Free rooms: B2, C3.")
+ *   return `${room} is yours.`
+ * })
+ *
+ * await Effect.runPromise(bookRoom.run({ room: "B2" })) // => "B2 is yours."
+ * const failure = await Effect.runPromise(Effect.flip(bookRoom.run({ room: "A1" })))
+ * failure._tag // => "SemanticGarbage"
+ * failure.detail // => "Room A1 is already booked. Free rooms: B2, C3."
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const promise = <const Name extends string, A, Params = {}>(
+  name: Name,
+  definition: Omit<Definition<A, Params>, "uninterruptible"> & FromOptions,
+  handler: (params: NoInfer<Params>, call: PromiseCall) => PromiseLike<NoInfer<A>> | NoInfer<A>
+): Tool<Name, Params, A, SchemaMismatch | SemanticGarbage | ToolUnavailable> => {
+  const { refusesFirst = false, sideEffect = "non_idempotent", tell = [] } = definition
+  const isCautious = sideEffect === "non_idempotent" && !refusesFirst
+  demand([
+    ["A tool's handler is a function", Predicate.isFunction(handler), handler],
+    ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
+  ])
+  const called = promised(`The handler of '${name}'`, handler, { tell, isCautious })
+  return defined(
+    name,
+    { ...definition, uninterruptible: true },
+    called,
+    (handled) => eitherWay(left(handled(true)), handled(true))
+  )
+}
+
+type Handler<Params, Handled> = (
+  params: Params
+) => Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
+
+/** @param around what is made of a handler that has its own fiber (`false`), or that of a time limit (`true`) */
+const defined = <
+  const Name extends string,
+  A,
+  Handled extends Effect.Effect<unknown, ToolFailure, unknown>,
+  Params
+>(
+  name: Name,
+  definition: Definition<A, Params>,
+  handler: (params: Params) => Handled,
+  around: (handled: (isHere: boolean) => Handler<Params, Handled>) => Handler<Params, Handled>
 ): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent" } = definition
   const { uninterruptible: isUninterruptible = false } = definition
   const given = { ...definition, instead, refusesFirst, isUninterruptible, sideEffect, handler }
-  for (const [what, isSo, value] of demands(name, given)) {
-    if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
-  }
+  demand(demands(name, given))
   const who = `The handler of '${name}'`
   const acts = sideEffect !== "none"
   const token = {}
@@ -211,7 +308,7 @@ export const make = <
     check
   }, {
     token,
-    handler: eitherWay(handled(false), handled(true)),
+    handler: around(handled),
     inside: [],
     own: [],
     defaults: []
@@ -948,13 +1045,19 @@ const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "non_idemp
 
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
+type Demand = readonly [what: string, isSo: boolean, value: unknown]
+
+const demand = (demands: ReadonlyArray<Demand>): void => {
+  for (const [what, isSo, value] of demands) if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
+}
+
 // The compiler asks for all of it but the name's letters; a program without types does not.
 const demands = (
   name: unknown,
   { check, description, handler, instead, isUninterruptible, parameters, refusesFirst, sideEffect, success }: Readonly<
     Record<string, unknown>
   >
-): ReadonlyArray<readonly [what: string, isSo: boolean, value: unknown]> => [
+): ReadonlyArray<Demand> => [
   [
     "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
     Predicate.isString(name) && validName.test(name),

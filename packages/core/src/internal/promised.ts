@@ -1,0 +1,105 @@
+/*
+ * A handler whose code is promises: an async function, and what becomes of it when nobody waits for it any more.
+ *
+ * Interrupting a fiber does not stop a promise. So an attempt runs until its promise has settled: until then it counts as running, and
+ * what it came to is known, also when it comes too late.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { from, type FromOptions, type ToolFailure } from "../ToolFailure.ts"
+import { currentContext } from "./containment.ts"
+import { withFields } from "./failure.ts"
+import { current, type Frame, Gate } from "./frame.ts"
+import { attempted } from "./stranger.ts"
+import { withinTime } from "./withinTime.ts"
+
+declare global {
+  // Every runtime has it, and no library of ECMAScript declares it.
+  interface AbortSignal {
+    readonly aborted: boolean
+  }
+}
+
+/** What an async handler is given beside its parameters. */
+export interface PromiseCall {
+  /** Aborted when the call's time is up, or its run is interrupted. */
+  readonly signal: AbortSignal
+  /** The same for every attempt of the call. */
+  readonly idempotencyKey: string
+  /** From 1. */
+  readonly attempt: number
+}
+
+type Caught = ReturnType<typeof from>
+
+/**
+ * A handler of Effects, from one of promises.
+ *
+ * @param isCautious may one request of several have done something before another one was refused?
+ */
+export const promised = <Params, A>(
+  who: string,
+  handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
+  { isCautious, tell = [] }: FromOptions & { readonly isCautious: boolean }
+) =>
+(params: Params): Effect.Effect<A, Caught> =>
+  Effect.withFiber((fiber) => {
+    const frame = fiber.getRef(current)
+    const { idempotencyKey, state: { executions: attempt } } = frame
+    let promise: Promise<A> | undefined
+    const end = Effect.callback<A, unknown>((resume, signal) => {
+      // What it throws at once it rejects with.
+      promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt })))
+      void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
+    })
+    // An interruption aborts the signal, and then waits for what the promise comes to.
+    const settled = Effect.catchCause(
+      Effect.interruptible(end),
+      (cause) => Cause.hasInterruptsOnly(cause) && promise !== undefined ? end : Effect.failCause(cause)
+    )
+    const judged = Effect.matchEffect(settled, {
+      onSuccess: (value) =>
+        attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectOf(who)) : Effect.succeed(value),
+      onFailure: (error) => Effect.suspend(() => Effect.fail(caught(error, tell, isCautious ? frame : undefined)))
+    })
+    return Effect.uninterruptible(judged)
+  })
+
+const effectOf = (who: string) => new TypeError(`${who} returned an Effect: make the tool with Tool.make.`)
+
+/**
+ * The failure of an error. It speaks of one request, and the handler may have made others before.
+ *
+ * @param frame of a tool that must not act twice
+ */
+const caught = (error: unknown, tell: FromOptions["tell"] & {}, frame: Frame | undefined): Caught => {
+  const failure = from(error, { tell })
+  // What the handler says itself is believed.
+  if (frame === undefined || failure === error) return failure
+  if (failure._tag === "SchemaMismatch") frame.live.arguments.disown(failure)
+  return failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
+    ? withFields(failure, { outcome: "unknown" })
+    : failure
+}
+
+/** A run in a fiber of its own, which goes on where its caller does not: a caller that is interrupted waits 5 s at most. */
+export const left = <Params, A, E extends ToolFailure, R>(
+  run: (params: Params) => Effect.Effect<A, E, R>
+) =>
+(params: Params): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const frame = fiber.getRef(current)
+    const gate = new Gate(frame)
+    return withinTime(run(params), Infinity, {
+      context: Context.add(currentContext<R>(), current, gate),
+      onEnd: () => {
+        gate.isOver = true
+      },
+      onLeft: (fiber) => {
+        gate.close()
+        frame.live.running.add(fiber)
+      },
+      late: () => Effect.never
+    })
+  })
