@@ -8,7 +8,7 @@ const unavailable = (kind: Recognized["kind"], sentence: string): Recognized => 
 
 export const database = {
   unique: unavailable(garbage("rejected"), "The database refused it: there is such a record already."),
-  reference: unavailable(garbage("unknown_entity"), "The database refused it: a record that it refers to is missing."),
+  reference: unavailable(garbage("rejected"), "The database refused it: it would break a reference between records."),
   constraint: unavailable(garbage("rejected"), "The database refused it: a value breaks one of its rules."),
   value: unavailable(mismatch("arguments"), "The database does not accept one of the values."),
   denied: unavailable(refused("permission_denied"), "The database denied access."),
@@ -30,19 +30,39 @@ export const ofDatabase = (error: object): Recognized | undefined => {
   const code = textAt(error, "code") ?? ""
   // MySQL's own codes have the standard's beside them.
   const state = textAt(error, "sqlState") ?? textAt(error, "sqlstate") ?? code
-  return /^[\dA-Z]{5}$/.test(state)
-    ? states.find(([pattern]) => pattern.test(state))?.[1]
-    : ofSqlite(code, wholeAt(error, "errcode"))
+  const known = firstOf(mysql, code) ?? (/^[\dA-Z]{5}$/.test(state) ? firstOf(states, state) : undefined)
+  return known ?? ofSqlite(code, wholeAt(error, "errcode")) ??
+    (wholeAt(error, "code") === mongoDuplicate ? database.unique : undefined)
 }
 
+type Table = ReadonlyArray<readonly [code: RegExp, Recognized]>
+
+const firstOf = (table: Table, code: string): Recognized | undefined =>
+  table.find(([pattern]) => pattern.test(code))?.[1]
+
+const mongoDuplicate = 11_000
+
+/** What MySQL's SQLSTATEs do not tell apart. */
+const mysql: Table = [
+  [/^ER_DUP_/, database.unique],
+  [/^ER_(NO_REFERENCED_ROW|ROW_IS_REFERENCED)/, database.reference],
+  [/^ER_LOCK_WAIT_TIMEOUT/, database.busy],
+  [/^ER_QUERY_TIMEOUT/, database.late],
+  [/^ER_(CON_COUNT|TOO_MANY_USER)/, database.full],
+  [/^ER_\w*ACCESS_DENIED|^ER_OPTION_PREVENTS/, database.denied],
+  [/^ER_(TRUNCATED_WRONG_VALUE|DATA_TOO_LONG|WARN_DATA_OUT_OF_RANGE)/, database.value]
+]
+
 /** The first that fits. */
-const states: ReadonlyArray<readonly [state: RegExp, Recognized]> = [
+const states: Table = [
   [/^08(001|004)$/, database.unreachable],
+  [/^08P01$/, database.query],
   [/^08/, database.lost],
   [/^22/, database.value],
   [/^23505$/, database.unique],
   [/^23503$/, database.reference],
-  [/^23/, database.constraint],
+  // The last two are raised by a program in the database.
+  [/^(23|P0001|45000)/, database.constraint],
   [/^(25006|28|42501)/, database.denied],
   // It is not known whether the statement was completed.
   [/^40003$/, database.failed],
@@ -65,11 +85,11 @@ const ofSqlite = (code: string, number: number | undefined): Recognized | undefi
   if (code === "ERR_SQLITE_ERROR" && number !== undefined) {
     return byNumber[number] ?? byNumber[number & 0xff] ?? database.failed
   }
-  return code.startsWith("SQLITE_") ? names.find(([name]) => name.test(code))?.[1] ?? database.failed : undefined
+  return code.startsWith("SQLITE_") ? firstOf(names, code) ?? database.failed : undefined
 }
 
 /** The first that fits. */
-const names: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
+const names: Table = [
   [/CONSTRAINT_(UNIQUE|PRIMARYKEY|ROWID)/, database.unique],
   [/CONSTRAINT_FOREIGNKEY/, database.reference],
   [/CONSTRAINT/, database.constraint],

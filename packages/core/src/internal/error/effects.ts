@@ -25,6 +25,18 @@ export const ofEffect = (error: object): Recognized | undefined => {
   }
 }
 
+/** The same of a reason that says nothing, once nothing else was found. */
+export const ofEffectAtLeast = (error: object): Recognized | undefined => {
+  switch (textAt(error, "_tag")) {
+    case "SqlError":
+      return database.failed
+    case "PlatformError":
+      return { kind: { ...refused("server_error"), outcome: "open" }, sentence: "The system failed." }
+    default:
+      return undefined
+  }
+}
+
 /** Why there is no answer of an HTTP client, or none that can be read. What has a status is told by that. */
 export const ofHttpClient = (reason: unknown): Recognized => {
   const faults = faultsIn(at(reason, "cause"))

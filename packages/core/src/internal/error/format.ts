@@ -2,8 +2,9 @@
  * An answer that cannot be read: JSON that breaks off, a page in its place, a value that does not have the declared form.
  */
 import * as SchemaIssue from "effect/SchemaIssue"
-import { type Issue, mismatch, type Recognized } from "./kind.ts"
+import { attempted } from "../stranger.ts"
 import { list } from "../text.ts"
+import { type Issue, mismatch, type Recognized } from "./kind.ts"
 import { at, listAt, most, namesOf, textAt } from "./look.ts"
 
 /** What `JSON.parse` throws. Its words differ from engine to engine, and may quote the text. */
@@ -18,7 +19,7 @@ const invalid: Recognized = { kind: mismatch("result", "invalid_json"), sentence
 const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [/unexpected end|unterminated|EOF|No number after|missing a number/i, {
     kind: mismatch("result", "truncated"),
-    sentence: "The service's answer is JSON that was cut off."
+    sentence: "The service's answer ends too early: its JSON is not complete."
   }],
   [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
 ]
@@ -27,11 +28,15 @@ const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
 export const ofIssues = (error: object): Recognized | undefined => {
   const issue = at(error, "issue")
   const found = SchemaIssue.isIssue(issue)
-    ? listAt(formatted(issue), "issues")
+    ? listAt(attempted(() => formatted(issue)), "issues")
     : listAt(error, "issues").filter((issue) => textAt(issue, "message") !== undefined)
   if (found.length === 0) return undefined
   // What a schema's own message says may quote the value.
-  const issues = found.map((issue): Issue => ({ path: pathOf(issue), expected: "its declared form", actual: "another" }))
+  const issues = found.map((issue): Issue => ({
+    path: pathOf(issue),
+    expected: "its declared form",
+    actual: "another"
+  }))
   const places = issues.filter(({ path }) => path.length > 0).map(({ path }) => path.join("."))
   const where = places.length === 0 ? "" : ` at ${list(places)}`
   return { kind: mismatch("result"), sentence: `The result does not have its declared form${where}.`, issues }

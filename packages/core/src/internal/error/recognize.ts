@@ -3,12 +3,12 @@
  */
 import * as Predicate from "effect/Predicate"
 import { ofDatabase } from "./database.ts"
-import { ofEffect } from "./effects.ts"
+import { ofEffect, ofEffectAtLeast } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
-import type { Recognized } from "./kind.ts"
+import { type Recognized, transient } from "./kind.ts"
 import { at, listAt, most, namesOf, textAt, wholeAt } from "./look.ts"
 import { ofRpc } from "./rpc.ts"
-import { ofStatus } from "./status.ts"
+import { kindOfStatus, ofStatus } from "./status.ts"
 import { aborted, late, lost, ofSystem, unsendable } from "./system.ts"
 
 /** What an error amounts to; `undefined` if nothing about it is known. */
@@ -43,28 +43,38 @@ type Look = (error: object, depth: number) => Recognized | undefined
 
 const statusIn: Look = (error) => {
   const own = wholeAt(error, "status") ?? wholeAt(error, "statusCode")
-  if (own !== undefined && own >= 400 && own < 600) return ofStatus(own)
-  const response = ["response", "$response", "reason"].map((key) => at(error, key))
-  const status = wholeAt(error, "$metadata", "httpStatusCode") ??
-    response.flatMap((response) => statusOf(response) ?? statusOf(at(response, "response")) ?? []).at(0)
-  return status === undefined || status < 300 || status >= 600 ? undefined : ofStatus(status)
+  const status = own !== undefined && own >= 400 ? own : wholeAt(error, "$metadata", "httpStatusCode") ??
+    ["response", "$response", "reason"]
+      .map((key) => at(error, key))
+      .flatMap((response) => statusOf(response) ?? statusOf(at(response, "response")) ?? [])
+      .at(0)
+  if (status === undefined || status < 300 || status >= 600) return undefined
+  // AWS has one status for many things, and names them.
+  return (status === 400 ? byName(error) : undefined) ?? ofStatus(status)
 }
 
 const statusOf = (response: unknown): number | undefined =>
   wholeAt(response, "status") ?? wholeAt(response, "statusCode")
 
-// Some services limit how often they are asked by a 400, and say so beside it.
-const throttling: Look = (error) =>
-  at(error, "$retryable", "throttling") === true || /^(Throttl|TooManyRequests)/.test(textAt(error, "name") ?? "")
-    ? { ...ofStatus(429), sentence: "The service is asked too often." }
-    : undefined
+const throttling: Look = (error) => at(error, "$retryable", "throttling") === true ? tooOften : undefined
 
-const byName: Look = (error) => {
+const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is asked too often." }
+
+const byName = (error: object): Recognized | undefined => {
   const names = namesOf(error)
   return names.flatMap((name) => ofNames.find(([pattern]) => pattern.test(name))?.[1] ?? []).at(0)
 }
 
 const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
+  [/(Throttl\w*|TooManyRequests|ThroughputExceeded|RequestLimitExceeded|RateLimit\w*)(Error|Exception)?$/, {
+    ...tooOften,
+    kind: transient("rate_limited")
+  }],
+  [/(AccessDenied|PermissionDenied|Unauthorized|Forbidden|UnrecognizedClient|ExpiredToken)(Error|Exception)?$/, {
+    kind: kindOfStatus(403),
+    sentence: "The service denied access."
+  }],
+  [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "What was asked for was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
   [/(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
@@ -103,7 +113,9 @@ const ofMessages: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
 const ofSeveral: Look = (error, depth) => {
   const several = listAt(error, "errors").map((error) => recognize(error, depth + 2))
   const [first] = several
-  return several.includes(undefined) ? undefined : several.find((found) => found !== undefined && leavesOpen(found)) ?? first
+  return several.includes(undefined)
+    ? undefined
+    : several.find((found) => found !== undefined && leavesOpen(found)) ?? first
 }
 
 const leavesOpen = ({ kind }: Recognized): boolean => kind._tag === "ToolUnavailable" && kind.outcome === "open"
@@ -123,5 +135,6 @@ const looks: ReadonlyArray<Look> = [
   ofIssues,
   inMessage,
   ofSeveral,
-  ofCause
+  ofCause,
+  ofEffectAtLeast
 ]

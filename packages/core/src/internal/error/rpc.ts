@@ -3,13 +3,15 @@
  */
 import { type Kind, type Recognized, transient } from "./kind.ts"
 import { at, wholeAt } from "./look.ts"
-import { kindOfStatus } from "./status.ts"
+import { kindOfStatus, ofStatus } from "./status.ts"
 import { late, lost } from "./system.ts"
 
 export const ofRpc = (error: object): Recognized | undefined => {
   const code = wholeAt(error, "code")
   if (code === undefined) return undefined
   if (code < 0) return ofJsonRpc(code)
+  // Some clients have the status as their code.
+  if (code >= 400 && code < 600) return ofStatus(code)
   // gRPC's small numbers mean something only beside its metadata.
   const [name, kind] = at(error, "metadata") === undefined ? [] : grpc[code] ?? []
   return kind === undefined ? undefined : { kind, sentence: `The service answered ${name}.` }

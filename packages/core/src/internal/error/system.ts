@@ -4,16 +4,25 @@
 import { garbage, type Kind, type Recognized, refused, transient } from "./kind.ts"
 import { at, listAt, most, textAt } from "./look.ts"
 
-/** The system's words for what happened, `"ECONNRESET read"`: a few causes down, of each address that was tried. */
+/**
+ * The system's words for what happened, `"ECONNRESET read"`: a few causes down, of each address that was tried. What one of several
+ * errors does not say is an empty word.
+ */
 export const faultsIn = (error: unknown, depth = 0): ReadonlyArray<string> => {
   if (depth > most.depth) return []
   const errors = listAt(error, "errors")
-  const below = (errors.length > 0 ? errors : [at(error, "cause")]).flatMap((error) => faultsIn(error, depth + (errors.length > 0 ? 2 : 1)))
+  const below = errors.length === 0
+    ? faultsBelow(at(error, "cause"), depth + 1)
+    : errors.flatMap((error) => atLeastOne(faultsIn(error, depth + 2)))
   const code = textAt(error, "code")
   if (below.length > 0 || code === undefined) return below
   const syscall = textAt(error, "syscall")
   return [syscall === undefined ? code : `${code} ${syscall}`]
 }
+
+const faultsBelow = (cause: unknown, depth: number) => cause === undefined ? [] : faultsIn(cause, depth)
+
+const atLeastOne = (faults: ReadonlyArray<string>) => faults.length === 0 ? [""] : faults
 
 /** What became of a request whose connection failed. */
 export const disconnected = (faults: ReadonlyArray<string>): Recognized => {
@@ -98,7 +107,10 @@ const others: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
     { kind: transient("server_error"), sentence: "The system is short of resources." }
   ],
   [/^(ENOSPC|EDQUOT|EROFS|EIO)/, failed("The system could not store it.")],
-  [/^ERR_INVALID_URL/, { kind: unsendable.kind, sentence: "The address of the request is not valid." }],
+  [/^ERR_(INVALID_URL|INVALID_PROTOCOL|UNSUPPORTED_PROTOCOL)/, {
+    kind: unsendable.kind,
+    sentence: "The address of the request is not valid."
+  }],
   [/^(ABORT_ERR|ERR_CANCELED|UND_ERR_ABORTED)$/, aborted],
   // What axios calls its own timeout.
   [/^ECONNABORTED$/, late]

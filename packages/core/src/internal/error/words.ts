@@ -45,6 +45,8 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
     /\b((?:[\w-]{0,40}[_-])?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key|access[_ -]?key|authorization|credentials?|signature|cookie)s?["']?(?:\s*[:=]\s*|\s+is\s+))(?:(?:bearer|basic)\s+)?["']?[^\s"',;]+/gi,
     "$1<redacted>"
   ],
+  [/\b((?:password|secret|token|api[ _-]?key)\s+)(?=\S{0,40}\d)\S{6,}/gi, "$1<redacted>"],
+  [/\b(?=[\w-]{0,100}\d)[\w-]*(?:secret|passw)[\w-]*/gi, "<redacted>"],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, "$1 <redacted>"],
   // Keys by their prefix, and JSON web tokens.
   [/\b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abprs]|npm|hf|whsec)[_-][\w-]{8,}/g, "<redacted>"],
