@@ -509,10 +509,16 @@ const settle = (
       return Effect.succeed(mismatched(failure, stage, record))
     case "SemanticGarbage":
       return Effect.succeed(failedCall(record, failure, stage))
-    case "ToolUnavailable":
-      return Effect.succeed(unavailable(failure, stage, tool, record))
+    case "ToolUnavailable": {
+      const failed = Effect.succeed(unavailable(failure, stage, tool, record))
+      return failure.code === "failed" && failure.cause !== undefined ? reported(failure.cause, tool, failed) : failed
+    }
   }
 }
+
+// Nobody knows what such an error means, but for whoever wrote the tool.
+const reported = (error: unknown, { name }: Tool.Any, failed: Effect.Effect<Failed>) =>
+  Effect.andThen(Defect.report(`The tool ${name} failed with an error of an unknown kind`, Cause.fail(error)), failed)
 
 // The handler has answered, and nobody can read what: whether it did what was asked is open.
 const unread = ({ acts, certaintyOfAnswer }: Call): Certainty =>

@@ -20,7 +20,9 @@ import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type { CallEvent } from "./CallEvent.ts"
 import { currentContext } from "./internal/containment.ts"
-import { oneLine } from "./internal/text.ts"
+import { textAt } from "./internal/error/look.ts"
+import { withoutInsides } from "./internal/error/words.ts"
+import { cut, oneLine } from "./internal/text.ts"
 
 /**
  * The level of the lines. Default: `"Debug"`, which effect's loggers leave out unless asked; `"None"` logs nothing at all.
@@ -50,10 +52,11 @@ export const level: Context.Reference<LogLevel.Severity | "None"> = Context.Refe
   { defaultValue: () => "Debug" }
 )
 
-/** What a line tells of a failure. Its cause may quote an address with a key in it, so it is left to `CallEvent.watcher`. */
+/** What a line tells of a failure, and of the error behind it. */
 interface Told {
   readonly code: string
   readonly detail: string
+  readonly cause?: unknown
 }
 
 /**
@@ -116,8 +119,16 @@ const severityIn = (
 }
 
 // What a logger dies of is not the call's.
-const line = (severity: LogLevel.Severity, who: string, { code, detail }: Told, became: string) =>
-  Effect.ignoreCause(Effect.logWithLevel(severity)(`${who} failed (${code}): ${oneLine(detail)} ${became}`))
+const line = (severity: LogLevel.Severity, who: string, { cause, code, detail }: Told, became: string) =>
+  Effect.ignoreCause(
+    Effect.logWithLevel(severity)(`${who} failed (${code}): ${oneLine(detail)} ${became}${causedBy(cause, detail)}`)
+  )
+
+// Without addresses, paths and secrets: an error may quote what it was given.
+const causedBy = (cause: unknown, detail: string): string => {
+  const message = cut(oneLine(withoutInsides(textAt(cause, "message") ?? "")), 500)
+  return message === "" || detail.includes(message) ? "" : ` Cause: ${textAt(cause, "name") ?? "Error"}: ${message}`
+}
 
 const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {
   if (retry !== undefined) return retried(retry)

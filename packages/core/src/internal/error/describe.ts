@@ -17,7 +17,7 @@ export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described
   const kind = asItSays(found?.kind ?? (words === undefined ? unknown : refusal), saysRetryable(error))
   return {
     kind,
-    detail: words ?? found?.sentence ?? "The tool failed. Its log says why.",
+    detail: words ?? found?.sentence ?? "The tool failed. The reason is in its log.",
     cause: error,
     outcome: outcomeOf(kind),
     retryAfter: retryAfterIn(error),

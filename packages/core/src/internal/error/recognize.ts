@@ -83,9 +83,13 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
 // Wrapped once more, an error may have nothing left but its message. A word in it does not prove that nothing was sent.
 const inMessage: Look = (error) => {
   const message = error instanceof Error ? textAt(error, "message")?.slice(0, mostMessage) ?? "" : ""
+  const ofClient = clients.find(([pattern]) => pattern.test(message))?.[1]
+  // A mistake of the program may have any word in its message.
+  if (ofClient !== undefined || isFault(error)) return ofClient
   const status = /\b(?:HTTP|status)\b[^\d]{0,20}\b([45]\d\d)\b/i.exec(message)?.[1]
-  if (status !== undefined) return unproven(ofStatus(Number(status)))
-  return ofMessages.find(([pattern]) => pattern.test(message))?.[1]
+  return status === undefined
+    ? others.find(([pattern]) => pattern.test(message))?.[1]
+    : unproven(ofStatus(Number(status)))
 }
 
 const mostMessage = 1000
@@ -95,18 +99,21 @@ const unproven = (found: Recognized): Recognized =>
     ? { ...found, kind: { ...found.kind, outcome: "open" } }
     : found
 
-const ofMessages: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
-  [/\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b/, {
-    ...lost,
-    isInMessage: true
-  }],
-  // The words of fetch in Node and in browsers, of Node's http, and of pg.
+/** The words of fetch in Node and in browsers, of Node's http, and of pg. */
+const clients: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [
     /^(fetch failed|terminated$|Failed to fetch|Load failed|NetworkError when attempting|socket hang up|other side closed|stream has been aborted|Connection terminated|Connection ended|Client has encountered a connection error)/,
     { ...lost, isInMessage: true }
   ],
-  [/\b(ETIMEDOUT|timed out|time-?out)\b/i, late],
   [/^(Invalid URL|Failed to parse URL|Only absolute URLs)/, { ...unsendable, isInMessage: true }]
+]
+
+const others: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
+  [/\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b/, {
+    ...lost,
+    isInMessage: true
+  }],
+  [/\b(ETIMEDOUT|timed out|time-?out)\b/i, late]
 ]
 
 // Of several errors the one that leaves most open counts.
