@@ -1,0 +1,320 @@
+/** Tools whose handlers are async functions. */
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import {
+  Defect,
+  Dispatch,
+  LateResult,
+  Policy,
+  RetryPolicy,
+  SchemaMismatch,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { Cause, Effect, Exit, Fiber, Logger, Option, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { macrotask } from "../support/virtualTime.ts"
+
+const reading = { description: "Reads", success: Schema.String, sideEffect: "none" } as const
+const acting = { description: "Acts", success: Schema.String } as const
+
+/** A promise that somebody settles from outside. */
+const deferred = <A>() => {
+  let resolve: (value: A) => void = () => {}
+  let reject: (error: unknown) => void = () => {}
+  const promise = new Promise<A>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { promise, resolve, reject }
+}
+
+const refused = () => Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" })
+
+/** What a program without types may pass. */
+const untyped = (value: unknown) => value as never
+
+const defectOf = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(
+    Effect.exit(effect),
+    (exit) =>
+      Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? String(Cause.squash(exit.cause)) : assert.fail("no defect")
+  )
+
+const failureIn = <A, E>(exit: Exit.Exit<A, E>): E =>
+  Option.getOrThrow(Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : Option.none())
+
+describe("an async handler", () => {
+  it.effect("answers with what its promise comes to", () =>
+    Effect.gen(function*() {
+      const add = Tool.promise("add", {
+        description: "Adds",
+        parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+        success: Schema.Finite,
+        sideEffect: "none"
+      }, async ({ a, b }) => a + b)
+      expectTypeOf(add.run).returns.toEqualTypeOf<
+        Effect.Effect<number, SchemaMismatch | SemanticGarbage | ToolUnavailable>
+      >()
+      assert.strictEqual(yield* add.run({ a: 1, b: 2 }), 3)
+    }))
+
+  it.effect("may answer at once, without a promise", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* Tool.promise("now", reading, () => "noon").run({}), "noon")
+    }))
+
+  it.effect("is given a key that is the same for each attempt, and the attempt's number", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const tool = Tool.promise("get", reading, async (_, { attempt, idempotencyKey }) => {
+        seen.push(`${idempotencyKey} ${attempt}`)
+        if (attempt < 3) throw refused()
+        return "there"
+      }).pipe(Tool.retry(RetryPolicy.transient))
+      const fiber = yield* Effect.forkChild(tool.run({}).pipe(ToolCall.withKey("k")))
+      yield* TestClock.adjust("1 minute")
+      yield* macrotask
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Fiber.join(fiber), "there")
+      assert.deepStrictEqual(seen, ["k 1", "k 2", "k 3"])
+    }))
+
+  it.effect("that throws at once is like one that rejects", () =>
+    Effect.gen(function*() {
+      const tool = Tool.promise("get", reading, (): Promise<string> => {
+        throw refused()
+      })
+      assert.strictEqual((yield* Effect.flip(tool.run({}))).code, "connection")
+    }))
+
+  it.effect("that returns an Effect is a defect which says what to do", () =>
+    Effect.gen(function*() {
+      const tool = Tool.promise("get", reading, untyped(async () => Effect.succeed("there")))
+      assert.match(
+        yield* defectOf(tool.run({})),
+        /The handler of 'get' returned an Effect: make the tool with Tool.make/
+      )
+    }))
+
+  it("is a function, and 'tell' a list of classes", () => {
+    assert.throws(() => Tool.promise("get", reading, untyped(5)), /A tool's handler is a function; got 5/)
+    assert.throws(
+      () => Tool.promise("get", { ...reading, tell: untyped("BookingError") }, async () => ""),
+      /A tool's 'tell' is a list of classes/
+    )
+  })
+})
+
+describe("what an async handler throws", () => {
+  class BookingError extends Error {}
+  const taken = "Room A1 is already booked."
+
+  it.effect("is told where it is a sentence, and counts as a refusal", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const book = Tool.promise("book", acting, async () => {
+        runs++
+        throw new Error(taken)
+      }).pipe(Tool.retry(RetryPolicy.transient))
+      const { certainty, exit } = yield* Tool.outcome(book, {})
+      assert.strictEqual(certainty, "not_executed")
+      assert.deepInclude({ ...failureIn(exit) }, { code: "rejected", detail: taken })
+      assert.strictEqual(runs, 1)
+    }))
+
+  it.effect("is told of a class that is listed, and of no other", () =>
+    Effect.gen(function*() {
+      const failing = async () => {
+        throw new BookingError(taken)
+      }
+      const told = yield* Effect.flip(Tool.promise("book", { ...acting, tell: [BookingError] }, failing).run({}))
+      const untold = yield* Effect.flip(Tool.promise("book", acting, failing).run({}))
+      assert.strictEqual(told.detail, taken)
+      assert.deepInclude({ ...untold }, { code: "failed", detail: "The tool failed. The reason is in its log." })
+    }))
+
+  it.effect("is reported whole, once, when nobody knows what it means", () =>
+    Effect.gen(function*() {
+      const reported: Array<string> = []
+      const reporter: Defect.Reporter = (message, cause) =>
+        Effect.sync(() => reported.push(`${message}: ${String(Cause.squash(cause))}`))
+      const toolkit = Toolkit.make(Tool.promise("book", acting, async () => {
+        throw new BookingError(taken)
+      }))
+      yield* Dispatch.call(toolkit, { id: "1", name: "book" }).pipe(Effect.provideService(Defect.reporter, reporter))
+      assert.deepStrictEqual(reported, [`The tool book failed with an error of an unknown kind: Error: ${taken}`])
+    }))
+
+  it.effect("is a defect where it is a mistake of the program", () =>
+    Effect.gen(function*() {
+      const tool = Tool.promise("get", reading, async () => {
+        throw new TypeError("rows is undefined")
+      })
+      assert.match(yield* defectOf(tool.run({})), /rows is undefined/)
+    }))
+
+  it.effect("stays what it is where it is one of the four", () =>
+    Effect.gen(function*() {
+      const unknown = new SemanticGarbage({ code: "unknown_room", detail: "Unknown room.", alternatives: ["B2"] })
+      const tool = Tool.promise("book", acting, async () => {
+        throw unknown
+      })
+      assert.strictEqual(yield* Effect.flip(tool.run({})), unknown)
+    }))
+})
+
+describe("an attempt runs until its promise has settled", () => {
+  /** A tool whose promise the test settles, and what its signal was told. */
+  const slow = (definition: Parameters<typeof Tool.promise<"slow", string>>[1]) => {
+    const pending: Array<ReturnType<typeof deferred<string>>> = []
+    let aborted = 0
+    const tool = Tool.promise("slow", definition, (_, { signal }) => {
+      signal.addEventListener("abort", () => aborted++)
+      const next = deferred<string>()
+      pending.push(next)
+      return next.promise
+    })
+    return { tool, pending, aborted: () => aborted }
+  }
+
+  it.effect("a timeout aborts the signal, and does not wait", () =>
+    Effect.gen(function*() {
+      const { aborted, tool } = slow(reading)
+      const fiber = yield* Effect.forkChild(Effect.flip(tool.pipe(Tool.timeout("5 seconds")).run({})))
+      yield* TestClock.adjust("4999 millis")
+      assert.strictEqual(aborted(), 0)
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual((yield* Fiber.join(fiber)).code, "timeout")
+      assert.strictEqual(aborted(), 1)
+    }))
+
+  it.effect("an interrupted caller waits for it 5 s at most", () =>
+    Effect.gen(function*() {
+      const { aborted, tool } = slow(acting)
+      const fiber = yield* Effect.forkChild(tool.run({}))
+      yield* Effect.yieldNow
+      yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* TestClock.adjust("4999 millis")
+      assert.strictEqual(aborted(), 1)
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.isDefined(fiber.pollUnsafe())
+    }))
+
+  it.effect("an interrupted caller waits no longer than it runs", () =>
+    Effect.gen(function*() {
+      const { pending, tool } = slow(acting)
+      const fiber = yield* Effect.forkChild(tool.run({}))
+      yield* Effect.yieldNow
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* Effect.yieldNow
+      pending[0]!.resolve("done")
+      yield* Fiber.join(interrupting)
+      const exit = fiber.pollUnsafe()
+      assert.isTrue(exit !== undefined && Exit.hasInterrupts(exit))
+    }))
+
+  it.effect("what must not act twice is not run again beside it", () =>
+    Effect.gen(function*() {
+      const { pending, tool } = slow(acting)
+      const secondTry = Policy.make({
+        kind: "custom",
+        name: "second try",
+        description: "a second try",
+        wrap: (run) => (params) => Effect.catch(run(params), () => run(params))
+      })
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(tool.pipe(Tool.timeout("5 seconds"), Tool.with(secondTry)).run({}))
+      )
+      yield* TestClock.adjust("5 seconds")
+      const failure = yield* Fiber.join(fiber)
+      assert.strictEqual(failure.code, "not_repeated")
+      assert.include(failure.detail, "an earlier attempt of this call may still be running")
+      assert.strictEqual(pending.length, 1)
+    }))
+
+  it.effect("its permit stays taken", () =>
+    Effect.gen(function*() {
+      const { pending, tool } = slow(reading)
+      const limited = tool.pipe(Tool.timeout("5 seconds"), Tool.limit(1, { maxWait: 0 }))
+      const fiber = yield* Effect.forkChild(Effect.flip(limited.run({})))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).code, "timeout")
+      assert.strictEqual((yield* Effect.flip(limited.run({}))).code, "bulkhead_full")
+      pending[0]!.resolve("late")
+      yield* macrotask
+      const again = yield* Effect.forkChild(limited.run({}))
+      yield* Effect.yieldNow
+      pending[1]!.resolve("there")
+      assert.strictEqual(yield* Fiber.join(again), "there")
+    }))
+
+  for (
+    const [what, settle, certainty] of [
+      ["has acted", (end: ReturnType<typeof deferred<string>>) => end.resolve("paid"), "executed"],
+      ["was refused", (end: ReturnType<typeof deferred<string>>) => end.reject(new Error("No money.")), "not_executed"],
+      ["may have acted", (end: ReturnType<typeof deferred<string>>) => end.reject(new TypeError("?")), "unknown"]
+    ] as const
+  ) {
+    it.effect(`operators are told that it ${what}, when nobody waits any more`, () =>
+      Effect.gen(function*() {
+        const late: Array<LateResult.LateResult> = []
+        const { pending, tool } = slow(acting)
+        const run = Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({}))
+        const fiber = yield* Effect.forkChild(
+          Effect.provideService(run, LateResult.reporter, (result) => Effect.sync(() => void late.push(result)))
+        )
+        yield* TestClock.adjust("5 seconds")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(late, [])
+        settle(pending[0]!)
+        yield* macrotask
+        assert.deepStrictEqual(late.map(({ certainty, tool }) => [tool, certainty]), [["slow", certainty]])
+      }).pipe(Effect.provide(Logger.layer([]))))
+  }
+})
+
+describe("an error of one request says nothing of those before", () => {
+  const notExecuted = () =>
+    new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+
+  for (
+    const [what, definition, thrown, runs, certainty] of [
+      ["a tool that acts is not run again after a refused connection", acting, refused, 1, "unknown"],
+      ["nor after a 429", acting, () => Object.assign(new Error(), { status: 429 }), 1, "unknown"],
+      ["one that refuses first is", { ...acting, refusesFirst: true }, refused, 3, "not_executed"],
+      ["an idempotent one is", { ...acting, sideEffect: "idempotent" }, refused, 3, "not_executed"],
+      ["one that says itself that it did nothing is", acting, notExecuted, 3, "not_executed"]
+    ] as const
+  ) {
+    it.effect(what, () =>
+      Effect.gen(function*() {
+        let ran = 0
+        const tool = Tool.promise("pay", definition, async () => {
+          ran++
+          throw thrown()
+        }).pipe(Tool.retry(RetryPolicy.transient))
+        const fiber = yield* Effect.forkChild(Tool.outcome(tool, {}))
+        for (let turn = 0; turn < 5; turn++) {
+          yield* macrotask
+          yield* TestClock.adjust("1 minute")
+        }
+        assert.strictEqual((yield* Fiber.join(fiber)).certainty, certainty)
+        assert.strictEqual(ran, runs)
+      }))
+  }
+
+  it.effect("a 422 is no reason to run it again with other arguments", () =>
+    Effect.gen(function*() {
+      let ran = 0
+      const tool = Tool.promise("pay", { ...acting, parameters: Schema.Struct({ order: Schema.String }) }, async () => {
+        ran++
+        throw Object.assign(new Error(), { status: 422 })
+      }).pipe(Tool.fix(() => ({ order: "another" })))
+      assert.strictEqual((yield* Effect.flip(tool.run({ order: "7" }))).code, "invalid_arguments")
+      assert.strictEqual(ran, 1)
+    }))
+})
