@@ -382,8 +382,9 @@ const isAtFault = (outcome: Completed | Failed): boolean =>
 // A failure's own tool does not know what else the toolkit has.
 const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
-  const { failure } = outcome
-  const { certainty } = outcome
+  const { certainty, failure } = outcome
+  // What is done is not done elsewhere again, and a run that may call no more calls no other tool.
+  if (certainty === "executed" || failure.code === "call_limit") return Effect.succeed(outcome)
   if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && certainty === "not_executed") {
     const smaller = sizeKey(tool)
     return Effect.succeed(

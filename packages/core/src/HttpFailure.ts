@@ -17,6 +17,9 @@
  * By the method: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`; after any other method, or
  * an unknown one, it is `unknown`. What is permanent and has no outcome is a refusal: nothing was done (`Certainty`). What is transient comes with `retryAfter`, when the service said how long to wait.
  *
+ * 403, `rejected` and `invalid_request` are about the arguments (`scope`): the service refuses one record or one request, and may answer the
+ * next. Everything else that is permanent is about the tool.
+ *
  * A connection that was lost, or took too long, is `ToolUnavailable` too, code `connection` or `timeout`, transient:
  * `not_executed` when nothing had been sent, else by the method. A request that cannot be made is one with code
  * `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the result.
@@ -215,7 +218,7 @@ type Kind = (known: Known) => HttpFailure
 
 /** What came of it depends on the method, unless the kind says so. */
 const unavailable = (
-  { isRefusal = false, ...kind }: Pick<ToolUnavailable, "code" | "transient" | "hint" | "outcome"> & {
+  { isRefusal = false, ...kind }: Pick<ToolUnavailable, "code" | "transient" | "scope" | "hint" | "outcome"> & {
     readonly isRefusal?: boolean
   }
 ): Kind =>
@@ -230,7 +233,8 @@ const unavailable = (
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
 
-const refused = (code: string, hint: string): Kind => unavailable({ code, transient: false, isRefusal: true, hint })
+const refused = (code: string, hint: string, scope: "arguments" | "tool" = "tool"): Kind =>
+  unavailable({ code, transient: false, scope, isRefusal: true, hint })
 
 const distrusted: Kind = unavailable({
   code: "connection",
@@ -249,13 +253,17 @@ const notFound: Kind = ({ cause, detail }) =>
 
 /** The first that fits. */
 const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
-  [/^40[13]$/, refused("permission_denied", "Somebody has to grant access first: say so, and do without.")],
-  [/^402$/, refused("quota_exhausted", "Somebody has to see to the account first: say so, and do without.")],
+  [/^401$/, refused("permission_denied", "The service does not accept this tool's credentials: tell the user.")],
+  [/^402$/, refused("quota_exhausted", "The account at the service has no credit left: tell the user.")],
+  [
+    /^403$/,
+    refused("permission_denied", "Access has to be granted first: tell the user, and go on without it.", "arguments")
+  ],
   [/^4(04|10)$/, notFound],
   [/^408$/, unavailable({ code: "timeout", transient: true })],
   [/^422$/, mismatch("arguments")],
   [/^429$/, postponed("rate_limited")],
-  [/^4\d\d$/, refused("rejected", "The service would refuse the same request again.")],
+  [/^4\d\d$/, refused("rejected", "The service would refuse the same request again.", "arguments")],
   [/^50[15]$/, refused("server_error", "The service cannot do this, now or later.")],
   [/^5\d\d$/, unavailable({ code: "server_error", transient: true })],
   [/./, unavailable({ code: "unexpected_status", transient: false })]
@@ -303,7 +311,12 @@ const withoutStatus = (error: HttpClientError): HttpFailure => {
   }
 }
 
-const unsendable = unavailable({ code: "invalid_request", transient: false, outcome: "not_executed" })
+const unsendable = unavailable({
+  code: "invalid_request",
+  transient: false,
+  scope: "arguments",
+  outcome: "not_executed"
+})
 
 // What was to be done in time may have been more than one request, of any method.
 const timedOut = (cause: Cause.TimeoutError): HttpFailure => late({ cause, method: undefined })
