@@ -35,6 +35,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/policyKind",
     "internal/signal",
     "internal/plainJson",
+    "internal/refusal",
     "internal/reporter",
     "internal/stranger",
     "internal/text",
@@ -98,12 +99,12 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/policyCall",
     "internal/randomId",
     "internal/reconciling",
-    "internal/refusal",
     "internal/running",
     "internal/withinTime",
     "internal/retrying",
     "internal/stepping",
-    "internal/terms"
+    "internal/terms",
+    "internal/tripped"
   ]],
   ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit"]],
   ["agent", [
