@@ -46,6 +46,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/policyKind",
     "internal/signal",
     "internal/plainJson",
+    "internal/refusal",
     "internal/reporter",
     "internal/stranger",
     "internal/text",
@@ -110,12 +111,12 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/promised",
     "internal/randomId",
     "internal/reconciling",
-    "internal/refusal",
     "internal/running",
     "internal/withinTime",
     "internal/retrying",
     "internal/stepping",
-    "internal/terms"
+    "internal/terms",
+    "internal/tripped"
   ]],
   ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit"]],
   ["agent", [

@@ -183,7 +183,8 @@ const notHeld = (name: string) =>
   new ToolUnavailable({
     code: "not_held",
     detail: `The internal database does not have '${name}'.`,
-    transient: false
+    transient: false,
+    scope: "arguments"
   })
 
 /** Names that look alike are a classic mistake: what may be meant is told, but the choice is the user's. */
@@ -210,6 +211,7 @@ const permitted = ({ permission, ...patient }: PatientRecord): Effect.Effect<Pat
       code: "permission_denied",
       detail: `The record of ${patient.id} needs the permission '${permission}', which this assistant does not have.`,
       hint: "Somebody who has it must look: say so, and do without.",
-      transient: false
+      transient: false,
+      scope: "arguments"
     })
   )

@@ -5,6 +5,7 @@ import {
   PartialData,
   SchemaMismatch,
   Tool,
+  ToolCall,
   ToolHealth,
   Toolkit,
   ToolUnavailable
@@ -13,7 +14,18 @@ import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { Duration, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
-import { after, doing, type Failure, paris, refused, Sequence, sunny, unknownCity } from "../support/sequence.ts"
+import {
+  after,
+  custom,
+  doing,
+  type Failure,
+  lost,
+  paris,
+  refused,
+  Sequence,
+  sunny,
+  unknownCity
+} from "../support/sequence.ts"
 
 const noTotal = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
 const firstPage = new PartialData({ code: "more_pages", detail: "Page 1 of 3.", data: "sunny" })
@@ -94,7 +106,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual({ ...failure }, {
           _tag: "ToolUnavailable",
           code: "circuit_open",
-          detail: "get_weather is not called for now: it has failed too often.",
+          detail: "get_weather is disabled: it has failed too often.",
           transient: true,
           outcome: "not_executed"
         })
@@ -167,13 +179,15 @@ describe("CircuitBreaker", () => {
         }).pipe(Effect.provide(breaker(2))))
     }
 
-    it.effect("counts neither defects, nor what our own policies refuse, nor interruptions", () =>
+    it.effect("counts neither signals, nor what our own policies refuse, nor interruptions", () =>
       Effect.gen(function*() {
         const own = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"]
         const ends = [
           ...own.map((code) => Effect.fail(new ToolUnavailable({ ...refused, code }))),
-          Effect.die("bug"),
-          Effect.interrupt
+          ToolCall.ask("Which Paris?"),
+          ToolCall.stop("Enough."),
+          Effect.interrupt,
+          Effect.onInterrupt(Effect.interrupt, () => Effect.die("bug"))
         ]
         for (const end of ends) {
           const sequence = new Sequence()
@@ -182,6 +196,51 @@ describe("CircuitBreaker", () => {
           yield* Effect.exit(tool.run(paris))
           assert.strictEqual(yield* tool.run(paris), "sunny")
         }
+      }).pipe(Effect.provide(breaker())))
+
+    it.effect("counts a defect, whatever kind it is", () =>
+      Effect.gen(function*() {
+        const promise: unknown = Promise.resolve("sunny")
+        const ends = [Effect.die("bug"), Effect.die(new TypeError("Oh.")), promise as Effect.Effect<string>]
+        for (const end of ends) {
+          const sequence = new Sequence()
+          const { run } = sequence.tool<ToolUnavailable>([end]).pipe(CircuitBreaker.protect())
+          assert.isTrue(Exit.hasDies(yield* Effect.exit(run(paris))))
+          assert.strictEqual((yield* Effect.flip(run(paris))).code, "circuit_open")
+          yield* TestClock.adjust("30 seconds")
+          assert.isTrue(Exit.hasDies(yield* Effect.exit(run(paris))))
+          assert.strictEqual((yield* Effect.flip(run(paris))).code, "circuit_open")
+          yield* TestClock.adjust("1 hour")
+        }
+      }).pipe(Effect.provide(breaker())))
+
+    it.effect("takes a permanent failure that is about the arguments for an answer, and no other", () =>
+      Effect.gen(function*() {
+        const ended = Effect.fnUntraced(function*(fields: Partial<ConstructorParameters<typeof ToolUnavailable>[0]>) {
+          const sequence = new Sequence()
+          const end = Effect.fail(new ToolUnavailable({ ...refused, transient: false, ...fields }))
+          const { run } = sequence.tool<ToolUnavailable>([fail, end, fail]).pipe(CircuitBreaker.protect())
+          const codes = []
+          for (let call = 0; call < 4; call++) codes.push((yield* Effect.flip(run(paris))).code)
+          return codes.filter((code) => code === "circuit_open").length
+        })
+        const count = (fields: Parameters<typeof ended>[0]) => Effect.provide(ended(fields), breaker(2))
+        // It answers in between, so that two failures do not follow one another.
+        assert.strictEqual(yield* count({ scope: "arguments" }), 0)
+        assert.strictEqual(yield* count({ scope: "tool" }), 2)
+        assert.strictEqual(yield* count({}), 2)
+        assert.strictEqual(yield* count({ scope: "arguments", transient: true }), 2)
+      }))
+
+    it.effect("counts an act that may have taken effect, also where a policy inside was refused another one", () =>
+      Effect.gen(function*() {
+        const again = custom((run) => Effect.catch(run, () => run))
+        const { run } = doing<ToolUnavailable>(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.with(again),
+          CircuitBreaker.protect()
+        )
+        assert.strictEqual((yield* Effect.flip(run(paris))).code, "not_repeated")
+        assert.strictEqual((yield* Effect.flip(run(paris))).code, "circuit_open")
       }).pipe(Effect.provide(breaker())))
 
     it.effect("stays open for as long as the failure asks for", () =>
@@ -241,7 +300,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual({ ...failure }, {
           _tag: "ToolUnavailable",
           code: "breaker_unavailable",
-          detail: "get_weather is not called for now: its circuit breaker does not answer.",
+          detail: "get_weather was not called: its circuit breaker does not answer.",
           transient: true,
           outcome: "not_executed"
         })
@@ -292,7 +351,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual({ ...(yield* Effect.flip(run(paris))) }, {
           _tag: "ToolUnavailable",
           code: "circuit_open",
-          detail: "get_weather is not called for now: it has failed too often, and is just being tried again.",
+          detail: "get_weather is disabled: it has failed too often. Another call is testing it now.",
           transient: true,
           outcome: "not_executed"
         })
@@ -434,6 +493,90 @@ describe("CircuitBreaker", () => {
           "20 => sunny"
         ])
       }).pipe(Effect.provide(watched())))
+
+    it.effect("is told of a circuit that a defect has opened, and of its probe", () =>
+      Effect.gen(function*() {
+        const sequence = new Sequence()
+        yield* noting(sequence)
+        const tool = sequence.tool<ToolUnavailable>([Effect.die("bug"), Effect.die("bug"), sunny]).pipe(
+          CircuitBreaker.protect()
+        )
+        const { events } = sequence
+        yield* Effect.exit(tool.run(paris))
+        yield* TestClock.adjust("30 seconds")
+        yield* Effect.exit(tool.run(paris))
+        yield* TestClock.adjust("30 seconds")
+        yield* Effect.exit(tool.run(paris))
+        assert.deepStrictEqual(events, [
+          "0 attempt 1",
+          "0 get_weather is open until 30000",
+          "30000 get_weather is probing",
+          "30000 attempt 2",
+          "30000 get_weather is open until 60000",
+          "60000 get_weather is probing",
+          "60000 attempt 3",
+          "60000 get_weather is available"
+        ])
+      }).pipe(Effect.provide(watched())))
+
+    // The whole of it: disabled after so many errors, refused at once, probed after a while, enabled by hand.
+    it.effect("E7 says of a refused call how many errors there were in a row, and the last one", () =>
+      Effect.gen(function*() {
+        const health = yield* ToolHealth.ToolHealth
+        const { tool } = new Sequence()
+        const bug = Effect.die("bug")
+        const toolkit = Toolkit.make(
+          tool<ToolUnavailable>([fail, bug, fail, fail, sunny]).pipe(CircuitBreaker.protect())
+        )
+        const call = Effect.map(
+          Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: JSON.stringify(paris) }),
+          (outcome) => outcome._tag === "Failed" ? outcome.failure.detail : outcome._tag
+        )
+        const broken = "The tool get_weather failed because of a fault of its own."
+        assert.deepStrictEqual(yield* Effect.all([call, call, call]), ["Refused.", broken, "Refused."])
+        assert.strictEqual(
+          yield* call,
+          "get_weather is disabled after 3 consecutive errors; last: connection: Refused."
+        )
+        assert.deepStrictEqual(health.reportUnsafe("get_weather")?.status, { _tag: "CircuitOpen", until: 30_000 })
+        yield* TestClock.adjust("30 seconds")
+        assert.strictEqual(yield* call, "Refused.")
+        assert.strictEqual(
+          yield* call,
+          "get_weather is disabled after 4 consecutive errors; last: connection: Refused."
+        )
+        assert.deepStrictEqual(
+          health.reportUnsafe("get_weather")?.errorsByCode.map(({ code, count }) => [code, count]),
+          [["connection", 3], ["defect", 1]]
+        )
+        yield* health.enable("get_weather")
+        assert.strictEqual(yield* call, "Completed")
+      }).pipe(Effect.provide(watched(3))))
+
+    it.effect("E7 says the last error of a tool that a single one has disabled", () =>
+      Effect.gen(function*() {
+        const toolkit = Toolkit.make(doing(fail).pipe(CircuitBreaker.protect()))
+        const call = Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: JSON.stringify(paris) })
+        yield* call
+        const outcome = yield* call
+        assert.strictEqual(
+          outcome._tag === "Failed" && outcome.failure.detail,
+          "get_weather is disabled: it has failed too often. Last error: connection: Refused."
+        )
+      }).pipe(Effect.provide(watched())))
+
+    it.effect("leaves a tool disabled until somebody enables it, when its circuit opens for ever", () =>
+      Effect.gen(function*() {
+        const health = yield* ToolHealth.ToolHealth
+        const { tool } = new Sequence()
+        const { run } = tool([fail, sunny]).pipe(CircuitBreaker.protect())
+        yield* Effect.flip(run(paris))
+        assert.deepStrictEqual(yield* health.status("get_weather"), { _tag: "CircuitOpen" })
+        yield* TestClock.adjust("1000 days")
+        assert.strictEqual((yield* Effect.flip(run(paris))).code, "circuit_open")
+        yield* health.enable("get_weather")
+        assert.strictEqual(yield* run(paris), "sunny")
+      }).pipe(Effect.provide(Layer.merge(breaker(1, Duration.infinity), ToolHealth.layer))))
 
     it.effect("keeps a tool disabled that was disabled by hand", () =>
       Effect.gen(function*() {

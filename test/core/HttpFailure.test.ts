@@ -65,16 +65,19 @@ const unavailable = (code: string, transient: boolean, outcome?: "not_executed" 
   transient,
   ...(outcome === undefined ? {} : { outcome })
 })
-const rejected = unavailable("rejected", false)
+/** A permanent failure, by what it is about. */
+const ofArguments = (code: string) => ({ ...unavailable(code, false), scope: "arguments" })
+const ofTool = (code: string) => ({ ...unavailable(code, false), scope: "tool" })
+const rejected = ofArguments("rejected")
 const notFound = { _tag: "SemanticGarbage", code: "not_found", alternatives: [] }
 
 const afterGet: ReadonlyArray<readonly [status: number, failure: object]> = [
   [300, unavailable("unexpected_status", false)],
   [304, unavailable("unexpected_status", false)],
   [400, rejected],
-  [401, unavailable("permission_denied", false)],
-  [402, unavailable("quota_exhausted", false)],
-  [403, unavailable("permission_denied", false)],
+  [401, ofTool("permission_denied")],
+  [402, ofTool("quota_exhausted")],
+  [403, ofArguments("permission_denied")],
   [404, notFound],
   [405, rejected],
   [408, unavailable("timeout", true)],
@@ -86,11 +89,11 @@ const afterGet: ReadonlyArray<readonly [status: number, failure: object]> = [
   [451, rejected],
   [499, rejected],
   [500, unavailable("server_error", true)],
-  [501, unavailable("server_error", false)],
+  [501, ofTool("server_error")],
   [502, unavailable("server_error", true)],
   [503, unavailable("server_error", true)],
   [504, unavailable("server_error", true)],
-  [505, unavailable("server_error", false)],
+  [505, ofTool("server_error")],
   [599, unavailable("server_error", true)]
 ]
 
@@ -357,6 +360,7 @@ describe("a request", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual(fieldsOf(yield* failing("http://[", "POST")), {
         ...unavailable("invalid_request", false, "not_executed"),
+        scope: "arguments",
         detail: "The request to the service could not be made."
       })
       const reason = new HttpClientError.EncodeError({ request: HttpClientRequest.post("https://orders.example") })

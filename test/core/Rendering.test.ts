@@ -198,11 +198,23 @@ describe("Rendering", () => {
       assert.strictEqual(retryOf(unavailable({}), 0), advice)
     })
 
-    it("says that other arguments may do, where a service that answers rejects these", () => {
+    it("says that other arguments may work, of a permanent failure that is about the arguments, and of no other", () => {
+      const advice = "Do not repeat this call with the same arguments. Other arguments may work."
+      const gone = "Do not call this tool again. Use another one, or answer without it."
+      const permanent = { code: "permission_denied", transient: false } as const
+      assert.strictEqual(retryOf(unavailable({ ...permanent, scope: "arguments" })), advice)
+      assert.strictEqual(retryOf(unavailable({ ...permanent, scope: "tool" })), gone)
+      assert.strictEqual(retryOf(unavailable(permanent)), gone)
       assert.strictEqual(
-        retryOf(unavailable({ code: "rejected", transient: false })),
-        "Do not repeat this call with the same arguments. Others may do."
+        retryOf(unavailable({ scope: "arguments" })),
+        "Already tried 1 time. Do not call it again now; use another tool, or answer without it."
       )
+    })
+
+    it("keeps back the arguments that continue what may have taken effect", () => {
+      const outcome = { ...failed(firstPage), certainty: "unknown" } as const
+      assert.notProperty(parsed(outcome), "next")
+      assert.notInclude(prose(outcome), "Arguments that continue")
     })
 
     it("says for how long not to try again, when the service said so", () => {

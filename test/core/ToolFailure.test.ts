@@ -62,6 +62,7 @@ const failure: fc.Arbitrary<ToolFailure.ToolFailure<Schema.Json>> = fc.oneof(
     fc.record({ transient: fc.boolean() }),
     optional({
       retryAfter: fc.nat().map((millis) => Duration.millis(millis)),
+      scope: fc.constantFrom("arguments" as const, "tool" as const),
       outcome: fc.constantFrom("not_executed" as const, "unknown" as const)
     })
   ).map(([common, own, rest]) => new ToolUnavailable({ ...common, ...own, ...rest }))

@@ -7,14 +7,17 @@ import {
   SchemaMismatch,
   SemanticGarbage,
   Tool,
+  ToolCall,
+  type ToolFailure,
   ToolHealth,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import { Duration, Effect, Fiber, Schema, Stream } from "effect"
+import { Duration, Effect, Fiber, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
 const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
+const denied = new ToolUnavailable({ code: "permission_denied", detail: "Not allowed.", transient: false })
 
 /** A tool that fails as its caller wants it to. */
 const obedient = (name: string, instead: ReadonlyArray<string> = []) =>
@@ -36,8 +39,18 @@ const obedient = (name: string, instead: ReadonlyArray<string> = []) =>
         return Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: "half" }))
       case "mismatch":
         return Effect.fail(new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." }))
-      default:
+      case "denied":
+        return Effect.fail(new ToolUnavailable({ ...denied, scope: "arguments" }))
+      case "gone":
+        return Effect.fail(denied)
+      case "asks":
+        return Effect.as(ToolCall.ask("Which one?"), "well")
+      case "stops":
+        return ToolCall.stop("Enough.")
+      case "die":
         return Effect.die("broken")
+      default:
+        return Effect.fail(new ToolUnavailable({ ...refused, code: how }))
     }
   })
 
@@ -65,12 +78,155 @@ describe("ToolHealth", () => {
       yield* call("nowhere", "well")
       yield* Dispatch.call(toolkit, { id: "1", name: "mirror", arguments: "{\"ho" })
       const status = ToolHealth.available
+      const connection = { tag: "ToolUnavailable", code: "connection" } as const
       assert.deepStrictEqual(yield* health.report, [
-        { tool: "primary", status, calls: 7, errors: 4, consecutiveErrors: 2, errorRate: 4 / 7 },
-        { tool: "mirror", status, calls: 1, errors: 0, consecutiveErrors: 0, errorRate: 0 },
+        {
+          tool: "primary",
+          status,
+          calls: 7,
+          errors: 4,
+          consecutiveErrors: 2,
+          errorRate: 4 / 7,
+          errorsByCode: [
+            { ...connection, count: 2 },
+            { tag: "SchemaMismatch", code: "invalid_result", count: 1 },
+            { tag: "ToolUnavailable", code: "defect", count: 1 }
+          ],
+          lastError: {
+            tag: "ToolUnavailable",
+            code: "defect",
+            detail: "The tool primary failed because of a fault of its own.",
+            at: 0
+          }
+        },
+        { tool: "mirror", status, calls: 1, errors: 0, consecutiveErrors: 0, errorRate: 0, errorsByCode: [] },
         // A fallback answered; but it had to.
-        { tool: "archive", status, calls: 1, errors: 1, consecutiveErrors: 1, errorRate: 1 }
+        {
+          tool: "archive",
+          status,
+          calls: 1,
+          errors: 1,
+          consecutiveErrors: 1,
+          errorRate: 1,
+          errorsByCode: [{ ...connection, count: 1 }],
+          lastError: { ...connection, detail: "Refused.", at: 0 }
+        }
       ])
+      assert.deepStrictEqual(health.reportUnsafe("primary"), (yield* health.report)[0])
+      assert.isUndefined(health.reportUnsafe("nowhere"))
+    }).pipe(withHealth))
+
+  it.effect("E7 counts neither a signal nor an interruption, nor a failure that is about the arguments alone", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      const errors = Effect.map(health.report, (all) => all.map(({ calls, errors }) => [calls, errors]))
+      for (const how of ["asks", "stops"]) yield* call("primary", how)
+      const hanging = Tool.make("hanging", { description: "", success: Schema.String }, () => Effect.never)
+      const fiber = yield* Effect.forkChild(Dispatch.call(Toolkit.make(hanging), { id: "1", name: "hanging" }), {
+        startImmediately: true
+      })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* errors, [])
+      yield* call("primary", "denied")
+      assert.deepStrictEqual(yield* errors, [[1, 0]])
+      yield* call("primary", "gone")
+      assert.deepStrictEqual(yield* errors, [[2, 1]])
+      yield* call("archive", "denied")
+      assert.deepStrictEqual(yield* errors, [[2, 1], [1, 0]])
+      yield* call("archive", "gone")
+      assert.deepStrictEqual(yield* errors, [[2, 1], [2, 1]])
+    }).pipe(withHealth))
+
+  it.effect("E7 counts no refusal of our own policies, and the error of an earlier attempt behind one", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      yield* call("primary", "throttled")
+      // It was refused, and a tool answered in its place.
+      const throttled = new ToolUnavailable({ ...refused, code: "throttled", outcome: "not_executed" })
+      const refusing = Policy.make<never, ToolUnavailable>({
+        kind: "rate",
+        description: "full",
+        wrap: () => () => Effect.fail(throttled)
+      })
+      const full = obedient("full").pipe(Tool.with(refusing), Tool.fallback(obedient("mirror").run))
+      yield* Dispatch.call(Toolkit.make(full), { id: "1", name: "full", arguments: "{\"how\":\"well\"}" })
+      // The second attempt was refused.
+      let attempts = 0
+      const once = Policy.make<never, ToolUnavailable>({
+        kind: "rate",
+        description: "one",
+        wrap: <A, E extends ToolFailure.ToolFailure, R>(run: Policy.Run<A, E, R>) => (params: unknown) =>
+          Effect.suspend((): Effect.Effect<A, E | ToolUnavailable, R> =>
+            ++attempts > 1 ? Effect.fail(throttled) : run(params)
+          )
+      })
+      const retried = obedient("retried").pipe(Tool.with(once), Tool.retry(Schedule.recurs(1)))
+      const outcome = yield* Dispatch.call(Toolkit.make(retried), {
+        id: "1",
+        name: "retried",
+        arguments: "{\"how\":\"refused\"}"
+      })
+      assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "throttled")
+      assert.deepStrictEqual(
+        (yield* health.report).map(({ calls, errors, lastError, tool }) => [tool, calls, errors, lastError?.code]),
+        [["primary", 1, 0, undefined], ["retried", 1, 1, "connection"]]
+      )
+    }).pipe(withHealth))
+
+  it.effect("E7 tells the last error with its time, which a call that goes well leaves", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      yield* TestClock.adjust("3 seconds")
+      yield* call("primary", "refused")
+      yield* TestClock.adjust("3 seconds")
+      yield* call("primary", "well")
+      const { consecutiveErrors, lastError } = health.reportUnsafe("primary") ?? {}
+      assert.deepStrictEqual([consecutiveErrors, lastError], [
+        0,
+        { tag: "ToolUnavailable", code: "connection", detail: "Refused.", at: 3000 }
+      ])
+    }).pipe(withHealth))
+
+  it.effect("E7 counts the first 20 codes of a tool apart, and all others together", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      for (let code = 1; code <= 20; code++) yield* call("primary", `code_${code}`)
+      const codes = () => (health.reportUnsafe("primary")?.errorsByCode ?? []).map(({ code, count }) => [code, count])
+      assert.strictEqual(codes().length, 20)
+      assert.deepStrictEqual(codes().at(-1), ["code_20", 1])
+      yield* call("primary", "code_21")
+      yield* call("primary", "code_22")
+      yield* call("primary", "code_1")
+      assert.strictEqual(codes().length, 21)
+      assert.deepStrictEqual([codes()[0], codes().at(-1)], [["code_1", 2], ["other", 2]])
+    }).pipe(withHealth))
+
+  it.effect("E7 keeps what it knows of an error short, and on one line", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      const detail = `one\ntwo ${"x".repeat(10_000)}`
+      health.called("primary", { tag: "ToolUnavailable", code: "c".repeat(10_000), detail, at: 0 })
+      const { errorsByCode, lastError } = health.reportUnsafe("primary") ?? assert.fail()
+      assert.match(lastError?.detail ?? "", /^one two x{192}… \(\d+ more characters\)$/)
+      assert.match(lastError?.code ?? "", /^c{60}… \(\d+ more characters\)$/)
+      assert.strictEqual(errorsByCode[0]?.code, lastError?.code)
+    }).pipe(withHealth))
+
+  it.effect("E7 reports what can be written as JSON, whatever the status", () =>
+    Effect.gen(function*() {
+      const health = yield* ToolHealth.ToolHealth
+      yield* call("primary", "refused")
+      for (
+        const to of [{ _tag: "CircuitOpen", until: 30_000 }, { _tag: "CircuitOpen" }, { _tag: "Probing" }] as const
+      ) {
+        yield* health.noticed("primary", to)
+        const report = yield* health.report
+        assert.deepStrictEqual(report[0]?.status, to)
+        assert.deepStrictEqual(JSON.parse(JSON.stringify(report)), report)
+      }
+      yield* health.disable("primary", "It is being moved.")
+      const report = yield* health.report
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(report)), report)
     }).pipe(withHealth))
 
   it.effect("E7 counts errors in a row from zero once the tool is enabled by hand", () =>
@@ -168,7 +324,15 @@ describe("Availability", () => {
       assert.deepInclude(open, { mirror, archive })
       assert.deepStrictEqual(open["primary"], {
         _tag: "Unavailable",
-        reason: "It has failed too often.",
+        reason: "It is disabled: it has failed too often.",
+        retryAfter: Duration.seconds(20)
+      })
+      yield* call("primary", "refused")
+      yield* call("primary", "refused")
+      const reason = "It is disabled after 2 consecutive errors; last: connection: Refused."
+      assert.deepStrictEqual((yield* shown)["primary"], {
+        _tag: "Unavailable",
+        reason,
         retryAfter: Duration.seconds(20)
       })
       yield* TestClock.adjust(19_999)
@@ -177,7 +341,12 @@ describe("Availability", () => {
       // The next call is the probe.
       assert.strictEqual((yield* shown)["primary"]?._tag, "Available")
       yield* health.noticed("primary", { _tag: "Probing" })
-      assert.deepStrictEqual((yield* shown)["primary"], { _tag: "Unavailable", reason: "It is being tried again." })
+      assert.deepStrictEqual((yield* shown)["primary"], {
+        _tag: "Unavailable",
+        reason: `${reason} Another call is testing it now.`
+      })
+      yield* health.noticed("primary", { _tag: "CircuitOpen" })
+      assert.deepStrictEqual((yield* shown)["primary"], { _tag: "Unavailable", reason })
     }).pipe(withHealth))
 
   it.effect("sees the fallback outside of a breaker, also when there is another one inside", () =>

@@ -551,7 +551,7 @@ describe("a failure of ill-typed fields", () => {
     Effect.gen(function*() {
       const failures = [SchemaMismatch, PartialData, SemanticGarbage, ToolUnavailable]
       const keys =
-        "code detail hint side severity alternatives tried issues fault coverage next data transient retryAfter outcome message name toString"
+        "code detail hint side severity alternatives tried issues fault coverage next data transient scope retryAfter outcome message name toString"
       const given = [
         "a proxy that cannot be looked at",
         "a rejected promise",
@@ -580,6 +580,7 @@ describe("a failure of ill-typed fields", () => {
           detail: "x",
           transient: true,
           outcome: "maybe",
+          scope: "record",
           retryAfter: "5 seconds",
           severity: "grave",
           tried: "cache"
@@ -588,7 +589,7 @@ describe("a failure of ill-typed fields", () => {
         part: new PartialData({ code: "x", detail: "x", data: 1, next: 2, coverage: { have: "1" } } as Untyped)
       })))
       assert.deepInclude({ ...value.lost }, { outcome: "unknown", tried: ["cache"] })
-      assert.isTrue(value.lost.retryAfter !== undefined && !("severity" in value.lost))
+      assert.isTrue(value.lost.retryAfter !== undefined && !("severity" in value.lost || "scope" in value.lost))
       assert.deepInclude({ ...value.wrong }, { issues: [], alternatives: ["1", "a"] })
       assert.deepStrictEqual({ ...value.part }, { _tag: "PartialData", code: "x", detail: "x", data: 1 } as Untyped)
     }))

@@ -172,7 +172,7 @@ const rows: ReadonlyArray<Row> = [
     error: "ToolUnavailable",
     code: "permission_denied",
     hint: /^Somebody who has it must look/,
-    retry: never
+    retry: once
   },
   {
     what: "permission denied, by the API",
@@ -180,8 +180,8 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "ToolUnavailable",
     code: "permission_denied",
-    hint: /^Somebody has to grant access first.* Call get_drug_facts instead\.$/,
-    retry: never
+    hint: /^Access has to be granted first.* Call get_drug_facts instead\.$/,
+    retry: once
   },
   {
     what: "the quota",
@@ -189,7 +189,7 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "ToolUnavailable",
     code: "quota_exhausted",
-    hint: /^Somebody has to see to the account first.* Call get_drug_facts instead\.$/,
+    hint: /^The account at the service has no credit left.* Call get_drug_facts instead\.$/,
     retry: never
   },
   {

@@ -250,6 +250,14 @@ describe("failures", () => {
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()
   })
 
+  test("are about the arguments or the tool, and about nothing else", () => {
+    const fields = { code: "c", detail: "d", transient: false } as const
+    expect(ToolUnavailable).type.toBeConstructableWith(fields)
+    expect(ToolUnavailable).type.toBeConstructableWith({ ...fields, scope: "arguments" as const })
+    expect(ToolUnavailable).type.not.toBeConstructableWith({ ...fields, scope: "record" as const })
+    expect<ToolUnavailable["scope"]>().type.toBe<"arguments" | "tool" | undefined>()
+  })
+
   test("know the type of a partial value's data", () => {
     const partial = Effect.succeed([1, 2]).pipe(Guard.partial(() => undefined))
     expect(partial).type.toBe<Effect.Effect<Array<number>, PartialData<Array<number>>>>()

@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { tripped } from "./internal/tripped.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolHealth from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
@@ -75,12 +76,14 @@ export const offered = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyArray<T
 export const lookup: Effect.Effect<(tool: Tool.Any) => Availability> = Effect.withFiber((fiber) => {
   const health = Context.getOrUndefined(fiber.context, ToolHealth.ToolHealth)
   if (health === undefined) return Effect.succeed(() => available)
-  return Effect.map(Clock.currentTimeMillis, (now) => (tool) => judge(tool, health.statusUnsafe(tool.name), now))
+  return Effect.map(Clock.currentTimeMillis, (now) => (tool) => judge(tool, health, now))
 })
 
 const available: Availability = { _tag: "Available" }
 
-const judge = (tool: Tool.Any, status: ToolHealth.Status, now: number): Availability => {
+const judge = (tool: Tool.Any, health: ToolHealth.ToolHealth["Service"], now: number): Availability => {
+  const status = health.statusUnsafe(tool.name)
+  const reason = () => tripped("It", health.reportUnsafe(tool.name))
   switch (status._tag) {
     case "Available":
       return available
@@ -89,15 +92,20 @@ const judge = (tool: Tool.Any, status: ToolHealth.Status, now: number): Availabi
         _tag: "Unavailable",
         reason: status.reason === undefined ? "It is disabled." : `It is disabled: ${status.reason}`
       }
-    case "CircuitOpen":
+    case "CircuitOpen": {
+      const { until } = status
       // Once the time is over, the next call is the probe.
-      return status.until <= now || answersAllTheSame(tool) ? available : {
+      if (until !== undefined && until <= now || answersAllTheSame(tool)) return available
+      return {
         _tag: "Unavailable",
-        reason: "It has failed too often.",
-        retryAfter: Duration.millis(status.until - now)
+        reason: reason(),
+        ...(until === undefined ? {} : { retryAfter: Duration.millis(until - now) })
       }
+    }
     case "Probing":
-      return answersAllTheSame(tool) ? available : { _tag: "Unavailable", reason: "It is being tried again." }
+      return answersAllTheSame(tool)
+        ? available
+        : { _tag: "Unavailable", reason: `${reason()} Another call is testing it now.` }
   }
 }
 

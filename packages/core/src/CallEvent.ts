@@ -114,6 +114,8 @@ const FailureHandled = Schema.Struct({
   ...Handled.fields,
   /** What the failure itself says of its outcome. What the call knows is its certainty. */
   outcome: Schema.optionalKey(Certainty),
+  /** It was permanent, and about the arguments alone: the tool works. */
+  scope: Schema.optionalKey(Schema.Literal("arguments")),
   /** The tool inside whose failure it was. */
   inside: Schema.optionalKey(Schema.String),
   /** Of a retry, as far as known: its number from 1, how many there may be, and the wait before it. */

@@ -127,12 +127,15 @@ export const ended = (
     ? ofAll(call)
     : keyOf(call, used ?? { params: undefined, text: outcome.arguments })
   const { certainty, executions, refused } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
-  const { _tag: tag, code, detail, hint } = failure
+  const { _tag: tag, code, detail } = failure
+  const known = join(certainty, outcome.certainty)
+  // What to do next was said of this call alone: it is void where an earlier one may have taken effect.
+  const hint = known === outcome.certainty ? failure.hint : undefined
   return {
     ...facts,
     failed: HashMap.set(facts.failed, key, {
       executions: executions + ran,
-      certainty: join(certainty, outcome.certainty),
+      certainty: known,
       refused: refused || !isNotExecuted(failure),
       code,
       detail: cut(detail, mostDetail),

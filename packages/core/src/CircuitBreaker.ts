@@ -12,16 +12,17 @@
  *       Tool.fallback(mirror.run)              outside: it answers while the circuit is open
  *     )
  *
- * | outcome of the call                                        | counts as           |
- * | ---------------------------------------------------------- | ------------------- |
- * | a value, or any failure but `ToolUnavailable`              | success: it answers |
- * | `ToolUnavailable`                                          | failure             |
- * | a refusal of a policy inside, a defect, an interruption    | nothing             |
+ * | outcome of the call                                                                    | counts as           |
+ * | -------------------------------------------------------------------------------------- | ------------------- |
+ * | a value; any failure but `ToolUnavailable`; a permanent one that is about the arguments | success: it answers |
+ * | any other `ToolUnavailable`, a defect                                                  | failure             |
+ * | a refusal of a policy inside, a question to the user, a stop, an interruption          | nothing             |
  *
  * A probe that never ends keeps the circuit from closing: put a `Tool.timeout` inside.
  *
  * Where there is a `ToolHealth`, it is told when the circuit opens, is probed and closes, and a tool that is enabled by
- * hand there gets a new circuit.
+ * hand there gets a new circuit. With `openDuration: Duration.infinity` nothing else closes it. A refused call then says how many errors
+ * the tool had in a row, and what the last one was.
  *
  * @since 0.1.0
  */
@@ -35,13 +36,15 @@ import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
 import { own } from "./internal/own.ts"
-import { isRefusal, refusal } from "./internal/refusal.ts"
+import { isAboutArguments, isRefusal, refusal } from "./internal/refusal.ts"
+import { defectsOf, signalIn } from "./internal/signal.ts"
+import { tripped } from "./internal/tripped.ts"
 import { answered, ended } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
-import { ToolHealth } from "./ToolHealth.ts"
+import { type Status, ToolHealth } from "./ToolHealth.ts"
 
 /**
  * What can be said of a breaker here; the rest is said where effect's layer is made.
@@ -91,11 +94,12 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
           const called = health === undefined
             ? breaker.execute(self, { key: circuit, classify })
             : observed(self, { breaker, health, keyNow, tool: name })
+          const looked = Effect.tapDefect(called, () => changes.look(breaker, keyNow()))
           const judged = Effect.catch(
-            called,
+            looked,
             (error): Effect.Effect<never, E | ToolUnavailable> =>
               error._tag === "CircuitBreakerError"
-                ? Effect.andThen(changes.refused(breaker, keyNow(), error), call.refuse(refused(name, error)))
+                ? Effect.andThen(changes.refused(breaker, keyNow(), error), call.refuse(refused(name, error, health)))
                 : Effect.andThen(changes.look(breaker, keyNow()), Effect.fail(error))
           )
           const told = isTroubled ? Effect.tap(judged, () => changes.look(breaker, keyNow())) : judged
@@ -244,35 +248,44 @@ const proving = <A, E extends ToolFailure, R>(
 
 const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   if (Exit.isSuccess(exit)) return Breaker.success
-  if (Cause.hasDies(exit.cause)) return Breaker.ignored
-  return Option.match(Cause.findErrorOption(exit.cause), {
+  const { cause } = exit
+  // An interruption says nothing of the tool, and neither does what its finalizers died of.
+  if (Cause.hasDies(cause)) {
+    return Cause.hasInterrupts(cause) || signalIn(defectsOf(cause)) !== undefined ? Breaker.ignored : Breaker.failure()
+  }
+  return Option.match(Cause.findErrorOption(cause), {
     onNone: () => Breaker.ignored,
     onSome: (failure) => {
-      if (failure._tag !== "ToolUnavailable") return Breaker.success
+      if (failure._tag !== "ToolUnavailable" || isAboutArguments(failure)) return Breaker.success
       return isRefusal(failure) ? Breaker.ignored : Breaker.failure({ retryAfter: failure.retryAfter })
     }
   })
 }
 
-const refused = (tool: string, error: Breaker.CircuitBreakerError): ToolUnavailable => {
+const refused = (
+  tool: string,
+  error: Breaker.CircuitBreakerError,
+  health: ToolHealth["Service"] | undefined
+): ToolUnavailable => {
+  const disabled = () => tripped(tool, health?.reportUnsafe(tool))
   switch (error.reason._tag) {
     case "CircuitOpen":
       return refusal({
         code: "circuit_open",
-        detail: `${tool} is not called for now: it has failed too often.`,
+        detail: disabled(),
         retryAfter: error.reason.retryAfter,
         cause: error
       })
     case "CircuitHalfOpen":
       return refusal({
         code: "circuit_open",
-        detail: `${tool} is not called for now: it has failed too often, and is just being tried again.`,
+        detail: `${disabled()} Another call is testing it now.`,
         cause: error
       })
     case "CircuitBreakerStoreError":
       return refusal({
         code: "breaker_unavailable",
-        detail: `${tool} is not called for now: its circuit breaker does not answer.`,
+        detail: `${tool} was not called: its circuit breaker does not answer.`,
         cause: error
       })
   }
@@ -302,7 +315,7 @@ const observed = <A, E extends ToolFailure, R>(
   const open = (retryAfter: Duration.Duration) =>
     Effect.flatMap(
       Clock.currentTimeMillis,
-      (now) => health.noticed(tool, { _tag: "CircuitOpen", until: now + Duration.toMillis(retryAfter) })
+      (now) => health.noticed(tool, openUntil(now + Duration.toMillis(retryAfter)))
     )
   const look = (whileHalfOpen: Effect.Effect<void>) =>
     Effect.matchEffect(breaker.state(circuit), {
@@ -330,6 +343,11 @@ const observed = <A, E extends ToolFailure, R>(
     if (error?._tag === "CircuitBreakerError") {
       return error.reason._tag === "CircuitOpen" ? open(error.reason.retryAfter) : Effect.void
     }
-    return error?._tag === "ToolUnavailable" || inTrouble() ? probed() : Effect.void
+    const hasFailed = error?._tag === "ToolUnavailable" || Exit.isFailure(exit) && Cause.hasDies(exit.cause)
+    return hasFailed || inTrouble() ? probed() : Effect.void
   })
 }
+
+// JSON has no number without end.
+const openUntil = (until: number): Status & { readonly _tag: "CircuitOpen" } =>
+  Number.isFinite(until) ? { _tag: "CircuitOpen", until } : { _tag: "CircuitOpen" }

@@ -14,6 +14,7 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -45,6 +46,7 @@ import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
+import { isAboutArguments, isRefusal } from "./internal/refusal.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
 import { kind } from "./internal/text.ts"
 import { heed } from "./internal/userCode.ts"
@@ -59,7 +61,7 @@ import {
   type ToolFailure,
   ToolUnavailable
 } from "./ToolFailure.ts"
-import { ToolHealth } from "./ToolHealth.ts"
+import { type LastError, ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
 import type { Completed, Failed, Repair, Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
@@ -184,7 +186,7 @@ const keyed = <T extends Tool.Any>(
     )
     const told = health === undefined
       ? outcome
-      : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health))
+      : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health, fiber))
     const outer = fiber.getRef(current)
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
@@ -356,24 +358,46 @@ const disabled = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined)
   return status?._tag === "Disabled" ? DispatchFailure.disabled(name, status.reason) : undefined
 }
 
-// Only what reached the tool says anything of it. That a name is unknown, or a page is missing, is not its fault.
+// Only what reached the tool says anything of it.
 const counted = (
   outcome: ToolOutcome,
   { name }: Tool.Any,
-  { state: { fellBack } }: Call,
-  health: ToolHealth["Service"]
+  { state }: Call,
+  health: ToolHealth["Service"],
+  fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<void> => {
-  if (outcome.attempts === 0 || (outcome._tag !== "Completed" && outcome._tag !== "Failed")) return Effect.void
+  if (state.executions === 0 || (outcome._tag !== "Completed" && outcome._tag !== "Failed")) return Effect.void
   return Effect.catchCause(
-    Effect.sync(() => health.called(name, fellBack || isAtFault(outcome))),
+    Effect.sync(() => {
+      const fault = faultOf(outcome, state)
+      if (fault === undefined) return health.called(name)
+      const { code, detail, tag } = fault
+      health.called(name, { tag, code, detail, at: fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() })
+    }),
     (cause) => Defect.report("The health of tools could not be kept", cause)
   )
 }
 
-const isAtFault = (outcome: Completed | Failed): boolean =>
-  outcome._tag === "Failed" && outcome.stage !== "admit" &&
-  (outcome.failure._tag === "ToolUnavailable" ||
-    outcome.failure._tag === "SchemaMismatch" && outcome.failure.side === "result")
+// What the tool did wrong, if it did. That a name is unknown, or a page is missing, is not its fault. A policy that refuses says nothing of
+// the tool: then an earlier attempt counts.
+const faultOf = (outcome: Completed | Failed, { fault, fellBack }: Call["state"]): Fault | undefined => {
+  if (fellBack) return fault
+  if (outcome._tag === "Completed" || outcome.stage === "admit") return undefined
+  const { failure } = outcome
+  const { _tag: tag, code, detail } = failure
+  switch (tag) {
+    case "PartialData":
+    case "SemanticGarbage":
+      return undefined
+    case "SchemaMismatch":
+      return failure.side === "result" ? { tag, code, detail } : undefined
+    case "ToolUnavailable":
+      if (isRefusal(failure)) return fault
+      return isAboutArguments(failure) ? undefined : { tag, code, detail }
+  }
+}
+
+type Fault = Pick<LastError, "tag" | "code" | "detail">
 
 // -----------------------------------------------------------------------------
 // What else there is
@@ -382,8 +406,9 @@ const isAtFault = (outcome: Completed | Failed): boolean =>
 // A failure's own tool does not know what else the toolkit has.
 const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
-  const { failure } = outcome
-  const { certainty } = outcome
+  const { certainty, failure } = outcome
+  // What is done is not done elsewhere again, and a run that may call no more calls no other tool.
+  if (certainty === "executed" || failure.code === "call_limit") return Effect.succeed(outcome)
   if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && certainty === "not_executed") {
     const smaller = sizeKey(tool)
     return Effect.succeed(

@@ -238,7 +238,7 @@ export const retryBudgetExceeded = (earlier: {
   const outcome = earlier.certainty === "not_executed" ? earlier.certainty : "unknown"
   // What was unavailable is not a matter of the arguments.
   return outcome === "unknown" || earlier.tag === "ToolUnavailable"
-    ? unavailable({ ...fields, transient: false, outcome })
+    ? unavailable({ ...fields, transient: false, scope: "arguments", outcome })
     : new SemanticGarbage(fields) as Repeated
 }
 

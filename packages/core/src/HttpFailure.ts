@@ -17,6 +17,9 @@
  * By the method: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`; after any other method, or
  * an unknown one, it is `unknown`. What is permanent and has no outcome is a refusal: nothing was done (`Certainty`). What is transient comes with `retryAfter`, when the service said how long to wait.
  *
+ * 403, `rejected` and `invalid_request` are about the arguments (`scope`): the service refuses one record or one request, and may answer the
+ * next. Everything else that is permanent is about the tool.
+ *
  * A connection that was lost, or took too long, is `ToolUnavailable` too, code `connection` or `timeout`, transient:
  * `not_executed` when nothing had been sent, else by the method. A request that cannot be made is one with code
  * `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the result.

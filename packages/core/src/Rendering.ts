@@ -12,6 +12,7 @@
  */
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
+import { isAboutArguments } from "./internal/refusal.ts"
 import { cut, list, oneLine } from "./internal/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
@@ -162,7 +163,8 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     ...(failure._tag === "PartialData"
       ? {
         ...(failure.coverage === undefined ? {} : { coverage: bounded(failure.coverage) }),
-        ...(isSendable(failure.next) ? { next: failure.next } : {}),
+        // Nobody is to go on with what is in doubt.
+        ...(isSendable(failure.next) && outcome.certainty !== "unknown" ? { next: failure.next } : {}),
         data: head(failure.data)
       }
       : {}),
@@ -246,8 +248,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       if (failure.code === "retry_budget_exceeded") {
         return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
       }
-      // It answers, and not to this.
-      if (failure.code === "rejected") return "Do not repeat this call with the same arguments. Others may do."
+      if (isAboutArguments(failure)) return "Do not repeat this call with the same arguments. Other arguments may work."
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
       return certainty === "unknown"
         ? `${

@@ -386,6 +386,7 @@ const ToolUnavailableFields = Schema.Struct({
   _tag: Schema.tag("ToolUnavailable"),
   ...common,
   transient: Schema.Boolean,
+  scope: Schema.optionalKey(Schema.Literals(["arguments", "tool"])),
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
   outcome: Schema.optionalKey(Certainty),
   tried: Schema.optionalKey(Schema.Array(Schema.String))
@@ -396,7 +397,8 @@ const ToolUnavailableFields = Schema.Struct({
  * 5xx, a quota, a defect in the handler.
  *
  * `transient` says whether trying later is worth anything; only transient ones are retried,
- * and only where a repetition is safe.
+ * and only where a repetition is safe. `scope` says what a permanent one is about: one record that may not be read is not a
+ * tool that is gone.
  *
  * @example
  * ```ts
@@ -409,6 +411,14 @@ const ToolUnavailableFields = Schema.Struct({
  *   outcome: "not_executed"
  * })
  * failure.transient // => true
+ *
+ * const denied = new ToolUnavailable({
+ *   code: "permission_denied",
+ *   detail: "The record of P-7 needs a permission that this assistant does not have.",
+ *   transient: false,
+ *   scope: "arguments"
+ * })
+ * denied.scope // => "arguments"
  * ```
  *
  * @category failures
@@ -418,6 +428,12 @@ export class ToolUnavailable extends CodedFailure<
   CommonFields & {
     /** Is it worth trying later? */
     readonly transient: boolean
+    /**
+     * What a permanent failure is about. `"arguments"`: the tool works, and would refuse the same arguments again. The model may call it
+     * with others, and neither `ToolHealth` nor a breaker counts it as an error. `"tool"`: no call can succeed, so the model does not call
+     * the tool again. Default: `"tool"`. Without meaning in a transient failure.
+     */
+    readonly scope?: "arguments" | "tool"
     /** How long to wait before trying again, when the service said so. */
     readonly retryAfter?: Duration.Duration
     /**
@@ -585,11 +601,12 @@ export const made = (
     case "SemanticGarbage":
       return new SemanticGarbage({ ...kind, detail, cause })
     case "ToolUnavailable": {
-      const { code, hint, transient } = kind
+      const { code, hint, scope, transient } = kind
       return new ToolUnavailable({
         code,
         detail,
         transient,
+        ...(transient || scope === undefined ? {} : { scope }),
         ...(hint === undefined ? {} : { hint }),
         ...(outcome === undefined ? {} : { outcome }),
         ...(transient && retryAfter !== undefined ? { retryAfter } : {}),

@@ -4,6 +4,7 @@ import type { Certainty } from "../Certainty.ts"
 import type { Handled, Repair } from "../ToolOutcome.ts"
 import { AppendOnly } from "./appendOnly.ts"
 import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "./done.ts"
+import { isRefusal } from "./refusal.ts"
 
 /** What a call has come to so far: a fold over its events. */
 export interface CallState {
@@ -36,6 +37,8 @@ export interface CallState {
   readonly isRefused: boolean
   /** Was the tool itself unavailable, and something else had to answer? */
   readonly fellBack: boolean
+  /** The last failure of an attempt that was the tool's fault, and that a policy handled. */
+  readonly fault: Handled | undefined
 }
 
 const noTexts: AppendOnly<never> = AppendOnly.from([])
@@ -57,7 +60,8 @@ export const untouched: CallState = {
   sources: nothing,
   isAnswered: false,
   isRefused: false,
-  fellBack: false
+  fellBack: false,
+  fault: undefined
 }
 
 // What nearly all calls come to, and no more.
@@ -138,15 +142,21 @@ export const withoutNote = (repair: Repair): Repair => {
 
 const handled = (
   state: CallState,
-  { by, code, detail, inside, policy, tag }: CallEvent & { readonly _tag: "FailureHandled" }
+  { by, code, detail, inside, policy, scope, tag }: CallEvent & { readonly _tag: "FailureHandled" }
 ): CallState => {
   const entry: Handled = { tag, code, detail, by, ...(policy === undefined ? {} : { policy }) }
+  const isOwn = inside === undefined && tag === "ToolUnavailable"
+  const isFault = isOwn && isReplaced(by) && scope === undefined && !isRefusal(entry)
   return {
     ...state,
     handled: state.handled.append([entry]),
-    fellBack: state.fellBack || by === "fallback" && inside === undefined && tag === "ToolUnavailable"
+    fellBack: state.fellBack || isOwn && by === "fallback",
+    fault: isFault ? entry : state.fault
   }
 }
+
+// What a check, or a fixer, failed with is its own.
+const isReplaced = (by: Handled["by"]): boolean => by === "retry" || by === "fallback" || by === "custom"
 
 // -----------------------------------------------------------------------------
 // Certainty

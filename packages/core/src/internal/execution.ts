@@ -129,6 +129,8 @@ const notBegun = ({ certainty, tool: { name }, whole: { last } }: Frame, why: Wh
     code: "not_repeated",
     detail: `${name} was not run again: ${reasons[why](certainty)}.${before}`,
     transient: false,
+    // It has refused these, and works.
+    ...(why === "refused" ? { scope: "arguments" } : {}),
     outcome: certainty,
     cause: last
   })

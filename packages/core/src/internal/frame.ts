@@ -36,6 +36,7 @@ import { and, certaintyOf, nothing } from "./done.ts"
 import { asKnown } from "./ending.ts"
 import { heardOutside, isOfAnswer } from "./heard.ts"
 import { Live, Running } from "./live.ts"
+import { isAboutArguments } from "./refusal.ts"
 import { RefusalSignal } from "./signal.ts"
 import { cut, mostDetail } from "./text.ts"
 
@@ -224,14 +225,18 @@ const attemptStarted: CallEvent = { _tag: "AttemptStarted" }
 const pageStarted: CallEvent = { _tag: "PageStarted" }
 const answerDiscarded: CallEvent = { _tag: "AnswerDiscarded" }
 
-type Summary = Pick<FailureHandled, "tag" | "code" | "detail" | "outcome">
+type Summary = Pick<FailureHandled, "tag" | "code" | "detail" | "outcome" | "scope">
 
 const summary = (failure: ToolFailure): Summary => {
   const { _tag: tag, code, detail } = failure
   const told: Summary = { tag, code, detail: cut(detail, mostDetail) }
-  return failure._tag === "ToolUnavailable" && failure.outcome !== undefined
-    ? { ...told, outcome: failure.outcome }
-    : told
+  if (failure._tag !== "ToolUnavailable") return told
+  const { outcome } = failure
+  return {
+    ...told,
+    ...(isAboutArguments(failure) ? { scope: "arguments" } : {}),
+    ...(outcome === undefined ? {} : { outcome })
+  }
 }
 
 // -----------------------------------------------------------------------------

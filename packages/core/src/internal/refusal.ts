@@ -12,4 +12,8 @@ export const refusal = (
   }
 ): ToolUnavailable => new ToolUnavailable({ ...fields, transient: true, outcome: "not_executed" })
 
-export const isRefusal = ({ code }: ToolUnavailable): boolean => codes.some((refusal) => refusal === code)
+export const isRefusal = ({ code }: { readonly code: string }): boolean => codes.some((refusal) => refusal === code)
+
+/** Is a permanent failure about the arguments alone? Then the tool works, and other arguments may succeed. */
+export const isAboutArguments = ({ scope, transient }: Pick<ToolUnavailable, "scope" | "transient">): boolean =>
+  !transient && scope === "arguments"

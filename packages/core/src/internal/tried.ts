@@ -5,8 +5,8 @@ export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<str
   failure.tried ?? [`${name} (${failure.code})`]
 
 /**
- * What is left when every source has failed: the last failure, but that another time is worth it still holds if it did of one before. What
- * was done in all of them the call knows.
+ * What is left when every source has failed: the last failure. It is transient if any of them is, and other arguments may succeed if they may
+ * with any of them. What was done in all of them the call knows.
  */
 export const exhausted = (
   first: ToolUnavailable,
@@ -17,6 +17,7 @@ export const exhausted = (
   return new ToolUnavailable({
     ...told,
     transient: first.transient || last.transient,
+    ...(first.scope === "arguments" ? { scope: first.scope } : {}),
     ...(retryAfter === undefined ? {} : { retryAfter }),
     tried,
     cause

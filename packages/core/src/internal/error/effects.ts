@@ -70,7 +70,10 @@ const bySql: Readonly<Record<string, Recognized>> = {
 
 const byPlatform: Readonly<Record<string, Recognized>> = {
   NotFound: { kind: garbage("not_found"), sentence: "There is no such file or directory." },
-  PermissionDenied: { kind: refused("permission_denied"), sentence: "The system denied access." },
+  PermissionDenied: {
+    kind: refused("permission_denied", { scope: "arguments" }),
+    sentence: "The system denied access."
+  },
   AlreadyExists: { kind: garbage("rejected"), sentence: "It exists already." },
   BadArgument: { kind: garbage("rejected"), sentence: "The system does not accept one of the values." },
   Busy: { kind: transient("server_error"), sentence: "The system is busy." },

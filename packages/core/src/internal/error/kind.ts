@@ -6,6 +6,7 @@ export type Kind =
     readonly _tag: "ToolUnavailable"
     readonly code: string
     readonly transient: boolean
+    /** What it is about, where it is permanent: these arguments, or the whole tool. */
     readonly scope?: "arguments" | "tool"
     readonly hint?: string
     /** `"open"`: nobody knows whether the request took effect, unless it was one that only reads. */
@@ -54,12 +55,12 @@ export const transient = (code: string, outcome: Unavailable["outcome"] = "open"
 /** The service refused, and did nothing. The same request would be refused again. */
 export const refused = (
   code: string,
-  { hint, scope }: Pick<Unavailable, "hint" | "scope"> = {}
+  { hint, scope = "tool" }: Pick<Unavailable, "hint" | "scope"> = {}
 ): Unavailable => ({
   _tag: "ToolUnavailable",
   code,
   transient: false,
-  ...(scope === undefined ? {} : { scope }),
+  scope,
   ...(hint === undefined ? {} : { hint })
 })
 

@@ -14,13 +14,23 @@ export const ofStatus = (status: number): Recognized => ({
 
 /** The first that fits. */
 const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
-  [/^40[13]$/, refused("permission_denied", { hint: "Somebody has to grant access first: say so, and do without." })],
-  [/^402$/, refused("quota_exhausted", { hint: "Somebody has to see to the account first: say so, and do without." })],
+  [
+    /^401$/,
+    refused("permission_denied", { hint: "The service does not accept this tool's credentials: tell the user." })
+  ],
+  [/^402$/, refused("quota_exhausted", { hint: "The account at the service has no credit left: tell the user." })],
+  [
+    /^403$/,
+    refused("permission_denied", {
+      hint: "Access has to be granted first: tell the user, and go on without it.",
+      scope: "arguments"
+    })
+  ],
   [/^4(04|10)$/, garbage("not_found", "Check the identifiers among the arguments.")],
   [/^408$/, transient("timeout")],
   [/^422$/, mismatch("arguments")],
   [/^429$/, transient("rate_limited", "not_executed")],
-  [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again." })],
+  [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again.", scope: "arguments" })],
   [/^50[15]$/, refused("server_error", { hint: "The service cannot do this, now or later." })],
   [/^5\d\d$/, transient("server_error")],
   [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, outcome: "open" }]

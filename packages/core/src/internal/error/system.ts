@@ -50,7 +50,7 @@ export const aborted: Recognized = {
 
 /** The request was never sent. */
 export const unsendable: Recognized = {
-  kind: { ...refused("invalid_request"), outcome: "not_executed" },
+  kind: { ...refused("invalid_request", { scope: "arguments" }), outcome: "not_executed" },
   sentence: "The request to the service could not be made."
 }
 
@@ -99,7 +99,10 @@ const failed = (sentence: string): Recognized => ({ kind: refused("server_error"
 const others: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
   [/^ENOENT spawn/, failed("A program that the tool needs is missing.")],
   [/^ENOENT/, { kind: garbage("not_found"), sentence: "There is no such file or directory." }],
-  [/^(EACCES|EPERM)/, { kind: refused("permission_denied"), sentence: "The system denied access." }],
+  [/^(EACCES|EPERM)/, {
+    kind: refused("permission_denied", { scope: "arguments" }),
+    sentence: "The system denied access."
+  }],
   [/^EEXIST/, { kind: garbage("rejected"), sentence: "It exists already." }],
   [/^(EISDIR|ENOTDIR|ENOTEMPTY|ENAMETOOLONG|ELOOP)/, { kind: garbage("rejected"), sentence: "The path does not fit." }],
   [
