@@ -536,7 +536,7 @@ for (const way of ways) {
           ok: false,
           error: "ToolUnavailable",
           code: "circuit_open",
-          detail: "get_quote is disabled: it has failed too often. Last error: connection: Connection refused.",
+          detail: "get_quote is disabled: it has failed too often. Last error: connection.",
           hint: "Call get_quote_mirror instead.",
           retry: "Do not call it again within 30s; use another tool, or answer without it."
         })

@@ -329,7 +329,7 @@ describe("Availability", () => {
       })
       yield* call("primary", "refused")
       yield* call("primary", "refused")
-      const reason = "It is disabled after 2 consecutive errors; last: connection: Refused."
+      const reason = "It is disabled after 2 consecutive errors; last: connection."
       assert.deepStrictEqual((yield* shown)["primary"], {
         _tag: "Unavailable",
         reason,
