@@ -259,6 +259,43 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(RetryPolicy.transient.pipe(Schedule.upTo({ duration: "1 second" }))), "3 attempts, 1m")
     })
 
+    it("of one's own that honours Retry-After, for the longest wait that it grants", () => {
+      const { honouring } = RetryPolicy
+      assert.strictEqual(costs(honouring(Schedule.recurs(3))), "4 attempts, 1m 30s")
+      assert.strictEqual(costs(honouring(second.pipe(times(2)), "10 seconds")), "3 attempts, 20s")
+      assert.strictEqual(costs(honouring(Schedule.spaced("1 minute").pipe(times(2)), "10 seconds")), "3 attempts, 2m")
+      assert.strictEqual(costs(honouring(second).pipe(times(1))), "2 attempts, 30s")
+      assert.strictEqual(costs(honouring(RetryPolicy.transient, "1 minute")), "3 attempts, 1m")
+      assert.strictEqual(costs(honouring(Schedule.forever)), "the retry never ends")
+      assert.strictEqual(
+        costs(($) => honouring($(second).pipe(Schedule.while(({ input }) => input.code !== "connection")))),
+        "the waits of the retry depend on the failure"
+      )
+      const patient = second.pipe(Schedule.modifyDelay(() => Effect.map(Station, ({ patience }) => patience)))
+      assert.strictEqual(
+        costs(honouring(patient)),
+        "the retry's schedule cannot be stepped before running (Service not found: Station)"
+      )
+    })
+
+    it("that RetryPolicy.make makes, whatever it looks at", () => {
+      const { make } = RetryPolicy
+      assert.strictEqual(costs(make({ attempts: 1 })), "1 attempts, 0")
+      assert.strictEqual(costs(make({ attempts: 5, honourRetryAfter: "10 seconds" })), "5 attempts, 40s")
+      const backoff = { attempts: 5, base: "1 second", cap: "3 seconds", honourRetryAfter: false } as const
+      assert.strictEqual(costs(make(backoff)), "5 attempts, 9s")
+      assert.strictEqual(costs(make({ ...backoff, jitter: false })), "5 attempts, 9s")
+      assert.strictEqual(costs(make({ retryTimeouts: false })), "3 attempts, 1m")
+      assert.strictEqual(costs(make({ honourRetryAfter: false, retryTimeouts: false })), "3 attempts, 600ms")
+    })
+
+    it("with a timeout, where another schedule goes on after a policy that does not retry it", () => {
+      const once = RetryPolicy.make({ honourRetryAfter: false, retryTimeouts: false })
+      const slow = Schedule.spaced("10 seconds").pipe(times(1))
+      assert.strictEqual(costs(Schedule.min([once, slow])), "3 attempts, 10s 400ms")
+      assert.strictEqual(costs(Schedule.concat(once, slow)), "4 attempts, 20s 400ms")
+    })
+
     it("but not one that looks at the failure, unless at what all of them have in common", () => {
       const depends = "the waits of the retry depend on the failure"
       assert.strictEqual(costs(delayed(({ retryAfter }) => retryAfter ?? 0)), depends)
@@ -783,6 +820,13 @@ const simple: fc.Arbitrary<Written<Retries>> = fc.oneof(
   fc.constantFrom<Written<Retries>>(
     written("transient", RetryPolicy.transient),
     written("rateLimited", RetryPolicy.rateLimited),
+    written(
+      "make(4, 50 to 400, false)",
+      RetryPolicy.make({ attempts: 4, base: 50, cap: 400, honourRetryAfter: false })
+    ),
+    written("make(no timeouts)", RetryPolicy.make({ retryTimeouts: false })),
+    written("honouring(spaced(200), 1000)", RetryPolicy.honouring(Schedule.spaced(200), 1_000)),
+    written("honouring(recurs(3))", RetryPolicy.honouring(Schedule.recurs(3))),
     written("recurs(2)", Schedule.recurs(2)),
     written("jittered", Schedule.jittered(Schedule.exponential(300))),
     written("spaced(as asked)", asked)

@@ -61,6 +61,38 @@ describe("what a policy does to a tool's type", () => {
     expect(steady.pipe(Tool.retry(jittered))).type.toBe<Steady<Jitter>>()
   })
 
+  test("a schedule that honours Retry-After keeps its output, its input, its errors and what it needs", () => {
+    const { honouring } = RetryPolicy
+    expect(honouring(Schedule.recurs(3))).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable>>()
+    const jittered = Schedule.modifyDelay(Schedule.recurs(3), ({ duration }) => Effect.as(Jitter, duration))
+    expect(honouring(jittered, "1 minute")).type.toBe<
+      Schedule.Schedule<number, RetryPolicy.Retryable, never, Jitter>
+    >()
+    expect(steady.pipe(Tool.retry(honouring(jittered)))).type.toBe<Steady<Jitter>>()
+    const breaking = Schedule.tap(Schedule.recurs(3), () => Effect.fail("broken"))
+    expect(honouring(breaking)).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable, string>>()
+    expect(
+      steady.pipe(Tool.retry(($) =>
+        honouring(
+          $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => {
+            expect(input).type.toBe<ToolUnavailable>()
+            return input.outcome === undefined
+          }))
+        )
+      ))
+    ).type.toBe<typeof steady>()
+    expect(honouring).type.not.toBeCallableWith("5 seconds")
+  })
+
+  test("a retry policy is made of options, and serves a tool and a model", () => {
+    const policy = RetryPolicy.make({ attempts: 5, honourRetryAfter: false })
+    expect(policy).type.toBe<Schedule.Schedule<unknown, RetryPolicy.Retryable>>()
+    expect(steady.pipe(Tool.retry(policy))).type.toBe<typeof steady>()
+    expect(policy).type.toBeAssignableTo<Schedule.Schedule<unknown, Model.ModelFailure>>()
+    expect(RetryPolicy.make).type.not.toBeCallableWith({ jitter: "full" })
+    expect(RetryPolicy.make).type.not.toBeCallableWith({ honourRetryAfter: true })
+  })
+
   test("a limit, a breaker and a rate limit may refuse, and their services enter R", () => {
     expect(steady.pipe(Tool.limit(1))).type.toBe<Unsteady>()
     expect(Tool.limit(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
