@@ -93,6 +93,13 @@ describe("what a policy does to a tool's type", () => {
     expect(RetryPolicy.make).type.not.toBeCallableWith({ honourRetryAfter: true })
   })
 
+  test("a timeout and a deadline may find a tool unavailable", () => {
+    expect(steady.pipe(Tool.timeout("1 second"))).type.toBe<Unsteady>()
+    expect(steady.pipe(Tool.deadline("1 second"))).type.toBe<Unsteady>()
+    expect(Tool.deadline(steady, "1 second")).type.toBe<Unsteady>()
+    expect(Tool.deadline).type.not.toBeCallableWith(steady, "soon")
+  })
+
   test("a limit, a breaker and a rate limit may refuse, and their services enter R", () => {
     expect(steady.pipe(Tool.limit(1))).type.toBe<Unsteady>()
     expect(Tool.limit(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
