@@ -217,6 +217,18 @@ describe("default policies", () => {
     expect<Toolkit.Failure<typeof kit>>().type.toBe<SemanticGarbage | ToolUnavailable>()
   })
 
+  test("that are standard may find a tool unavailable, and need nothing", () => {
+    expect(Policy.standard()).type.toBe<ReadonlyArray<Policy.Policy>>()
+    expect(steady.pipe(Tool.withDefaults(Policy.standard()))).type.toBe<Unsteady>()
+    const kit = Toolkit.make(steady).pipe(Toolkit.withDefaults([...Policy.standard(), CircuitBreaker.policy()]))
+    expect<Toolkit.Requirements<typeof kit>>().type.toBe<Breaker.CircuitBreaker>()
+    expect<Toolkit.Failure<typeof kit>>().type.toBe<SemanticGarbage | ToolUnavailable>()
+    expect(Agent.make({ toolkit: Toolkit.make(steady), policies: Policy.standard() }).run("?")).type.toBe<
+      Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model>
+    >()
+    expect(Policy.standard).type.not.toBeCallableWith({ retry: "never" })
+  })
+
   test("of an agent are needed by its runs", () => {
     const agent = Agent.make({
       toolkit: Toolkit.make(steady),

@@ -50,7 +50,7 @@ import { endingOf, isWhole } from "./internal/ending.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, type Frame, Gate, Sourced } from "./internal/frame.ts"
-import { positive, whole } from "./internal/limits.ts"
+import { finite, positive, whole } from "./internal/limits.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
@@ -64,6 +64,7 @@ import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import {
   type Coverage,
@@ -660,6 +661,77 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
 // Custom ones are of as many kinds as they have names.
 const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
   kind === other.kind && (kind !== "custom" || name === other.name)
+
+/**
+ * What can be changed of the standard policies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StandardOptions {
+  /** How long each attempt may take, finite and above zero. Default: 10 seconds. */
+  readonly attempt?: Duration.Input
+  /** How long the whole call may take, with all its attempts and waits: no less than an attempt. Default: 30 seconds. */
+  readonly total?: Duration.Input
+  /** How many attempts at most, the first among them: a whole number from 1. Default: 3. */
+  readonly attempts?: number
+  /** Retries an attempt that timed out. Default: `false`, so that a service that hangs is asked once. */
+  readonly retryTimeouts?: boolean
+}
+
+/**
+ * Policies that are right for most tools: each attempt is limited, transient failures are retried, and the whole call has a deadline.
+ *
+ * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Nothing is added unless you ask for it.
+ *
+ * - `timeout`: each attempt has 10 seconds.
+ * - `retry`: {@link RetryPolicy.make}, three attempts in all. A wait that `Retry-After` asks for is honoured, as far as the total allows.
+ * - `deadline`: the whole call has 30 seconds. A wait that could not end before is not begun.
+ *
+ * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that one, it
+ * does not retry an attempt that timed out unless you ask for it.
+ *
+ * A tool's own policies win, kind by kind. A tool with a timeout of its own has no default deadline. To replace one of the three, put
+ * yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ *
+ * A tool with these policies may fail with `ToolUnavailable`. An option out of its range throws, and so does an attempt that is longer
+ * than the total.
+ *
+ * @example
+ * ```ts
+ * import { Explanation, Policy, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String, sideEffect: "none" }, () =>
+ *   Effect.succeed("pong")
+ * )
+ * const toolkit = Toolkit.make(ping).pipe(Toolkit.withDefaults(Policy.standard({ attempt: "2 seconds", total: "5 seconds" })))
+ *
+ * Explanation.overview(Toolkit.explain(toolkit)).split("\n").slice(2, 7)
+ * // => ["  policy       timeout of 2s", "  policy       retry of transient failures", "  policy       deadline of 5s", "  attempts     3", "  waiting      5s"]
+ * ```
+ *
+ * @category defaults
+ * @since 0.1.0
+ */
+export const standard = (
+  { attempt = "10 seconds", attempts = 3, retryTimeouts = false, total = "30 seconds" }: StandardOptions = {}
+): ReadonlyArray<Policy> => {
+  const each = finite("limit of an attempt", attempt)
+  const all = finite("limit of a total", total)
+  if (Duration.isGreaterThan(each, all)) {
+    throw new TypeError(
+      `An attempt is no longer than the total; got ${Duration.format(each)} and ${
+        Duration.format(all)
+      }. Give a longer 'total'.`
+    )
+  }
+  return [
+    timeout(each),
+    retry(RetryPolicy.make({ attempts, honourRetryAfter: all, retryTimeouts })),
+    deadline(all)
+  ]
+}
 
 // -----------------------------------------------------------------------------
 // Inside
