@@ -1,8 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deadline, Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
-import { Duration, Effect, Random, Schedule } from "effect"
+import {
+  CallEvent,
+  Deadline,
+  LateResult,
+  Model,
+  ModelFailure,
+  RetryPolicy,
+  type SideEffect,
+  Tool,
+  ToolUnavailable
+} from "@fallible/core"
+import { Duration, Effect, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
-import { after, doing, paris, refused, Sequence, sunny } from "../support/sequence.ts"
+import { after, around, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
 const left = Effect.map(Deadline.timeLeft, Duration.toMillis)
 const busy = (seconds: number) =>
@@ -92,6 +102,124 @@ describe("Deadline", () => {
           Tool.timeout("10 seconds")
         ))
         assert.deepStrictEqual(seen, [5_000, 5_000, 4_000])
+      }))
+  })
+
+  describe("Tool.deadline", () => {
+    const late = Effect.uninterruptible(after(5_000, sunny))
+    const inTime = after(1_000, sunny)
+    const handlers: ReadonlyArray<readonly [what: string, handler: Effect.Effect<string, Failure>]> = [
+      ["hangs", Effect.never],
+      ["ends late, ignoring its interruption", late],
+      ["ends in time", inTime],
+      ["fails in time", Effect.fail(refused)],
+      ["asks how long it has", Effect.map(left, String)],
+      ["runs no longer than a deadline around it", Deadline.within(Effect.never, "500 millis")]
+    ]
+
+    /** All that is known of a run, but for its key, the times of its events, and the kind of the policy. */
+    const accountOf = (
+      limit: typeof Tool.deadline,
+      handler: Effect.Effect<string, Failure>,
+      sideEffect: SideEffect.SideEffect
+    ) =>
+      Effect.gen(function*() {
+        const heard: Array<unknown> = []
+        const lateResults: Array<unknown> = []
+        const tool = doing(handler, sideEffect).pipe(limit("2 seconds"))
+        const fiber = yield* Tool.outcome(tool, paris).pipe(
+          Effect.provideService(CallEvent.watcher, (event) => {
+            heard.push({ ...event, at: 0, key: "", ...("by" in event ? { by: "the limit" } : {}) })
+          }),
+          Effect.provideService(LateResult.reporter, (result) =>
+            Effect.sync(() => lateResults.push({ ...result, key: "" }))),
+          Effect.forkChild
+        )
+        yield* TestClock.adjust("1 minute")
+        return { outcome: yield* Fiber.join(fiber), heard, lateResults }
+      }).pipe(Effect.provide(TestClock.layer()))
+
+    for (const sideEffect of ["none", "idempotent", "non_idempotent"] as const) {
+      for (const [what, handler] of handlers) {
+        it.effect(`does to a handler that ${what} what a timeout does: ${sideEffect}`, () =>
+          Effect.gen(function*() {
+            assert.deepStrictEqual(
+              yield* accountOf(Tool.deadline, handler, sideEffect),
+              yield* accountOf(Tool.timeout, handler, sideEffect)
+            )
+          }))
+      }
+    }
+
+    it.effect("ends a call when its time is up, and not a millisecond before", () =>
+      Effect.gen(function*() {
+        const [before, end] = yield* around(
+          Effect.flip(doing(Effect.never).pipe(Tool.deadline(3_000)).run(paris)),
+          3_000
+        )
+        assert.isUndefined(before)
+        assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "timeout")
+      }))
+
+    it.effect("limits all attempts and their waits, where a timeout inside limits each", () =>
+      Effect.gen(function*() {
+        const { play, tool } = new Sequence()
+        const hangs = tool([Effect.never]).pipe(
+          Tool.timeout("4 seconds"),
+          Tool.retry(Schedule.spaced("1 second")),
+          Tool.deadline("12 seconds")
+        )
+        assert.deepStrictEqual(yield* play(hangs), [
+          "0 attempt 1",
+          "4000 interrupted",
+          "retry handles timeout",
+          "waits 1000",
+          "5000 attempt 2",
+          "9000 interrupted",
+          "retry handles timeout",
+          "waits 1000",
+          "10000 attempt 3",
+          "12000 interrupted",
+          "12000 => timeout"
+        ])
+      }))
+
+    it.effect("leaves a fallback outside of it its time", () =>
+      Effect.gen(function*() {
+        const { play, tool } = new Sequence()
+        const hangs = tool([Effect.never]).pipe(
+          Tool.deadline("2 seconds"),
+          Tool.fallback(() => after(5_000, Effect.succeed("cached")))
+        )
+        assert.deepStrictEqual(yield* play(hangs), [
+          "0 attempt 1",
+          "2000 interrupted",
+          "fallback handles timeout",
+          "7000 => cached"
+        ])
+      }))
+
+    it.effect("counts what a call waits for its turn, and says that it was not run", () =>
+      Effect.gen(function*() {
+        const { ending, events, tool } = new Sequence()
+        const one = tool([after(9_000, sunny)], "non_idempotent").pipe(Tool.limit(1), Tool.deadline("5 seconds"))
+        yield* Effect.forkChild(ending(Effect.uninterruptible(one.run(paris)), "first "))
+        const second = yield* Effect.forkChild(Effect.flip(one.run(paris)))
+        yield* TestClock.adjust("5 seconds")
+        const { outcome, transient } = yield* Fiber.join(second)
+        assert.deepStrictEqual([outcome, transient], ["not_executed", true])
+        assert.deepStrictEqual(events.filter((event) => event.includes("attempt")), ["0 attempt 1"])
+      }))
+
+    it.effect("is who left an attempt behind, where it does", () =>
+      Effect.gen(function*() {
+        const seen: Array<unknown> = []
+        const tool = doing(Effect.never).pipe(Tool.retry(RetryPolicy.transient), Tool.deadline("2 seconds"))
+        yield* Effect.forkChild(Effect.provideService(Effect.exit(tool.run(paris)), CallEvent.watcher, (event) => {
+          if (event._tag === "AttemptAbandoned") seen.push([event.at, event.by])
+        }))
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(seen, [[2_000, "deadline"]])
       }))
   })
 

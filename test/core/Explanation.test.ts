@@ -88,13 +88,15 @@ describe("Tool.explain", () => {
       ])
     })
 
-    it("a timeout outside of a retry bounds attempts, waiting and time again", () => {
-      const limited = (schedule: Schedule.Schedule<unknown>, outer: Duration.Input) =>
-        rows(timely().pipe(Tool.retry(schedule), Tool.timeout(outer))).at(-1)
-      assert.strictEqual(limited(Schedule.spaced("1 second"), "7 seconds"), "timeout of 7s | 7 | 7s | 7s")
-      assert.strictEqual(limited(Schedule.spaced("1 second"), 7_001), "timeout of 7s 1ms | 8 | 7s 1ms | 7s 1ms")
-      assert.strictEqual(limited(twice, "7 seconds"), "timeout of 7s | 3 | 600ms | 7s")
-      assert.strictEqual(limited(Schedule.forever, "7 seconds"), "timeout of 7s | unbounded | 7s | 7s")
+    it("a deadline, or a timeout outside of a retry, bounds attempts, waiting and time again", () => {
+      for (const [kind, limit] of [["timeout", Tool.timeout], ["deadline", Tool.deadline]] as const) {
+        const limited = (schedule: Schedule.Schedule<unknown>, outer: Duration.Input) =>
+          rows(timely().pipe(Tool.retry(schedule), limit(outer))).at(-1)
+        assert.strictEqual(limited(Schedule.spaced("1 second"), "7 seconds"), `${kind} of 7s | 7 | 7s | 7s`)
+        assert.strictEqual(limited(Schedule.spaced("1 second"), 7_001), `${kind} of 7s 1ms | 8 | 7s 1ms | 7s 1ms`)
+        assert.strictEqual(limited(twice, "7 seconds"), `${kind} of 7s | 3 | 600ms | 7s`)
+        assert.strictEqual(limited(Schedule.forever, "7 seconds"), `${kind} of 7s | unbounded | 7s | 7s`)
+      }
     })
 
     it("a fallback, a catch and a check take times of their own, which a timeout outside bounds", () => {
@@ -257,6 +259,43 @@ describe("Tool.explain", () => {
       assert.strictEqual(costs(Schedule.concat(RetryPolicy.transient, second.pipe(times(1)))), "4 attempts, 1m 1s")
       // The second failure may ask for 30 s, when the first one did not.
       assert.strictEqual(costs(RetryPolicy.transient.pipe(Schedule.upTo({ duration: "1 second" }))), "3 attempts, 1m")
+    })
+
+    it("of one's own that honours Retry-After, for the longest wait that it grants", () => {
+      const { honouring } = RetryPolicy
+      assert.strictEqual(costs(honouring(Schedule.recurs(3))), "4 attempts, 1m 30s")
+      assert.strictEqual(costs(honouring(second.pipe(times(2)), "10 seconds")), "3 attempts, 20s")
+      assert.strictEqual(costs(honouring(Schedule.spaced("1 minute").pipe(times(2)), "10 seconds")), "3 attempts, 2m")
+      assert.strictEqual(costs(honouring(second).pipe(times(1))), "2 attempts, 30s")
+      assert.strictEqual(costs(honouring(RetryPolicy.transient, "1 minute")), "3 attempts, 1m")
+      assert.strictEqual(costs(honouring(Schedule.forever)), "the retry never ends")
+      assert.strictEqual(
+        costs(($) => honouring($(second).pipe(Schedule.while(({ input }) => input.code !== "connection")))),
+        "the waits of the retry depend on the failure"
+      )
+      const patient = second.pipe(Schedule.modifyDelay(() => Effect.map(Station, ({ patience }) => patience)))
+      assert.strictEqual(
+        costs(honouring(patient)),
+        "the retry's schedule cannot be stepped before running (Service not found: Station)"
+      )
+    })
+
+    it("that RetryPolicy.make makes, whatever it looks at", () => {
+      const { make } = RetryPolicy
+      assert.strictEqual(costs(make({ attempts: 1 })), "1 attempts, 0")
+      assert.strictEqual(costs(make({ attempts: 5, honourRetryAfter: "10 seconds" })), "5 attempts, 40s")
+      const backoff = { attempts: 5, base: "1 second", cap: "3 seconds", honourRetryAfter: false } as const
+      assert.strictEqual(costs(make(backoff)), "5 attempts, 9s")
+      assert.strictEqual(costs(make({ ...backoff, jitter: false })), "5 attempts, 9s")
+      assert.strictEqual(costs(make({ retryTimeouts: false })), "3 attempts, 1m")
+      assert.strictEqual(costs(make({ honourRetryAfter: false, retryTimeouts: false })), "3 attempts, 600ms")
+    })
+
+    it("with a timeout, where another schedule goes on after a policy that does not retry it", () => {
+      const once = RetryPolicy.make({ honourRetryAfter: false, retryTimeouts: false })
+      const slow = Schedule.spaced("10 seconds").pipe(times(1))
+      assert.strictEqual(costs(Schedule.min([once, slow])), "3 attempts, 10s 400ms")
+      assert.strictEqual(costs(Schedule.concat(once, slow)), "4 attempts, 20s 400ms")
     })
 
     it("but not one that looks at the failure, unless at what all of them have in common", () => {
@@ -431,13 +470,15 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.fallback(() => Effect.succeed(2)))), [])
     })
 
-    it("a timeout over all attempts that is no longer than that of the first", () => {
-      const outer = (duration: Duration.Input) => codes(timely().pipe(retrying, Tool.timeout(duration)))
-      assert.deepStrictEqual([outer(3_000), outer(5_000), outer(5_001)], [
-        ["timeout_leaves_no_retry"],
-        ["timeout_leaves_no_retry"],
-        []
-      ])
+    it("a time for all attempts that is no longer than that of the first", () => {
+      for (const limit of [Tool.timeout, Tool.deadline]) {
+        const outer = (duration: Duration.Input) => codes(timely().pipe(retrying, limit(duration)))
+        assert.deepStrictEqual([outer(3_000), outer(5_000), outer(5_001)], [
+          ["timeout_leaves_no_retry"],
+          ["timeout_leaves_no_retry"],
+          []
+        ])
+      }
       assert.deepStrictEqual(codes(quote().pipe(retrying, Tool.timeout(3_000))), [])
       assert.deepStrictEqual(codes(timely().pipe(Tool.retry(RetryPolicy.none), Tool.timeout(3_000))), [])
       assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.timeout(3_000), Tool.timeout(60_000))), [
@@ -480,15 +521,26 @@ describe("Tool.explain", () => {
     })
 
     it("a time to settle that the time around it cuts short", () => {
-      const within = (time: Duration.Input) =>
-        codes(
-          timely("non_idempotent").pipe(
-            Tool.reconcile(() => Effect.succeedNone, { settle: "10 seconds" }),
-            Tool.timeout(time)
-          )
-        )
+      const settled = timely("non_idempotent").pipe(
+        Tool.reconcile(() => Effect.succeedNone, { settle: "10 seconds" })
+      )
+      const within = (time: Duration.Input) => codes(Tool.timeout(settled, time))
       assert.deepStrictEqual(within("10 seconds"), ["settle_longer_than_timeout", "timeout_around_reconcile"])
       assert.deepStrictEqual(within("1 minute"), ["timeout_around_reconcile"])
+      const before = (time: Duration.Input) => codes(Tool.deadline(settled, time))
+      assert.deepStrictEqual([before(10_000), before(10_001)], [["settle_longer_than_timeout"], []])
+    })
+
+    it("a deadline that ends an attempt before it could be reconciled", () => {
+      const final = { final: true }
+      const checked = <T extends Tool.Tool<string, {}, number, ToolUnavailable>>(tool: T) =>
+        Tool.reconcile(tool, () => Effect.succeedNone, final)
+      const bare = Tool.mapFailure(quote("non_idempotent"), (failure): ToolUnavailable => failure)
+      const before = (time: Duration.Input) => codes(checked(timely("non_idempotent")).pipe(Tool.deadline(time)))
+      assert.deepStrictEqual([before(5_000), before(5_001)], [["timeout_around_reconcile"], []])
+      assert.deepStrictEqual(codes(checked(bare).pipe(Tool.deadline("1 hour"))), ["timeout_around_reconcile"])
+      assert.deepStrictEqual(codes(checked(bare).pipe(Tool.deadline(Duration.infinity))), [])
+      assert.deepStrictEqual(codes(bare.pipe(Tool.deadline("1 hour"), (tool) => checked(tool))), [])
     })
 
     it("a breaker around a fallback", () => {
@@ -555,7 +607,7 @@ describe("Explanation", () => {
         "  attempts, waiting, time unbounded: the retry never ends",
         "  time unbounded: the handler has no timeout",
         "  time unbounded: the check of the outcome has no timeout",
-        "  uncapped_retry: The retry never ends. Limit it by Schedule.upTo, or by a timeout around it.",
+        "  uncapped_retry: The retry never ends. Limit it by Schedule.upTo, or by a deadline around it.",
         "  retry_of_acting_tool: The tool acts, and is tried again only if all its attempts certainly did nothing. " +
         "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
       ])
@@ -783,6 +835,13 @@ const simple: fc.Arbitrary<Written<Retries>> = fc.oneof(
   fc.constantFrom<Written<Retries>>(
     written("transient", RetryPolicy.transient),
     written("rateLimited", RetryPolicy.rateLimited),
+    written(
+      "make(4, 50 to 400, false)",
+      RetryPolicy.make({ attempts: 4, base: 50, cap: 400, honourRetryAfter: false })
+    ),
+    written("make(no timeouts)", RetryPolicy.make({ retryTimeouts: false })),
+    written("honouring(spaced(200), 1000)", RetryPolicy.honouring(Schedule.spaced(200), 1_000)),
+    written("honouring(recurs(3))", RetryPolicy.honouring(Schedule.recurs(3))),
     written("recurs(2)", Schedule.recurs(2)),
     written("jittered", Schedule.jittered(Schedule.exponential(300))),
     written("spaced(as asked)", asked)
@@ -838,6 +897,7 @@ const mirror = (act: Act) =>
 const policies: Record<string, fc.Arbitrary<Written<Change>>> = {
   retry: schedule.map(([text, schedule]) => written(text, Tool.retry(schedule))),
   timeout: fc.constantFrom(50, 500, 2_000, 5_000, 20_000).map((millis) => written(`${millis}`, Tool.timeout(millis))),
+  deadline: fc.constantFrom(500, 5_000, 40_000).map((millis) => written(`${millis}`, Tool.deadline(millis))),
   limit: fc.tuple(fc.integer({ min: 1, max: 2 }), fc.constantFrom(0, 500, 3_000, Infinity)).map(([permits, maxWait]) =>
     written(`${permits}, ${maxWait}`, Tool.limit(permits, { maxWait }))
   ),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
-import { Clock, Duration, Effect, Exit, Fiber, Random, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import { retriesOf } from "../../packages/core/src/internal/terms.ts"
 import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
@@ -219,10 +219,168 @@ describe("RetryPolicy", () => {
       })
     }))
 
+  describe("make", () => {
+    const times = (options: RetryPolicy.Options, failure = refused, share = 0.999_999) =>
+      attempts(drawing(share), failure, RetryPolicy.make(options))
+    const timedOut = new ToolUnavailable({ ...refused, code: "timeout" })
+
+    it.effect("without options is transient", () =>
+      Effect.gen(function*() {
+        for (const failure of [refused, timedOut, busy("50 millis"), busy("30 seconds"), busy("30001 millis")]) {
+          assert.deepStrictEqual(yield* times({}, failure), yield* attempts(drawing(0.999_999), failure))
+        }
+      }))
+
+    it.effect("makes as many attempts as it says, the first among them", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* times({ attempts: 1 }), [0])
+        assert.deepStrictEqual(yield* times({ attempts: 2 }), [0, 200])
+        assert.deepStrictEqual(yield* times({ attempts: 5 }), [0, 200, 600, 1_400, 3_000])
+      }))
+
+    it.effect("doubles its waits from the base to the cap, and draws each from zero to that", () =>
+      Effect.gen(function*() {
+        const options = { attempts: 5, base: "1 second", cap: "3 seconds" } as const
+        assert.deepStrictEqual(yield* times(options, refused, 0), [0, 0, 0, 0, 0])
+        assert.deepStrictEqual(yield* times(options, refused, 0.5), [0, 500, 1_500, 3_000, 4_500])
+        assert.deepStrictEqual(yield* times({ ...options, jitter: false }, refused, 0), [0, 1_000, 3_000, 6_000, 9_000])
+        assert.deepStrictEqual(yield* times({ base: "3 seconds", cap: "3 seconds", jitter: false }), [0, 3_000, 6_000])
+      }))
+
+    it.effect("honours Retry-After up to its limit, or not at all", () =>
+      Effect.gen(function*() {
+        const brief = { honourRetryAfter: "10 seconds" } as const
+        assert.deepStrictEqual(yield* times(brief, busy("10 seconds")), [0, 10_000, 20_000])
+        assert.deepStrictEqual(yield* times(brief, busy("10001 millis")), [0])
+        assert.deepStrictEqual(yield* times({ honourRetryAfter: false }, busy("1 hour")), [0, 200, 600])
+      }))
+
+    it.effect("asks a service that hangs once, if it says so, but tries a connection again that was not made in time", () =>
+      Effect.gen(function*() {
+        const once = { retryTimeouts: false }
+        const ends = [timedOut, new ToolUnavailable({ ...timedOut, outcome: "unknown" })]
+        for (const failure of ends) {
+          assert.deepStrictEqual(yield* times(once, failure), [0])
+          assert.deepStrictEqual(yield* times({}, failure), [0, 200, 600])
+        }
+        const goesOn = [new ToolUnavailable({ ...timedOut, outcome: "not_executed" }), refused]
+        for (const failure of goesOn) assert.deepStrictEqual(yield* times(once, failure), [0, 200, 600])
+      }))
+
+    it.effect("looks at each failure by itself", () =>
+      Effect.gen(function*() {
+        const { play, tool } = new Sequence()
+        const hangsLater = tool([Effect.fail(refused), Effect.never]).pipe(
+          Tool.timeout("1 second"),
+          Tool.retry(RetryPolicy.make({ retryTimeouts: false }))
+        )
+        assert.deepStrictEqual(yield* drawing(0.5)(play(hangsLater)), [
+          "0 attempt 1",
+          "retry handles connection",
+          "waits 100",
+          "100 attempt 2",
+          "1100 interrupted",
+          "1100 => timeout"
+        ])
+      }))
+
+    // A program without types may give it anything.
+    const untyped = (options: object) => RetryPolicy.make(options)
+    const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
+      ...[0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "3"].map((attempts) =>
+        [{ attempts }, /^A retry's limit of attempts is a whole number from 1; got /] as const
+      ),
+      ...[0, -1, "Infinity"].map((base) =>
+        [{ base }, /^A retry's base is a finite duration above zero; got /] as const
+      ),
+      [{ base: "1s" }, /^A retry's base is a finite duration above zero, such as "5 seconds"; got "1s"\.$/],
+      [{ cap: "Infinity" }, /^A retry's cap is a finite duration above zero; got Infinity\.$/],
+      [{ base: "6 seconds" }, /^A retry's base is no longer than its cap; got 6s and 5s\.$/],
+      ...[0, true, "Infinity", null].map((honourRetryAfter) =>
+        [{ honourRetryAfter }, /^A longest wait for Retry-After is a finite duration above zero/] as const
+      ),
+      [{ jitter: "full" }, /^A retry's jitter is a boolean; got "full"\.$/],
+      [{ retryTimeouts: 1 }, /^A retry's retryTimeouts is a boolean; got 1\.$/]
+    ]
+    for (const [options, message] of refusals) {
+      it(`throws where an option was not meant, and says what would do: ${JSON.stringify(options)}`, () => {
+        assert.throws(() => untyped(options), TypeError)
+        assert.throws(() => untyped(options), message)
+      })
+    }
+  })
+
+  describe("honouring", () => {
+    const { honouring } = RetryPolicy
+    const times = (schedule: Schedule.Schedule<unknown, RetryPolicy.Retryable>, failure = refused) =>
+      attempts(drawing(0), failure, schedule)
+    const twice = Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 2 }))
+
+    it.effect("waits at least as long as the service asks for, and gives up when that is too long", () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* times(honouring(Schedule.recurs(3))), [0, 0, 0, 0])
+        assert.deepStrictEqual(yield* times(honouring(Schedule.recurs(3)), busy("5 seconds")), [
+          0,
+          5_000,
+          10_000,
+          15_000
+        ])
+        assert.deepStrictEqual(yield* times(honouring(Schedule.recurs(1)), busy("30 seconds")), [0, 30_000])
+        assert.deepStrictEqual(yield* times(honouring(Schedule.recurs(1)), busy("30001 millis")), [0])
+        assert.deepStrictEqual(yield* times(honouring(twice), busy("999 millis")), [0, 1_000, 2_000])
+        assert.deepStrictEqual(yield* times(honouring(twice), busy("1001 millis")), [0, 1_001, 2_002])
+        assert.deepStrictEqual(yield* times(honouring(twice, "2 seconds"), busy("2 seconds")), [0, 2_000, 4_000])
+        assert.deepStrictEqual(yield* times(honouring(twice, "2 seconds"), busy("2001 millis")), [0])
+      }))
+
+    it.effect("keeps what the schedule puts out, and what it needs", () =>
+      Effect.gen(function*() {
+        class Patience extends Context.Service<Patience, Duration.Duration>()("Patience") {}
+        const patient = Schedule.recurs(2).pipe(Schedule.modifyDelay(() => Patience))
+        const counts: Array<number> = []
+        const noting = Schedule.tap(honouring(patient), ({ output }) => Effect.sync(() => counts.push(output)))
+        const { play, tool } = new Sequence()
+        const failing = tool([Effect.fail(refused), Effect.fail(busy("9 seconds")), sunny]).pipe(Tool.retry(noting))
+        const events = yield* play({
+          ...failing,
+          run: (params) => Effect.provideService(failing.run(params), Patience, Duration.seconds(4))
+        })
+        assert.deepStrictEqual(events.filter((event) => event.startsWith("waits")), ["waits 4000", "waits 9000"])
+        assert.deepStrictEqual(counts, [0, 1])
+      }))
+
+    it.effect("leaves the schedule its own look at the failure", () =>
+      Effect.gen(function*() {
+        const { play, tool } = new Sequence()
+        const failing = tool([Effect.fail(refused), Effect.fail(busy("1 second"))]).pipe(
+          Tool.retry(($) =>
+            honouring($(Schedule.recurs(5)).pipe(Schedule.while(({ input }) => input.code !== "rate_limited")))
+          )
+        )
+        assert.deepStrictEqual(yield* play(failing), [
+          "0 attempt 1",
+          "retry handles connection",
+          "waits 0",
+          "0 attempt 2",
+          "0 => rate_limited"
+        ])
+      }))
+
+    it("throws where it is not given a schedule, or a wait without end", () => {
+      assert.throws(() => honouring("5 seconds" as never), /^RetryPolicy.honouring takes a Schedule; got a string\.$/)
+      for (const longest of [0, "Infinity", "soon"]) {
+        assert.throws(
+          () => honouring(twice, longest as never),
+          /^A longest wait for Retry-After is a finite duration above zero/
+        )
+      }
+    })
+  })
+
   it.effect("says how often it retries, where nothing is composed of it, and keeps to it", () =>
     Effect.gen(function*() {
-      const { none, rateLimited, transient } = RetryPolicy
-      for (const policy of [transient, rateLimited, none]) {
+      const { make, none, rateLimited, transient } = RetryPolicy
+      for (const policy of [transient, rateLimited, none, make({ attempts: 5 })]) {
         assert.strictEqual((yield* attempts(drawing(0), refused, policy)).length, 1 + retriesOf(policy)!)
       }
       assert.strictEqual(retriesOf(transient.pipe(Schedule.upTo({ times: 1 }))), undefined)

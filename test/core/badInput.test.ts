@@ -16,6 +16,7 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, messa
   ...[0, -1000, Number.NaN].flatMap((bad) =>
     [
       [`a timeout of ${bad}`, () => read.pipe(Tool.timeout(bad)), /^A timeout is a duration above zero; got /],
+      [`a deadline of ${bad}`, () => read.pipe(Tool.deadline(bad)), /^A deadline is a duration above zero; got /],
       [
         `a time of ${bad} for pages`,
         () => Policy.complete({ merge, time: bad }),
@@ -56,7 +57,14 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, messa
     () => Policy.limit(1, { maxWait: Duration.millis(-1) }),
     /^A limit's maxWait is zero or above/
   ],
-  ["a timeout of a duration of zero", () => Policy.timeout(Duration.zero), /got 0/]
+  ["a timeout of a duration of zero", () => Policy.timeout(Duration.zero), /got 0/],
+  ...["10s", null, "soon"].map((bad) =>
+    [
+      `a timeout of ${bad}`,
+      () => Policy.timeout(bad as never),
+      /^A timeout is a duration above zero, such as "5 seconds"; got ("10s"|null|"soon")\.$/
+    ] as const
+  )
 ]
 
 describe("a limit that was not meant", () => {

@@ -486,6 +486,7 @@ const lengths = fc.constantFrom(0, 310, 2_310, 10_310)
 
 const ours: Record<string, fc.Arbitrary<Written>> = {
   timeout: fc.constantFrom(570, 5_570, 20_570).map((millis) => [`timeout ${millis}`, Tool.timeout(millis)]),
+  deadline: fc.constantFrom(5_570, 20_570).map((millis) => [`deadline ${millis}`, Tool.deadline(millis)]),
   retry: fc.tuple(fc.integer({ min: 1, max: 3 }), lengths).map(([times, millis]) => [
     `retry ${times} ${millis}`,
     Tool.retry(Schedule.jittered(Schedule.spaced(millis)).pipe(Schedule.upTo({ times })))
@@ -784,7 +785,7 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
 
   // Waits.
   const waited = Duration.toMillis(outcome.waited)
-  const isOrderly = deadline === Infinity && !isConcurrent && !has("timeout") &&
+  const isOrderly = deadline === Infinity && !isConcurrent && !has("timeout") && !has("deadline") &&
     !has("complete") && heard.length === world.executions.length
   if (isOrderly) {
     const busy = world.executions.reduce((sum, { elapsed, of }) => of === "inner" ? sum : sum + elapsed, 0)

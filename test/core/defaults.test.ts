@@ -31,6 +31,7 @@ describe("Policy.withDefaults", () => {
       "complete",
       "limit",
       "rate",
+      "deadline",
       "breaker",
       "fix",
       "fallback"
@@ -40,8 +41,10 @@ describe("Policy.withDefaults", () => {
 
   for (const kind of Policy.order) {
     it(`puts ${kind} into its place among all others`, () => {
-      const own = Policy.order.filter((other) => other !== kind).map((kind) => inert(kind))
-      assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert(kind)])), [...Policy.order])
+      // A tool with a timeout of its own gets no default deadline.
+      const all = kind === "deadline" ? Policy.order.filter((other) => other !== "timeout") : Policy.order
+      const own = all.filter((other) => other !== kind).map((kind) => inert(kind))
+      assert.deepStrictEqual(kinds(Policy.withDefaults(own, [inert(kind)])), [...all])
     })
   }
 
@@ -88,6 +91,24 @@ describe("Policy.withDefaults", () => {
     ])
   })
 
+  it("leaves a default deadline out where the tool itself says how long it may take, by a timeout or a deadline", () => {
+    const defaults = [inert("timeout"), inert("retry"), inert("deadline")]
+    const withOwn = (...own: ReadonlyArray<Policy.Kind>) =>
+      descriptions(Policy.withDefaults(own.map((kind) => inert(kind, `own ${kind}`)), defaults))
+    assert.deepStrictEqual(withOwn(), ["timeout", "retry", "deadline"])
+    assert.deepStrictEqual(withOwn("retry"), ["timeout", "own retry", "deadline"])
+    assert.deepStrictEqual(withOwn("timeout"), ["own timeout", "retry"])
+    assert.deepStrictEqual(withOwn("deadline"), ["timeout", "retry", "own deadline"])
+    assert.deepStrictEqual(withOwn("retry", "timeout"), ["own retry", "own timeout"])
+  })
+
+  it("keeps a default timeout and a default deadline side by side, whoever they are from", () => {
+    assert.deepStrictEqual(kinds(Policy.withDefaults([], [inert("deadline"), inert("timeout")])), [
+      "timeout",
+      "deadline"
+    ])
+  })
+
   it("puts a timeout inside of a retry, so that it limits the attempts", () => {
     assert.deepStrictEqual(kinds(Policy.withDefaults([inert("map"), inert("retry")], [inert("timeout")])), [
       "map",
@@ -108,6 +129,7 @@ describe("Tool.withDefaults", () => {
         "0 fallback",
         "0 fix",
         "0 breaker",
+        "0 deadline",
         "0 rate",
         "0 limit",
         "0 complete",
@@ -301,6 +323,7 @@ describe("Toolkit.withDefaults", () => {
       Policy.fallback(() => sunny),
       Policy.limit(1),
       Policy.complete({ merge }),
+      Policy.deadline("1 minute"),
       Policy.retry(RetryPolicy.none),
       Policy.reconcile(() => Effect.succeed(Option.none())),
       Policy.timeout("1 second")
@@ -312,6 +335,7 @@ describe("Toolkit.withDefaults", () => {
       "retry",
       "complete",
       "limit",
+      "deadline",
       "fallback"
     ])
   })

@@ -95,6 +95,7 @@ export interface Checks {
 export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Written> =>
   fc.oneof(
     fc.constantFrom(900, 4_100).map((millis): Written => [`timeout ${millis}`, Tool.timeout(millis)]),
+    fc.constantFrom(900, 4_100).map((millis): Written => [`deadline ${millis}`, Tool.deadline(millis)]),
     fc.constantFrom(0, 800).map((wait): Written => [
       `retry ${wait}`,
       Tool.retry(Schedule.upTo(Schedule.spaced(wait), { times: 2 }))

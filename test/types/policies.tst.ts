@@ -61,6 +61,45 @@ describe("what a policy does to a tool's type", () => {
     expect(steady.pipe(Tool.retry(jittered))).type.toBe<Steady<Jitter>>()
   })
 
+  test("a schedule that honours Retry-After keeps its output, its input, its errors and what it needs", () => {
+    const { honouring } = RetryPolicy
+    expect(honouring(Schedule.recurs(3))).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable>>()
+    const jittered = Schedule.modifyDelay(Schedule.recurs(3), ({ duration }) => Effect.as(Jitter, duration))
+    expect(honouring(jittered, "1 minute")).type.toBe<
+      Schedule.Schedule<number, RetryPolicy.Retryable, never, Jitter>
+    >()
+    expect(steady.pipe(Tool.retry(honouring(jittered)))).type.toBe<Steady<Jitter>>()
+    const breaking = Schedule.tap(Schedule.recurs(3), () => Effect.fail("broken"))
+    expect(honouring(breaking)).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable, string>>()
+    expect(
+      steady.pipe(Tool.retry(($) =>
+        honouring(
+          $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => {
+            expect(input).type.toBe<ToolUnavailable>()
+            return input.outcome === undefined
+          }))
+        )
+      ))
+    ).type.toBe<typeof steady>()
+    expect(honouring).type.not.toBeCallableWith("5 seconds")
+  })
+
+  test("a retry policy is made of options, and serves a tool and a model", () => {
+    const policy = RetryPolicy.make({ attempts: 5, honourRetryAfter: false })
+    expect(policy).type.toBe<Schedule.Schedule<unknown, RetryPolicy.Retryable>>()
+    expect(steady.pipe(Tool.retry(policy))).type.toBe<typeof steady>()
+    expect(policy).type.toBeAssignableTo<Schedule.Schedule<unknown, Model.ModelFailure>>()
+    expect(RetryPolicy.make).type.not.toBeCallableWith({ jitter: "full" })
+    expect(RetryPolicy.make).type.not.toBeCallableWith({ honourRetryAfter: true })
+  })
+
+  test("a timeout and a deadline may find a tool unavailable", () => {
+    expect(steady.pipe(Tool.timeout("1 second"))).type.toBe<Unsteady>()
+    expect(steady.pipe(Tool.deadline("1 second"))).type.toBe<Unsteady>()
+    expect(Tool.deadline(steady, "1 second")).type.toBe<Unsteady>()
+    expect(Tool.deadline).type.not.toBeCallableWith(steady, "soon")
+  })
+
   test("a limit, a breaker and a rate limit may refuse, and their services enter R", () => {
     expect(steady.pipe(Tool.limit(1))).type.toBe<Unsteady>()
     expect(Tool.limit(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
@@ -176,6 +215,18 @@ describe("default policies", () => {
     const kit = Toolkit.make(steady).pipe(Toolkit.withDefaults([Policy.timeout("1 second"), CircuitBreaker.policy()]))
     expect<Toolkit.Requirements<typeof kit>>().type.toBe<Breaker.CircuitBreaker>()
     expect<Toolkit.Failure<typeof kit>>().type.toBe<SemanticGarbage | ToolUnavailable>()
+  })
+
+  test("that are standard may find a tool unavailable, and need nothing", () => {
+    expect(Policy.standard()).type.toBe<ReadonlyArray<Policy.Policy>>()
+    expect(steady.pipe(Tool.withDefaults(Policy.standard()))).type.toBe<Unsteady>()
+    const kit = Toolkit.make(steady).pipe(Toolkit.withDefaults([...Policy.standard(), CircuitBreaker.policy()]))
+    expect<Toolkit.Requirements<typeof kit>>().type.toBe<Breaker.CircuitBreaker>()
+    expect<Toolkit.Failure<typeof kit>>().type.toBe<SemanticGarbage | ToolUnavailable>()
+    expect(Agent.make({ toolkit: Toolkit.make(steady), policies: Policy.standard() }).run("?")).type.toBe<
+      Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model>
+    >()
+    expect(Policy.standard).type.not.toBeCallableWith({ retry: "never" })
   })
 
   test("of an agent are needed by its runs", () => {

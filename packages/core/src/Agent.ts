@@ -8,7 +8,7 @@
  * and release what they hold; put it into a queue, a request handler, a workflow.
  *
  * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. It waits for its
- * tools: give those that can hang a `Tool.timeout`.
+ * tools: give those that can hang a `Tool.timeout`, or all of them `Policy.standard()`.
  *
  * @since 0.1.0
  */
@@ -49,7 +49,7 @@ export interface Options<out T extends Tool.Any, out R = never> {
   readonly limits?: AgentBudget.Limits
   /**
    * Policies for those tools that have none of the kind. They lose against a tool's own, and win over a toolkit's defaults.
-   * Default: none.
+   * `Policy.standard()` is right for most tools. Default: none.
    */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure>>
   /**

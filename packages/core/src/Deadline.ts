@@ -1,10 +1,10 @@
 /**
  * When somebody stops waiting: one moment, known to everything that runs before it.
  *
- * A run with an `elapsed` limit and a `Tool.timeout` set it, for all that runs inside; the tighter one wins. What
+ * A run with an `elapsed` limit, a `Tool.timeout` and a `Tool.deadline` set it, for all that runs inside; the tightest one wins. What
  * waits reads it: a retry whose wait cannot end before the deadline is not begun, so that a fallback gets its turn
- * at once. A deadline ends nothing by itself: a `Tool.timeout` inside does, at the deadline if that comes first, and an agent's
- * run does.
+ * at once. A deadline ends nothing by itself: a `Tool.timeout` or a `Tool.deadline` inside does, at the deadline if that comes first,
+ * and an agent's run does.
  *
  * @since 0.1.0
  */

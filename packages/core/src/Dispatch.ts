@@ -347,7 +347,7 @@ const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Rec
   return inner
 }
 
-const endedAtDeadline = <T extends Tool.Any>(tool: T) => Policy.deadline(runOf(tool), tool)
+const endedAtDeadline = <T extends Tool.Any>(tool: T) => Policy.endedAtDeadline(runOf(tool), tool)
 
 // -----------------------------------------------------------------------------
 // Health

@@ -119,11 +119,11 @@ export interface Warning {
  * | `retry_around_retry`         | attempts multiply                                                               |
  * | `retry_around_breaker`       | the breaker sees each attempt, and the retry waits for an open circuit          |
  * | `retry_around_fallback`      | the fallback leaves nothing to try again                                        |
- * | `timeout_leaves_no_retry`    | a timeout over all attempts is up when the first one is                         |
+ * | `timeout_leaves_no_retry`    | the time for all attempts is up when that of the first one is                   |
  * | `breaker_around_fallback`    | the breaker sees no failure, and never opens                                    |
- * | `timeout_around_reconcile`   | what the timeout ends is not reconciled                                         |
+ * | `timeout_around_reconcile`   | what a timeout, or a deadline, ends is not reconciled                           |
  * | `reconcile_without_finality` | what the check does not find stays unknown                                      |
- * | `settle_longer_than_timeout` | a timeout is up before the outcome has settled                                  |
+ * | `settle_longer_than_timeout` | a timeout, or a deadline, is up before the outcome has settled                  |
  * | `fallback_of_acting_tool`    | it may do elsewhere what has been done already                                  |
  * | `catch_of_acting_tool`       | it answers whether or not the tool has taken effect                             |
  *

@@ -151,6 +151,7 @@ const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHa
       return "The call went on without it."
     case "retry":
     case "timeout":
+    case "deadline":
     case "limit":
     case "rate":
     case "breaker":

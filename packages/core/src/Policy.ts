@@ -13,12 +13,13 @@
  *
  * | policy      | why there                                                                          |
  * | ----------- | ---------------------------------------------------------------------------------- |
- * | `timeout`   | inside `retry` it limits an attempt; a second one, outside of it, all of them      |
+ * | `timeout`   | inside `retry`, so that it limits each attempt                                     |
  * | `reconcile` | right outside of what loses answers, so that `retry` may try again what did not happen |
  * | `retry`     | inside the breaker, so that the breaker sees one outcome per call                  |
  * | `complete`  | outside of `retry`, so that each page has attempts of its own                      |
  * | `limit`     | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
  * | `rate`      | the same: outside of `retry` a call counts once, inside each attempt does          |
+ * | `deadline`  | outside of all that waits: it limits the whole call, its attempts and its waits    |
  * | `breaker`   | outside of `limit` and `rate`: while it is open, nobody queues                     |
  * | `fix`       | outside of `limit` and `breaker`: no permit is held while an agent thinks          |
  * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
@@ -49,7 +50,7 @@ import { endingOf, isWhole } from "./internal/ending.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, type Frame, Gate, Sourced } from "./internal/frame.ts"
-import { positive, whole } from "./internal/limits.ts"
+import { finite, positive, whole } from "./internal/limits.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
 import type { Call } from "./internal/policyCall.ts"
@@ -63,6 +64,7 @@ import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import {
   type Coverage,
@@ -303,17 +305,32 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
  * @category policies
  * @since 0.1.0
  */
-export const timeout = (duration: Duration.Input): Policy => {
-  const limit = positive("timeout", duration)
+export const timeout = (duration: Duration.Input): Policy => timeLimit("timeout", duration)
+
+/**
+ * Ends a whole call after a time, with all its attempts and waits. See `Tool.deadline`.
+ *
+ * As a default it is left out of a tool that has a timeout or a deadline of its own: see {@link withDefaults}.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const deadline = (duration: Duration.Input): Policy => timeLimit("deadline", duration)
+
+/** The kinds of policies that end what takes too long. */
+type TimeLimit = "timeout" | "deadline"
+
+const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
+  const limit = positive(kind, duration)
   const millis = Duration.toMillis(limit)
   return ours({
-    kind: "timeout",
-    description: `timeout of ${Duration.format(limit)}`,
-    bound: bounds.timeout(limit),
+    kind,
+    description: `${kind} of ${Duration.format(limit)}`,
+    bound: bounds.timeLimit(limit),
     wrap: (run, subject) => {
       // What is never ended has no fiber of the limit's.
       const inside = millis === Infinity ? run : alone(run)
-      return (params) => limited(inside(params), subject, millis)
+      return (params) => limited(inside(params), subject, millis, kind)
     }
   })
 }
@@ -323,8 +340,9 @@ export const timeout = (duration: Duration.Input): Policy => {
  *
  * @internal
  */
-export const deadline = <A, R>(run: Run<A, ToolFailure, R>, subject: Subject): Run<A, ToolFailure, R> => (params) =>
-  limited(run(params), subject, Infinity)
+export const endedAtDeadline =
+  <A, R>(run: Run<A, ToolFailure, R>, subject: Subject): Run<A, ToolFailure, R> => (params) =>
+    limited(run(params), subject, Infinity, "deadline")
 
 /**
  * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
@@ -621,11 +639,16 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry;
  * but outside of what maps failures.
  *
+ * A default `deadline` is also left out of a tool that has a `timeout` of its own: that tool has said how long it may take, and a shorter
+ * default must not cut it off. A default timeout and a default deadline stand side by side.
+ *
  * @category defaults
  * @since 0.1.0
  */
-export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> =>
-  defaults.reduce((policies, policy) => {
+export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
+  const hasOwnTimeout = own.some(({ kind }) => kind === "timeout")
+  return defaults.reduce((policies, policy) => {
+    if (policy.kind === "deadline" && hasOwnTimeout) return policies
     if (policies.some((known) => isOfSameKind(known, policy))) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
@@ -633,10 +656,82 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
     const outer = policies.findIndex(({ kind }, index) => index > mapped && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
   }, own)
+}
 
 // Custom ones are of as many kinds as they have names.
 const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
   kind === other.kind && (kind !== "custom" || name === other.name)
+
+/**
+ * What can be changed of the standard policies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StandardOptions {
+  /** How long each attempt may take, finite and above zero. Default: 10 seconds. */
+  readonly attempt?: Duration.Input
+  /** How long the whole call may take, with all its attempts and waits: no less than an attempt. Default: 30 seconds. */
+  readonly total?: Duration.Input
+  /** How many attempts at most, the first among them: a whole number from 1. Default: 3. */
+  readonly attempts?: number
+  /** Retries an attempt that timed out. Default: `false`, so that a service that hangs is asked once. */
+  readonly retryTimeouts?: boolean
+}
+
+/**
+ * Policies that are right for most tools: each attempt is limited, transient failures are retried, and the whole call has a deadline.
+ *
+ * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Nothing is added unless you ask for it.
+ *
+ * - `timeout`: each attempt has 10 seconds.
+ * - `retry`: {@link RetryPolicy.make}, three attempts in all. A wait that `Retry-After` asks for is honoured, as far as the total allows.
+ * - `deadline`: the whole call has 30 seconds. A wait that could not end before is not begun.
+ *
+ * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that one, it
+ * does not retry an attempt that timed out unless you ask for it.
+ *
+ * A tool's own policies win, kind by kind. A tool with a timeout of its own has no default deadline. To replace one of the three, put
+ * yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ *
+ * A tool with these policies may fail with `ToolUnavailable`. An option out of its range throws, and so does an attempt that is longer
+ * than the total.
+ *
+ * @example
+ * ```ts
+ * import { Explanation, Policy, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const ping = Tool.make("ping", { description: "Answers", success: Schema.String, sideEffect: "none" }, () =>
+ *   Effect.succeed("pong")
+ * )
+ * const toolkit = Toolkit.make(ping).pipe(Toolkit.withDefaults(Policy.standard({ attempt: "2 seconds", total: "5 seconds" })))
+ *
+ * Explanation.overview(Toolkit.explain(toolkit)).split("\n").slice(2, 7)
+ * // => ["  policy       timeout of 2s", "  policy       retry of transient failures", "  policy       deadline of 5s", "  attempts     3", "  waiting      5s"]
+ * ```
+ *
+ * @category defaults
+ * @since 0.1.0
+ */
+export const standard = (
+  { attempt = "10 seconds", attempts = 3, retryTimeouts = false, total = "30 seconds" }: StandardOptions = {}
+): ReadonlyArray<Policy> => {
+  const each = finite("limit of an attempt", attempt)
+  const all = finite("limit of a total", total)
+  if (Duration.isGreaterThan(each, all)) {
+    throw new TypeError(
+      `An attempt is no longer than the total; got ${Duration.format(each)} and ${
+        Duration.format(all)
+      }. Give a longer 'total'.`
+    )
+  }
+  return [
+    timeout(each),
+    retry(RetryPolicy.make({ attempts, honourRetryAfter: all, retryTimeouts })),
+    deadline(all)
+  ]
+}
 
 // -----------------------------------------------------------------------------
 // Inside
@@ -647,7 +742,8 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
 const limited = <A, R>(
   run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
-  limit: number
+  limit: number,
+  by: TimeLimit
 ): Effect.Effect<A, ToolFailure, R> =>
   Effect.withFiber((fiber) => {
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
@@ -671,7 +767,7 @@ const limited = <A, R>(
       },
       late: () => {
         gate.close()
-        frame.note({ _tag: "AttemptAbandoned", by: "timeout" })
+        frame.note({ _tag: "AttemptAbandoned", by })
         const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
         return Effect.fail(timedOut(frame, `${name} did not answer ${late}.`))
       }

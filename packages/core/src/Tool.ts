@@ -361,9 +361,9 @@ export const retry: {
 } = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => added(self, Policy.retry(retries)))
 
 /**
- * Ends what is inside after a time: an attempt, or all attempts, by its place.
+ * Ends an attempt after a time.
  *
- * When to use: around everything that can hang.
+ * When to use: around everything that can hang, inside of `retry`. Outside of `retry`, {@link deadline} limits the whole call.
  *
  * Fails with `ToolUnavailable`. Of a read-only tool it is a transient `timeout`; of an idempotent one,
  * too, with an unknown outcome; of one that is neither it is `outcome_unknown`, which nothing retries. A call that was still waiting for
@@ -401,6 +401,47 @@ export const timeout: {
     duration: Duration.Input
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
 } = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.timeout(duration)))
+
+/**
+ * Ends a whole call after a time, with all its attempts and waits.
+ *
+ * When to use: outside of `retry` and of all that waits, inside of the breaker and the fallback. Inside of `retry`, {@link timeout} limits
+ * each attempt.
+ *
+ * It fails as `timeout` does, and what it ends goes on as it says there. A retry whose wait could not end before the deadline is not
+ * begun: the call fails at once with its last failure. As a policy it is of a kind of its own, so that a default timeout and a default
+ * deadline stand side by side.
+ *
+ * @param duration above zero; anything else throws
+ *
+ * @example
+ * ```ts
+ * import { RetryPolicy, Tool } from "@fallible/core"
+ * import { Duration, Effect, Schema } from "effect"
+ *
+ * const quote = Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect: "none" }, () =>
+ *   Effect.succeed(1)
+ * ).pipe(
+ *   Tool.timeout("2 seconds"),
+ *   Tool.retry(RetryPolicy.transient),
+ *   Tool.deadline("5 seconds")
+ * )
+ *
+ * Duration.format(Tool.explain(quote).time.most) // => "5s"
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const deadline: {
+  (duration: Duration.Input): <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>
+  ) => Tool<Name, Params, A, E | ToolUnavailable, R>
+  <Name extends string, Params, A, E extends ToolFailure, R>(
+    self: Tool<Name, Params, A, E, R>,
+    duration: Duration.Input
+  ): Tool<Name, Params, A, E | ToolUnavailable, R>
+} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.deadline(duration)))
 
 /**
  * Answers from elsewhere when the tool is unavailable: a mirror, a cache, a default.
@@ -867,7 +908,8 @@ const with_: {
 export { with_ as with }
 
 /**
- * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`).
+ * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`). A default `deadline` is also left
+ * out of a tool that has a `timeout` of its own.
  *
  * When to use: in a toolkit (`Toolkit.withDefaults`) or an agent (`policies`), which do it for all their tools.
  *

@@ -115,8 +115,8 @@ export const merge = <const Kits extends ReadonlyArray<Toolkit>>(...toolkits: Ki
 /**
  * The same tools with default policies: each gets those whose kind it does not have, in their places.
  *
- * When to use: for what all tools of a service have in common. A tool's own policies win over an agent's (`Agent.make`), and those
- * over a toolkit's.
+ * When to use: for what all tools of a service have in common; `Policy.standard()` is right for most. A tool's own policies win over an
+ * agent's (`Agent.make`), and those over a toolkit's.
  *
  * @example
  * ```ts

@@ -45,7 +45,8 @@ export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subj
   }
 }
 
-export const timeout = (limit: Duration.Duration) => (inner: Bounds, { sideEffect }: Subject): Bounds =>
+/** No longer than a time: a timeout, or a deadline. */
+export const timeLimit = (limit: Duration.Duration) => (inner: Bounds, { sideEffect }: Subject): Bounds =>
   within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")
 
 /** What answers for a tool that is unavailable. When it is a tool itself, its bounds are known, too. */
@@ -250,7 +251,7 @@ const warningsOf = ({ isRandom, longest, most, unbounded }: Waits): ReadonlyArra
     warnings.push({
       code: "uncapped_retry",
       detail: "The retry never ends.",
-      hint: "Limit it by Schedule.upTo, or by a timeout around it."
+      hint: "Limit it by Schedule.upTo, or by a deadline around it."
     })
   } else if (Duration.isGreaterThan(longest, Duration.minutes(1))) {
     warnings.push({

@@ -91,6 +91,10 @@ const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Ste
       isCutShort: settle !== undefined &&
         steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
+      leavesUnreconciled: Duration.isLessThan(outer!.time.most, inner!.time.most) &&
+        policies.slice(0, index).some((policy, inside) =>
+          policy.kind === "reconcile" && Duration.isLessThanOrEqualTo(outer!.time.most, steps[inside]!.time.most)
+        ),
       surroundsRetry: isRetry.slice(0, index).includes(true),
       cutsFirstAttempt: attempt !== undefined && Duration.isFinite(attempt.time.most) &&
         Duration.isLessThan(outer!.time.most, inner!.time.most) &&
@@ -108,6 +112,8 @@ interface Place {
   /** Is the time around it up before an outcome has settled? */
   readonly isCutShort: boolean
   readonly surrounds: (kind: string) => boolean
+  /** Is its time up before a check inside has been asked? */
+  readonly leavesUnreconciled: boolean
   readonly surroundsRetry: boolean
   /** Is its time up when that of the first attempt is, or before? */
   readonly cutsFirstAttempt: boolean
@@ -117,6 +123,13 @@ interface Rule extends Warning {
   /** The kind of policy that it is about; of retries, those that do try again. */
   readonly kind: string
   readonly applies: (place: Place) => boolean
+}
+
+const leavesNoRetry: Omit<Rule, "kind"> = {
+  applies: ({ cutsFirstAttempt, surroundsRetry }) => surroundsRetry && cutsFirstAttempt,
+  code: "timeout_leaves_no_retry",
+  detail: "The time for all attempts is up when that of the first one is: what hangs is never tried again.",
+  hint: "Make it longer than an attempt and its wait, or put it inside of the retry."
 }
 
 const rules: ReadonlyArray<Rule> = [
@@ -148,13 +161,8 @@ const rules: ReadonlyArray<Rule> = [
     detail: "The fallback leaves nothing to try again; only when its source fails, too, both are tried again.",
     hint: "Put the fallback outside of the retry."
   },
-  {
-    kind: "timeout",
-    applies: ({ cutsFirstAttempt, surroundsRetry }) => surroundsRetry && cutsFirstAttempt,
-    code: "timeout_leaves_no_retry",
-    detail: "A timeout over all attempts is up when the first one is: what hangs is never tried again.",
-    hint: "Make it longer than an attempt and its wait, or put it inside of the retry."
-  },
+  { kind: "timeout", ...leavesNoRetry },
+  { kind: "deadline", ...leavesNoRetry },
   {
     kind: "breaker",
     applies: ({ surrounds }) => surrounds("fallback"),
@@ -170,11 +178,18 @@ const rules: ReadonlyArray<Rule> = [
     hint: "Put Tool.reconcile outside of the timeout."
   },
   {
+    kind: "deadline",
+    applies: ({ leavesUnreconciled }) => leavesUnreconciled,
+    code: "timeout_around_reconcile",
+    detail: "An attempt that hangs is ended by this deadline, and not reconciled: its outcome stays unknown.",
+    hint: "Put a shorter Tool.timeout inside of Tool.reconcile."
+  },
+  {
     kind: "reconcile",
     applies: ({ isCutShort }) => isCutShort,
     code: "settle_longer_than_timeout",
-    detail: "A timeout around it is up before the outcome has settled: it stays unknown then.",
-    hint: "Make the timeout longer, or put it inside of the reconcile."
+    detail: "The time around it is up before the outcome has settled: it stays unknown then.",
+    hint: "Make that time longer, or put the timeout inside of the reconcile."
   },
   {
     kind: "fallback",

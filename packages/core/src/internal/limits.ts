@@ -1,11 +1,25 @@
 import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import { excerpt } from "./text.ts"
 
 /** A duration above zero; anything else throws, since a limit that is none was not meant. */
-export const positive = (what: string, input: Duration.Input): Duration.Duration => {
-  const duration = Duration.fromInputUnsafe(input)
+export const positive = (what: string, input: Duration.Input): Duration.Duration => limit(what, input, "")
+
+/** The same, where there has to be an end. */
+export const finite = (what: string, input: Duration.Input): Duration.Duration => {
+  const duration = limit(what, input, "finite ")
+  if (Duration.isFinite(duration)) return duration
+  throw new TypeError(`A ${what} is a finite duration above zero; got Infinity.`)
+}
+
+const limit = (what: string, input: Duration.Input, finite: string): Duration.Duration => {
+  const duration = Option.getOrUndefined(Duration.fromInput(input))
+  if (duration === undefined) {
+    throw new TypeError(`A ${what} is a ${finite}duration above zero, such as "5 seconds"; got ${excerpt(input)}.`)
+  }
   if (Duration.isPositive(duration)) return duration
   const given = typeof input === "object" ? Duration.format(duration) : String(input)
-  throw new TypeError(`A ${what} is a duration above zero; got ${given}.`)
+  throw new TypeError(`A ${what} is a ${finite}duration above zero; got ${given}.`)
 }
 
 /** A whole number from so many; anything else throws. */

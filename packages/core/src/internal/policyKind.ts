@@ -8,6 +8,7 @@ export const defaultKinds = [
   "complete",
   "limit",
   "rate",
+  "deadline",
   "breaker",
   "fix",
   "fallback"

@@ -7,9 +7,8 @@ import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Schedule from "effect/Schedule"
-import * as Tracer from "effect/Tracer"
 import { ToolUnavailable } from "../ToolFailure.ts"
-import { type Grant, grantOf } from "./terms.ts"
+import { standIn, type Terms } from "./terms.ts"
 
 /** How long a schedule waits after each failure until it is done: one entry a failure. */
 export interface Waits {
@@ -29,26 +28,26 @@ export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown
  * Finds out how a schedule waits by stepping it with a simulated clock, before anything has failed.
  *
  * Attempts take no time, which gives the most of them; it is stepped with the least and with the greatest random draws, and
- * with failures that ask for as long a wait as it grants. Whatever else it depends on cannot be known before, and makes it
- * unbounded.
+ * with the failures that decide what policies of this library do: those that ask for as long a wait as is granted, and timeouts.
+ * Whatever else it depends on cannot be known before, and makes it unbounded.
  */
 export const waitsOf = (schedule: Retries): Waits => {
   const probe = new Probe()
   const run = (conditions: Conditions = {}) => step(schedule, probe, conditions)
   const calm = run()
   const eager = calm.isRandom ? run({ draw: greatest }) : calm
-  const asking = failuresAsking(probe, run)
-  const runs = [calm, eager, ...asking.map((failure) => run({ draw: greatest, failure }))]
+  const others = decisiveFailures(probe, run)
+  const runs = [calm, eager, ...others.map((failure) => run({ draw: greatest, failure }))]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   const isEndless = runs.some(({ isDone }) => !isDone)
   // What looks at the clock may wait longer where waits, or attempts, move it elsewhere.
-  const isVaried = calm.isRandom || asking.length > 0
-  const still = isVaried ? [plain, ...asking].map((failure) => ({ failure, isStill: true })) : []
+  const isVaried = calm.isRandom || others.length > 0
+  const still = isVaried ? [plain, ...others].map((failure) => ({ failure, isStill: true })) : []
   const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
-  const others = [...still, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))
-  const most = inEachStep([...runs, ...others], steps, Math.max, 0)
+  const all = [...runs, ...[...still, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))]
+  const most = inEachStep(all, steps, Math.max, 0)
 
-  const died = [...runs, ...others].find(({ died }) => died !== undefined)?.died
+  const died = all.find(({ died }) => died !== undefined)?.died
   if (died !== undefined) return unknown(`the retry's schedule cannot be stepped before running (${died})`)
   const elsewhere = starts.map((start) => run({ draw: greatest, start, steps: 100 }))
   const slowest = isEndless ? [] : run({ draw: greatest, attempt: aDay, steps: steps + 1 }).waits
@@ -146,8 +145,7 @@ const step = (
       nextDoubleUnsafe: () => drawn(draw),
       nextIntUnsafe: () => drawn(draw === 0 ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER)
     }),
-    Effect.provideService(References.CurrentLoggers, new Set()),
-    Effect.provideService(Tracer.Tracer, probe.tracer)
+    Effect.provideService(References.CurrentLoggers, new Set())
   )
   const exit = Effect.runSyncExit(asRunnable(follow))
   return Exit.isSuccess(exit)
@@ -218,35 +216,47 @@ const plain = new ToolUnavailable({ code: "connection", detail: "This failure is
 const askingFor = (millis: number): ToolUnavailable =>
   new ToolUnavailable({ ...plain, code: "rate_limited", retryAfter: Duration.millis(millis) })
 
-/**
- * Failures that ask for each wait that a schedule grants, and for one that it does not grant: what goes on after a policy that
- * refuses it may grant others.
- */
-const failuresAsking = (
+const timedOut = new ToolUnavailable({ ...plain, code: "timeout" })
+
+/** The failures that decide what this library's policies do in a schedule. Stepping with one may reach policies that look at others. */
+const decisiveFailures = (
   probe: Probe,
   run: (conditions: Conditions) => Run,
   known = 0
 ): ReadonlyArray<ToolUnavailable> => {
-  const granted = Array.from(probe.granted)
-  const waits = granted.length === 0 ? [] : [...granted, Math.max(...granted) + 1]
-  const failures = waits.map(askingFor)
-  if (granted.length === known) return failures
+  const failures = probe.decisive
+  if (failures.length === known) return failures
   for (const failure of failures) run({ failure })
-  return failuresAsking(probe, run, granted.length)
+  return decisiveFailures(probe, run, failures.length)
 }
 
 /** What every failure that is retried has in common: reading it decides nothing. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
 
 /**
- * Shows failures to a schedule, and notes whether it looks at them. Policies of this library that are part of it are told apart
- * by their steps: they get the failure as it is, and what they make of it is known.
+ * Shows failures to a schedule, and notes whether it looks at them. Policies of this library that are part of it say by what terms they
+ * read one: they get the failure as it is, and what they make of it is known.
  */
 class Probe {
   wasRead = false
   /** The longest wait that each policy of this library grants, in milliseconds. */
-  readonly granted = new Set<number>()
-  readonly #behind = new WeakMap<object, ToolUnavailable>()
+  readonly #granted = new Set<number>()
+  #endsAtTimeout = false
+
+  /**
+   * Failures that ask for each wait that is granted, and for one that is not: what goes on after a policy that refuses it may grant others.
+   * The same for a timeout.
+   */
+  get decisive(): ReadonlyArray<ToolUnavailable> {
+    const granted = Array.from(this.#granted)
+    const waits = granted.length === 0 ? [] : [...granted, Math.max(...granted) + 1]
+    return [...waits.map(askingFor), ...(this.#endsAtTimeout ? [timedOut] : [])]
+  }
+
+  #noteTerms({ endsAtTimeout, longest }: Terms): void {
+    if (longest !== undefined) this.#granted.add(Duration.toMillis(longest))
+    if (endsAtTimeout !== undefined) this.#endsAtTimeout = true
+  }
 
   showing(failure: ToolUnavailable): ToolUnavailable {
     const note = (key: PropertyKey) => {
@@ -271,29 +281,10 @@ class Probe {
         return Reflect.ownKeys(failure)
       }
     })
-    this.#behind.set(shown, failure)
+    standIn(shown, (terms) => {
+      this.#noteTerms(terms)
+      return failure
+    })
     return shown
   }
-
-  /** Sees every Effect that a schedule runs, and so the steps of policies wherever they are part of it. */
-  readonly tracer = Tracer.make({
-    ...Tracer.nativeTracer,
-    context: (primitive, fiber) => {
-      const grant = grantOf(primitive)
-      return (grant === undefined ? primitive : inPlaceOf(primitive, this.#noting(grant)))[evaluate](fiber)
-    }
-  })
-
-  #noting({ longest, step }: Grant): Grant["step"] {
-    return Effect.map(step, (step) => (now, failure) => {
-      this.granted.add(Duration.toMillis(longest))
-      return step(now, this.#behind.get(failure) ?? failure)
-    })
-  }
 }
-
-const evaluate = "~effect/Effect/evaluate"
-
-// Every Effect is a primitive, which its type does not say, and this one makes a step as the one in its place does.
-const inPlaceOf = <X>(_primitive: Tracer.EffectPrimitive<X>, effect: Grant["step"]) =>
-  effect as unknown as Tracer.EffectPrimitive<X>

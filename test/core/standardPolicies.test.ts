@@ -1,0 +1,267 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, CallEvent, Explanation, Policy, RetryPolicy, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Duration, Effect, Fiber, Random, Schedule } from "effect"
+import { TestClock } from "effect/testing"
+import { after, around, doing, type Failure, lost, paris, refused, Sequence, sunny } from "../support/sequence.ts"
+
+const busy = (retryAfter: Duration.Input) =>
+  Effect.fail(
+    new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.fromInputUnsafe(retryAfter) })
+  )
+const notConnected = new ToolUnavailable({ ...refused, code: "timeout", outcome: "not_executed" })
+
+/** Each wait is half of its bound. */
+const halfway = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 0 })
+
+type Weather = Tool.Tool<string, typeof paris, string, Failure>
+
+const descriptions = <T extends Tool.Any>(tool: T) => tool.policies.map(({ description }) => description)
+const standard = ["timeout of 10s", "retry of transient failures", "deadline of 30s"]
+
+describe("Policy.standard", () => {
+  const plays: ReadonlyArray<
+    readonly [
+      what: string,
+      make: (sequence: Sequence) => Weather,
+      options: Policy.StandardOptions,
+      events: ReadonlyArray<string>
+    ]
+  > = [
+    ["asks a tool that hangs and reads once", ({ tool }) => tool([Effect.never]), {}, [
+      "0 attempt 1",
+      "10000 interrupted",
+      "10000 => timeout"
+    ]],
+    [
+      "asks it three times within the total, if it says so",
+      ({ tool }) => tool([Effect.never]),
+      { retryTimeouts: true },
+      [
+        "0 attempt 1",
+        "10000 interrupted",
+        "retry handles timeout",
+        "waits 100",
+        "10100 attempt 2",
+        "20100 interrupted",
+        "retry handles timeout",
+        "waits 200",
+        "20300 attempt 3",
+        "30000 interrupted",
+        "30000 => timeout"
+      ]
+    ],
+    ["tries a connection again that was not made in time", ({ tool }) => tool([Effect.fail(notConnected), sunny]), {}, [
+      "0 attempt 1",
+      "retry handles timeout",
+      "waits 100",
+      "100 attempt 2",
+      "100 => sunny"
+    ]],
+    ["gets over two lost connections", ({ tool }) => tool([Effect.fail(lost), Effect.fail(lost), sunny]), {}, [
+      "0 attempt 1",
+      "retry handles connection",
+      "waits 100",
+      "100 attempt 2",
+      "retry handles connection",
+      "waits 200",
+      "300 attempt 3",
+      "300 => sunny"
+    ]],
+    ["gives up after as many attempts as it says", ({ tool }) => tool([Effect.fail(lost)]), { attempts: 2 }, [
+      "0 attempt 1",
+      "retry handles connection",
+      "waits 100",
+      "100 attempt 2",
+      "100 => connection"
+    ]],
+    ["waits as long as a service asks for", ({ tool }) => tool([busy("5 seconds"), sunny]), {}, [
+      "0 attempt 1",
+      "retry handles rate_limited",
+      "waits 5000",
+      "5000 attempt 2",
+      "5000 => sunny"
+    ]],
+    ["waits until just before its total", ({ tool }) => tool([busy("29999 millis"), sunny]), {}, [
+      "0 attempt 1",
+      "retry handles rate_limited",
+      "waits 29999",
+      "29999 attempt 2",
+      "29999 => sunny"
+    ]],
+    ["does not begin a wait that ends with its total", ({ tool }) => tool([busy("30 seconds"), sunny]), {}, [
+      "0 attempt 1",
+      "0 => rate_limited"
+    ]],
+    ["does not wait for 40 s", ({ tool }) => tool([busy("40 seconds"), sunny]), {}, [
+      "0 attempt 1",
+      "0 => rate_limited"
+    ]],
+    [
+      "waits for 40 s where the total allows it",
+      ({ tool }) => tool([busy("40 seconds"), sunny]),
+      { total: "1 minute" },
+      [
+        "0 attempt 1",
+        "retry handles rate_limited",
+        "waits 40000",
+        "40000 attempt 2",
+        "40000 => sunny"
+      ]
+    ],
+    ["fails at once where the total would end during a wait", ({ tool }) => tool([busy("20 seconds")]), {}, [
+      "0 attempt 1",
+      "retry handles rate_limited",
+      "waits 20000",
+      "20000 attempt 2",
+      "20000 => rate_limited"
+    ]],
+    ["executes a payment that hangs once", ({ tool }) => tool([Effect.never, sunny], "non_idempotent"), {}, [
+      "0 attempt 1",
+      "10000 interrupted",
+      "10000 => outcome_unknown"
+    ]],
+    [
+      "executes it once with timeouts retried, too",
+      ({ tool }) => tool([Effect.never, sunny], "non_idempotent"),
+      { retryTimeouts: true },
+      ["0 attempt 1", "10000 interrupted", "10000 => outcome_unknown"]
+    ],
+    [
+      "leaves a tool its own timeout of two minutes, which the total does not cut off",
+      ({ tool }) => Tool.timeout(tool([after(119_999, sunny)]), "2 minutes"),
+      {},
+      ["0 attempt 1", "119999 => sunny"]
+    ],
+    [
+      "leaves a tool its own deadline of a minute",
+      ({ tool }) => Tool.deadline(tool([busy("29 seconds"), busy("29 seconds"), sunny]), "1 minute"),
+      {},
+      [
+        "0 attempt 1",
+        "retry handles rate_limited",
+        "waits 29000",
+        "29000 attempt 2",
+        "retry handles rate_limited",
+        "waits 29000",
+        "58000 attempt 3",
+        "58000 => sunny"
+      ]
+    ],
+    [
+      "leaves a tool its own retry",
+      ({ tool }) => Tool.retry(tool([Effect.fail(refused)]), Schedule.recurs(1)),
+      {},
+      ["0 attempt 1", "retry handles connection", "waits 0", "0 attempt 2", "0 => connection"]
+    ]
+  ]
+  for (const [what, make, options, events] of plays) {
+    it.effect(what, () =>
+      Effect.gen(function*() {
+        const sequence = new Sequence()
+        const tool = make(sequence).pipe(Tool.withDefaults(Policy.standard(options)))
+        assert.deepStrictEqual(yield* halfway(sequence.play(tool)), events)
+      }))
+  }
+
+  it.effect("ends an attempt after 10 s, and not a millisecond before", () =>
+    Effect.gen(function*() {
+      const hangs = doing(Effect.never).pipe(Tool.withDefaults(Policy.standard()))
+      const [before, end] = yield* around(Effect.flip(hangs.run(paris)), 10_000)
+      assert.isUndefined(before)
+      assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "timeout")
+    }))
+
+  it.effect("of a toolkit and of an agent are the same, and an agent's win", () =>
+    Effect.gen(function*() {
+      const attemptsUnder = Effect.fnUntraced(function*(
+        defaults: ReadonlyArray<Policy.Policy>,
+        policies: ReadonlyArray<Policy.Policy>
+      ) {
+        const { events, tool } = new Sequence()
+        const toolkit = Toolkit.make(tool([Effect.never])).pipe(Toolkit.withDefaults(defaults))
+        const abandoned: Array<string> = []
+        const run = Agent.make({ toolkit, policies }).run("?").pipe(
+          Effect.provide(
+            ScriptedModel.layer([ScriptedModel.call("get_weather", { city: "Paris" }), ScriptedModel.text("No.")])
+          ),
+          Effect.provideService(CallEvent.watcher, (event) => {
+            if (event._tag === "AttemptAbandoned") abandoned.push(event.by)
+          })
+        )
+        const fiber = yield* Effect.forkChild(run)
+        yield* TestClock.adjust("1 hour")
+        yield* Fiber.join(fiber)
+        return [events.filter((event) => event.includes("attempt")).length, ...abandoned]
+      })
+      const once = [1, "timeout"]
+      assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), []), once)
+      assert.deepStrictEqual(yield* attemptsUnder([], Policy.standard()), once)
+      assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), Policy.standard()), once)
+      const thrice = Policy.standard({ retryTimeouts: true, total: "1 minute" })
+      assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), thrice), [3, "timeout", "timeout", "timeout"])
+      assert.deepStrictEqual(yield* attemptsUnder(thrice, Policy.standard()), once)
+      assert.deepStrictEqual(yield* attemptsUnder([Policy.deadline("4 seconds")], [Policy.retry(RetryPolicy.none)]), [
+        1,
+        "deadline"
+      ])
+    }))
+
+  it("is in the order of policies, around what a tool has and inside of its breaker and fallback", () => {
+    const bare = doing(sunny)
+    assert.deepStrictEqual(descriptions(Tool.withDefaults(bare, Policy.standard())), standard)
+    const mine = Tool.fallback(bare, () => sunny, { name: "mirror" })
+    assert.deepStrictEqual(descriptions(Tool.withDefaults(mine, Policy.standard())), [
+      ...standard,
+      "fallback to mirror"
+    ])
+    const patient = Tool.timeout(bare, "2 minutes")
+    assert.deepStrictEqual(descriptions(Tool.withDefaults(patient, Policy.standard())), [
+      "timeout of 2m",
+      "retry of transient failures"
+    ])
+  })
+
+  it("gives way, piece by piece, to what stands before it in a list", () => {
+    const defaults = [Policy.timeout("1 second"), ...Policy.standard()]
+    assert.deepStrictEqual(descriptions(Tool.withDefaults(doing(sunny), defaults)), [
+      "timeout of 1s",
+      ...standard.slice(1)
+    ])
+  })
+
+  it("has bounds that are known, and nothing that is likely not meant", () => {
+    const explain = (options?: Policy.StandardOptions) => {
+      const { attempts, time, waiting, warnings } = Tool.explain(
+        Tool.withDefaults(doing(sunny), Policy.standard(options))
+      )
+      return [attempts.most, Explanation.inWords(waiting.most), Explanation.inWords(time.most), warnings.length]
+    }
+    assert.deepStrictEqual(explain(), [3, "30s", "30s", 0])
+    assert.deepStrictEqual(explain({ retryTimeouts: true }), [3, "30s", "30s", 0])
+    assert.deepStrictEqual(explain({ attempt: "2 seconds", attempts: 5, total: "2 minutes" }), [5, "2m", "2m", 0])
+    assert.deepStrictEqual(explain({ attempts: 1 }), [1, "0ms", "10s", 0])
+  })
+
+  const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
+    [{ attempt: "1 minute" }, /^An attempt is no longer than the total; got 1m and 30s\. Give a longer 'total'\.$/],
+    [{ total: "9999 millis" }, /^An attempt is no longer than the total; got 10s and 9s 999ms\./],
+    ...[0, "Infinity", "10s"].flatMap((bad) =>
+      [
+        [{ attempt: bad }, /^A limit of an attempt is a finite duration above zero/],
+        [{ total: bad }, /^A limit of a total is a finite duration above zero/]
+      ] as const
+    ),
+    [{ attempts: 0 }, /^A retry's limit of attempts is a whole number from 1; got 0\.$/],
+    [{ retryTimeouts: "no" }, /^A retry's retryTimeouts is a boolean; got "no"\.$/]
+  ]
+  for (const [options, message] of refusals) {
+    it(`throws where an option was not meant, and says what would do: ${JSON.stringify(options)}`, () => {
+      assert.throws(() => Policy.standard(options), message)
+    })
+  }
+
+  it("takes an attempt as long as the total", () => {
+    assert.strictEqual(Policy.standard({ attempt: "30 seconds" }).length, 3)
+  })
+})
