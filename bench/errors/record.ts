@@ -1,0 +1,140 @@
+/**
+ * Provokes the errors of real libraries on loopback, and writes them down as data: `test/support/errorShapes.json`.
+ *
+ * The libraries are this folder's own, so that nobody else installs them: `npx -y pnpm@12 errors` does both. The errors
+ * of `pg` need PostgreSQL's server programs on the machine; without them, what was recorded before is kept. Names of
+ * libraries as arguments record those alone.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Recorded } from "../../test/support/errorShapes.ts"
+import { awsCases } from "./cases/aws.ts"
+import { axiosCases } from "./cases/axios.ts"
+import { effectCases } from "./cases/effect.ts"
+import { fetchCases } from "./cases/fetch.ts"
+import { gotCases } from "./cases/got.ts"
+import { grpcCases } from "./cases/grpc.ts"
+import { kyCases } from "./cases/ky.ts"
+import { aggregateCases, jsonCases, plainCases, programmingCases } from "./cases/language.ts"
+import { mcpCases } from "./cases/mcp.ts"
+import { aiSdkCases, openaiCases } from "./cases/models.ts"
+import { mysqlCases } from "./cases/mysql.ts"
+import { httpCases, systemCases } from "./cases/node.ts"
+import { postgresCases } from "./cases/postgres.ts"
+import { valibotCases, zodCases } from "./cases/schemas.ts"
+import { betterSqliteCases, nodeSqliteCases } from "./cases/sqlite.ts"
+import { undiciCases } from "./cases/undici.ts"
+import { treeOf } from "./tree.ts"
+import { type Cases, makeWorld, type World } from "./world.ts"
+
+const suites: ReadonlyArray<(world: World) => Cases | undefined | Promise<Cases | undefined>> = [
+  plainCases,
+  programmingCases,
+  jsonCases,
+  aggregateCases,
+  fetchCases,
+  httpCases,
+  systemCases,
+  undiciCases,
+  axiosCases,
+  kyCases,
+  gotCases,
+  nodeSqliteCases,
+  betterSqliteCases,
+  postgresCases,
+  mysqlCases,
+  grpcCases,
+  awsCases,
+  openaiCases,
+  aiSdkCases,
+  mcpCases,
+  zodCases,
+  valibotCases,
+  effectCases
+]
+
+const here = import.meta.dirname
+const root = join(here, "../..")
+const file = join(root, "test/support/errorShapes.json")
+const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8")) as {
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+const main = async (wanted: ReadonlyArray<string>) => {
+  const world = await makeWorld()
+  try {
+    const found: Array<Recorded> = []
+    for (const suite of suites) {
+      const cases = await suite(world)
+      if (cases !== undefined && (wanted.length === 0 || wanted.includes(cases.library))) {
+        found.push(...await record(cases, world))
+      }
+    }
+    write(found, wanted.length > 0 ? earlier() : earlier().filter(({ library }) => library.startsWith("pg@")))
+  } finally {
+    await world.close()
+  }
+}
+
+const record = async ({ cases, library }: Cases, world: World): Promise<ReadonlyArray<Recorded>> => {
+  const recorded: Array<Recorded> = []
+  const version = dependencies[library] ?? (library.startsWith("node") ? process.version : undefined)
+  for (const [title, provoke] of Object.entries(cases)) {
+    const name = `${library} ${title}`
+    const outcome = await outcomeOf(provoke)
+    if ("error" in outcome) {
+      const error = treeOf(outcome.error, (text) => scrubbed(text, world))
+      recorded.push({ name, library: version === undefined ? library : `${library}@${version}`, error })
+    } else {
+      console.log(`${name}: ${outcome.nothing}`)
+    }
+  }
+  return recorded
+}
+
+/** Without what differs from run to run: paths, ports, processes, addresses in memory, times. */
+const scrubbed = (text: string, { directory }: World) =>
+  text.replaceAll(`file://${root}`, root)
+    .replaceAll(`${root}/bench/errors`, "/app")
+    .replaceAll(root, "/app")
+    .replaceAll(directory, "/app/data")
+    .replace(/(?<=[Pp]rocess )\d+/g, "1")
+    .replace(/\b4[0-9A-F]{11,15}\b/g, "400000000000")
+    .replace(/(?<=Deadline exceeded after ).*?(?=remote_addr|Waiting)/g, "0.100s,")
+    .replace(/(127\.0\.0\.1|localhost|::1\]?):\d{4,5}\b/g, "$1:12345")
+
+const write = (recorded: ReadonlyArray<Recorded>, before: ReadonlyArray<Recorded>) => {
+  const fresh = new Set(recorded.map(({ name }) => name))
+  const all = [...recorded, ...before.filter(({ name }) => !fresh.has(name))]
+  writeFileSync(file, `[\n${all.map((one) => JSON.stringify(one)).join(",\n")}\n]\n`)
+  console.log(`${all.length} errors, ${recorded.length} of them recorded now`)
+}
+
+const earlier = (): ReadonlyArray<Recorded> => {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as ReadonlyArray<Recorded>
+  } catch {
+    return []
+  }
+}
+
+const outcomeOf = async (
+  provoke: () => unknown
+): Promise<{ readonly error: unknown } | { readonly nothing: string }> => {
+  const late = Symbol()
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise((done) => {
+    timer = setTimeout(() => done(late), 20_000)
+  })
+  try {
+    const value = await Promise.race([deadline, provoke()])
+    return { nothing: value === late ? "did not end" : "did not fail" }
+  } catch (error) {
+    return { error }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+await main(process.argv.slice(2))
+process.exit()

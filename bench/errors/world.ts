@@ -1,0 +1,164 @@
+/** What the cases run in: a server that misbehaves, a port that refuses, a name that nobody has, and secrets. */
+import { mkdtempSync, rmSync } from "node:fs"
+import * as Http from "node:http"
+import * as Net from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** One library, and how to provoke each of its errors: what a function throws or rejects with is recorded. */
+export interface Cases {
+  readonly library: string
+  readonly cases: Readonly<Record<string, () => unknown>>
+}
+
+export interface World {
+  /** The misbehaving server: `http://127.0.0.1:…`. */
+  readonly origin: string
+  /** Where nobody listens. */
+  readonly refused: string
+  readonly refusedPort: number
+  /** A name without an address. */
+  readonly unknownHost: string
+  /** A folder that vanishes in the end. */
+  readonly directory: string
+  readonly atEnd: (close: () => unknown) => void
+}
+
+/** They stand in URLs, headers, bodies and statements on purpose: no word of them may reach a model. */
+export const key = "sk-live-SECRET123456"
+export const password = "hunter2-secret"
+export const query = `?api_key=${key}`
+export const authorization = `Bearer ${key}`
+
+interface Answer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+const html = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+
+/** What the server answers with a status of failure. The date suits a test clock, which starts with 1970. */
+const failures: Readonly<Record<string, Answer>> = {
+  "400": { status: 400, body: { error: "bad_request", message: "Parameter 'date' has to be a day." } },
+  "401": { status: 401, body: { error: { message: `Incorrect API key provided: ${key}`, code: "invalid_api_key" } } },
+  "403": { status: 403, body: { message: "You may not read this record." } },
+  "404": { status: 404, body: { message: "No such room: 17" } },
+  "408": { status: 408, body: { message: "The request took too long." } },
+  "409": { status: 409, body: { message: "Room 17 is already booked." } },
+  "410": { status: 410, body: { message: "This version is gone." } },
+  "413": { status: 413, body: { message: "Too large." } },
+  "422": {
+    status: 422,
+    body: { message: "Validation failed", errors: [{ field: "guests", message: "has to be at least 1" }], password }
+  },
+  "429 in seconds": { status: 429, headers: { "retry-after": "7" }, body: { message: "Slow down." } },
+  "429 at a date": {
+    status: 429,
+    headers: { "retry-after": "Thu, 01 Jan 1970 00:00:30 GMT" },
+    body: { message: "Slow down." }
+  },
+  "429 in milliseconds": { status: 429, headers: { "retry-after-ms": "1500" }, body: { message: "Slow down." } },
+  "429 without a time": { status: 429, body: { message: "Slow down." } },
+  "500": { status: 500, body: { message: `INSERT INTO users VALUES ('ada', '${password}') failed` } },
+  "501": { status: 501, body: { message: "Not implemented." } },
+  "502 html": { status: 502, headers: { "content-type": "text/html" }, body: html },
+  "503": { status: 503, headers: { "retry-after": "20" }, body: { message: "Down for maintenance." } },
+  "504": { status: 504, body: { message: "Gateway timeout." } }
+}
+
+/** A path for each status of failure. */
+export const failing: ReadonlyArray<readonly [name: string, path: string]> = Object.keys(failures).map((name) =>
+  [name, `/${name.replaceAll(" ", "-")}`] as const
+)
+
+/** Those that say nothing new of a client that looks at the status alone. */
+const rare = ["408", "410", "413", "501", "504", "429 without a time"]
+export const failingOften = failing.filter(([name]) => !rare.includes(name))
+
+const answers = new Map(Object.entries(failures).map(([name, answer]) => [`/${name.replaceAll(" ", "-")}`, answer]))
+
+const oddities: Readonly<Record<string, (response: Http.ServerResponse) => void>> = {
+  "/cut-body": (response) => {
+    response.writeHead(200, { "content-type": "application/json", "content-length": 1000 })
+    response.write(`{"rooms":[`, () => response.socket?.destroy())
+  },
+  "/cut-chunks": (response) => {
+    response.writeHead(200, { "content-type": "application/json" })
+    response.write(`{"rooms":[`, () => response.socket?.destroy())
+  },
+  "/cut-json": (response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(`{"rooms":[{"id":17,"name":"Bl`),
+  "/html": (response) => response.writeHead(200, { "content-type": "text/html" }).end(html),
+  "/empty": (response) => response.writeHead(200, { "content-type": "application/json" }).end(),
+  "/reset": (response) => response.socket?.resetAndDestroy(),
+  "/close": (response) => response.socket?.end(),
+  "/hang": () => {},
+  "/hang-body": (response) => {
+    response.writeHead(200, { "content-type": "application/json" })
+    response.write(`{"rooms":[`)
+  },
+  "/loop": (response) => response.writeHead(302, { location: "/loop" }).end(),
+  "/garbage": (response) => response.socket?.end("not HTTP at all\r\n\r\n")
+}
+
+export const makeWorld = async (): Promise<World & { readonly close: () => Promise<void> }> => {
+  const finalizers: Array<() => unknown> = []
+  const server = Http.createServer((request, response) => {
+    response.sendDate = false
+    // A body that is being sent would be refused by a reset, and not the request.
+    request.resume().on("end", () => {
+      const { pathname } = new URL(request.url ?? "/", "http://x")
+      // Clients append paths of their own to a base.
+      const path = `/${pathname.split("/")[1]}`
+      const answer = answers.get(path)
+      const odd = oddities[path]
+      if (odd !== undefined) return odd(response)
+      const { status, headers, body } = answer ?? { status: 200, headers: {}, body: {} }
+      response.writeHead(status, { "content-type": "application/json", ...headers })
+      response.end(typeof body === "string" ? body : JSON.stringify(body))
+    })
+  })
+  const port = await listen(server)
+  const refusedPort = await freePort(20_000)
+  const directory = mkdtempSync(join(tmpdir(), "errors-"))
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    refused: `http://127.0.0.1:${refusedPort}`,
+    refusedPort,
+    unknownHost: "http://nowhere.invalid",
+    directory,
+    atEnd: (close) => finalizers.push(close),
+    close: async () => {
+      for (const close of finalizers.reverse()) await close()
+      server.close()
+      server.closeAllConnections()
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+}
+
+export const listen = (server: Net.Server): Promise<number> =>
+  new Promise((done) =>
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      done(typeof address === "object" && address !== null ? address.port : 0)
+    })
+  )
+
+/** One below those that systems hand out: nobody is given it while the cases run, as one that was just freed would be. */
+export const freePort = async (from: number): Promise<number> => {
+  const server = Net.createServer()
+  const free = await new Promise<boolean>((done) =>
+    server.on("error", () => done(false)).listen(from, "127.0.0.1", () => done(true))
+  )
+  if (!free) return freePort(from + 1)
+  await new Promise((done) => server.close(done))
+  return from
+}
+
+/** A lookup that finds a host under both versions of IP, as `localhost` often is. */
+export const twoAddresses: Net.LookupFunction = (_hostname, _options, found) =>
+  found(null, [{ address: "::1", family: 6 }, { address: "127.0.0.1", family: 4 }])
+
+export const entries = <A>(list: ReadonlyArray<readonly [string, A]>): Record<string, A> => Object.fromEntries(list)
