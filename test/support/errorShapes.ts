@@ -175,3 +175,10 @@ export const recorded = JSON.parse(
 /** Every recorded error, with a function that revives a fresh one. */
 export const shapes: ReadonlyArray<{ readonly name: string; readonly library: string; readonly error: () => unknown }> =
   recorded.map(({ name, library, error }) => ({ name, library, error: () => revive(error) }))
+
+/** A fresh error by its name. */
+export const shapeOf = (name: string): unknown => {
+  const found = recorded.find((recorded) => recorded.name === name)
+  if (found === undefined) throw new Error(`No error was recorded as '${name}'.`)
+  return revive(found.error)
+}

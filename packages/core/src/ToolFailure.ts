@@ -26,6 +26,7 @@ import { Certainty } from "./Certainty.ts"
 import { describe } from "./internal/error/describe.ts"
 import type { Described } from "./internal/error/kind.ts"
 import { codec, CodedFailure } from "./internal/failure.ts"
+import { attempted } from "./internal/stranger.ts"
 
 // -----------------------------------------------------------------------------
 // What they share
@@ -578,7 +579,7 @@ export const from = (
   error: unknown,
   { tell = [] }: FromOptions = {}
 ): SchemaMismatch | SemanticGarbage | ToolUnavailable => {
-  if (isToolFailure(error)) {
+  if (isOurs(error)) {
     if (error._tag === "PartialData") throw error
     return error
   }
@@ -586,6 +587,9 @@ export const from = (
   if (described === undefined) throw error
   return made(described)
 }
+
+// Nothing is known of a value that was thrown: a look at it may throw.
+const isOurs = (error: unknown): error is ToolFailure => attempted(() => isToolFailure(error)) === true
 
 /**
  * A failure from its description.

@@ -27,10 +27,11 @@ const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
 /** What a schema says: effect's, or any other of Standard Schema (https://standardschema.dev), such as zod's. */
 export const ofIssues = (error: object): Recognized | undefined => {
   const issue = at(error, "issue")
-  const found = SchemaIssue.isIssue(issue)
+  const isOfEffect = SchemaIssue.isIssue(issue)
+  const found = isOfEffect
     ? listAt(attempted(() => formatted(issue)), "issues")
     : listAt(error, "issues").filter((issue) => textAt(issue, "message") !== undefined)
-  if (found.length === 0) return undefined
+  if (found.length === 0 && !isOfEffect) return undefined
   // What a schema's own message says may quote the value.
   const issues = found.map((issue): Issue => ({
     path: pathOf(issue),

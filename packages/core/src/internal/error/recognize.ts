@@ -2,6 +2,7 @@
  * What an error amounts to, by its shape: no library is imported for that, and none has to be there.
  */
 import * as Predicate from "effect/Predicate"
+import { isA } from "../stranger.ts"
 import { ofDatabase } from "./database.ts"
 import { ofEffect, ofEffectAtLeast } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
@@ -82,7 +83,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
 
 // Wrapped once more, an error may have nothing left but its message. A word in it does not prove that nothing was sent.
 const inMessage: Look = (error) => {
-  const message = error instanceof Error ? textAt(error, "message")?.slice(0, mostMessage) ?? "" : ""
+  const message = isError(error) ? textAt(error, "message")?.slice(0, mostMessage) ?? "" : ""
   const ofClient = clients.find(([pattern]) => pattern.test(message))?.[1]
   // A mistake of the program may have any word in its message.
   if (ofClient !== undefined || isFault(error)) return ofClient
@@ -93,6 +94,8 @@ const inMessage: Look = (error) => {
 }
 
 const mostMessage = 1000
+
+const isError = isA(Error)
 
 const unproven = (found: Recognized): Recognized =>
   found.kind._tag === "ToolUnavailable" && found.kind.outcome === "not_executed"

@@ -42,7 +42,7 @@ export const plain = (text: string): string =>
 const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   // A word for a secret, and what follows it: password: hunter2, api_key=…, Bearer ….
   [
-    /\b((?:[\w-]{0,40}[_-])?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key|access[_ -]?key|authorization|credentials?|signature|cookie)s?["']?(?:\s*[:=]\s*|\s+is\s+))(?:(?:bearer|basic)\s+)?["']?[^\s"',;]+/gi,
+    /\b((?:[\w-]{0,40}[_-])?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key|access[_ -]?key|authorization|credentials?|signature|cookie)s?["']?(?:\s*[:=]\s*|\s+(?:is|was)\s+(?=\S{0,40}\d)))(?:(?:bearer|basic)\s+)?["']?[^\s"',;]+/gi,
     "$1<redacted>"
   ],
   [/\b((?:password|secret|token|api[ _-]?key)\s+)(?=\S{0,40}\d)\S{6,}/gi, "$1<redacted>"],

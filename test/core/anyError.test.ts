@@ -1,0 +1,281 @@
+/** From any error to one of the four: `ToolFailure.from`, with the errors of real libraries. */
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import {
+  PartialData,
+  type SchemaMismatch,
+  type SemanticGarbage,
+  ToolFailure,
+  type ToolUnavailable
+} from "@fallible/core"
+import { Cause, Duration, Effect, Exit, Schema } from "effect"
+import * as FastCheck from "fast-check"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { shapeOf, shapes } from "../support/errorShapes.ts"
+import { root } from "../support/program.ts"
+
+type Caught = ReturnType<typeof ToolFailure.from>
+
+/** What becomes of an error, in one line. */
+const told = (error: unknown): string => {
+  const failure = caught(error)
+  if (failure === undefined) return "a defect"
+  const { _tag, code, detail, hint } = failure
+  const more = failure._tag === "ToolUnavailable"
+    ? [
+      failure.transient ? "transient" : `permanent, ${failure.scope ?? "tool"}`,
+      failure.outcome,
+      failure.retryAfter === undefined ? undefined : `after ${Duration.format(failure.retryAfter)}`
+    ].filter((word) => word !== undefined)
+    : []
+  return [`${_tag} ${code}`, ...more].join(", ") + `: ${detail}${hint === undefined ? "" : ` (${hint})`}`
+}
+
+/** `undefined` where it is thrown again. */
+const caught = (error: unknown, options?: ToolFailure.FromOptions): Caught | undefined => {
+  try {
+    return ToolFailure.from(error, options)
+  } catch (thrown) {
+    assert.strictEqual(thrown, error, "what is thrown again is the error itself")
+    return undefined
+  }
+}
+
+const golden = join(root, "test/support/errorKinds.txt")
+
+describe("the errors of real libraries", () => {
+  it("become what is written down (FALLIBLE_UPDATE=1 writes it)", () => {
+    const lines = shapes.map(({ error, name }) => `${name}\n    ${told(error())}\n`).join("")
+    if (process.env["FALLIBLE_UPDATE"] === "1") writeFileSync(golden, lines)
+    assert.strictEqual(lines, readFileSync(golden, "utf8"))
+  })
+
+  it("tell no secret, path, address, class or stack", () => {
+    for (const { error, name } of shapes) {
+      const failure = caught(error())
+      if (failure === undefined) continue
+      const { detail, hint } = failure
+      assert.notMatch(
+        `${detail} ${hint ?? ""}`,
+        /SECRET|hunter2|\/app|\/etc|127\.0\.0\.1|https?:|\.ts\b| {4}at |BookingError|AxiosError|DatabaseError/,
+        name
+      )
+      assert.isAtMost(detail.length, 600, name)
+      assert.notInclude(detail, "\n", name)
+    }
+  })
+
+  it("keep the error as the cause, which no encoding carries", () => {
+    for (const { error, name } of shapes) {
+      const thrown = error()
+      const failure = caught(thrown)
+      if (failure === undefined) continue
+      assert.strictEqual(failure.cause, thrown, name)
+      assert.notInclude(Object.keys(failure), "cause", name)
+    }
+  })
+
+  it("say that nothing was done only where nothing was sent", () => {
+    const claims = shapes.filter(({ error }) => {
+      const failure = caught(error())
+      return failure?._tag === "ToolUnavailable" && failure.outcome === "not_executed"
+    }).map(({ name }) => name)
+    const unsent =
+      /refused|unknown host|429|Response thrown 429|URL|scheme|retryAfter|throttl|throughput|too many|too many requests|cannot open|missing file|connect timeout|shutting down|aggregate Promise.any of fetches|ECONNREFUSED|retryable by its model|Promise.any of mixed|InvalidUrl|EncodeError|UnknownError/i
+    assert.deepStrictEqual(claims.filter((name) => !unsent.test(name)), [])
+  })
+})
+
+describe("ToolFailure.from", () => {
+  it("has a type without partial data, which nobody could check", () => {
+    expectTypeOf(ToolFailure.from).returns.toEqualTypeOf<SchemaMismatch | SemanticGarbage | ToolUnavailable>()
+  })
+
+  it.effect("is the catch of Effect.tryPromise, and a mistake of the program a defect", () =>
+    Effect.gen(function*() {
+      const failing = (error: unknown) =>
+        Effect.tryPromise({ try: () => Promise.reject(error), catch: ToolFailure.from })
+      assert.strictEqual((yield* Effect.flip(failing(shapeOf("axios 404")))).code, "not_found")
+      const exit = yield* Effect.exit(failing(new TypeError("rows is undefined")))
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    }))
+
+  it("leaves a failure as it is, and throws partial data again", () => {
+    const failure = caught(shapeOf("axios 404"))
+    assert.strictEqual(caught(failure), failure)
+    assert.isUndefined(caught(new PartialData({ code: "more_pages", detail: "Page 1 of 2.", data: [] })))
+  })
+
+  it("tells which fields of a result are wrong, without their values", () => {
+    const order = Schema.Struct({ orders: Schema.Array(Schema.Struct({ total: Schema.Finite })) })
+    const exit = Effect.runSyncExit(Schema.decodeUnknownEffect(order)({ orders: [{ total: "hunter2" }] }))
+    const failure = caught(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined)
+    assert.deepInclude({ ...failure }, {
+      _tag: "SchemaMismatch",
+      side: "result",
+      code: "invalid_result",
+      detail: "The result does not have its declared form at 'orders.0.total'.",
+      issues: [{ path: ["orders", 0, "total"], expected: "its declared form", actual: "another" }]
+    })
+  })
+
+  describe("tells the message", () => {
+    class Listed extends Error {}
+    class Below extends Listed {}
+    const tell = [Listed]
+    const words = (error: unknown) => caught(error, { tell })?.detail
+    const sentence = "Room A1 is taken."
+    const untold = "The tool failed. The reason is in its log."
+
+    it("of a plain Error, of a class that is listed, and of those below it", () => {
+      for (const error of [new Error(sentence), new Listed(sentence), new Below(sentence)]) {
+        assert.strictEqual(words(error), sentence)
+      }
+    })
+
+    it("of no other class, and of nothing that is not an error", () => {
+      class Other extends Error {}
+      for (const error of [new Other(sentence), sentence, { message: sentence }, [sentence], 5, null, undefined]) {
+        assert.strictEqual(words(error), untold)
+      }
+    })
+
+    for (const field of ["code", "errno", "sql", "config", "request", "response"]) {
+      it(`not where there is a '${field}'`, () => {
+        assert.strictEqual(words(Object.assign(new Error(sentence), { [field]: undefined })), untold)
+        assert.strictEqual(words(Object.assign(new Listed(sentence), { [field]: {} })), untold)
+      })
+    }
+
+    it("not where it repeats its cause", () => {
+      const cause = new RangeError("row 7 of ledger_private")
+      assert.strictEqual(words(new Error(`Failed: ${cause.message}`, { cause })), untold)
+      assert.strictEqual(words(new Error(sentence, { cause })), sentence)
+    })
+
+    it("beside what its fields say", () => {
+      assert.deepInclude({ ...caught(Object.assign(new Error("No order 7."), { status: 404 })) }, {
+        code: "not_found",
+        detail: "No order 7."
+      })
+    })
+
+    for (
+      const [what, message, detail] of [
+        ["an address", "GET https://ada:pw@api.example/r?key=abc failed", "GET <address> failed"],
+        ["a query", "Asked for /rooms?api_key=abc now", "Asked for /rooms now"],
+        ["an IP address", "No route to 10.0.0.7:5432.", "No route to <address>."],
+        ["a path", "Cannot read /srv/app/key.pem today", "Cannot read <path> today"],
+        ["a path of Windows", "Cannot read C:\\Users\\ada\\key.pem today", "Cannot read <path> today"],
+        ["a stack", "Broken.\n    at f (/srv/app/a.js:1:2)", "Broken."],
+        ["a password", "Login failed: password=hunter2!", "Login failed: password=<redacted>"],
+        ["a password in JSON", "{\"password\": \"hunter2\", \"room\": 5}", "{\"password\": <redacted>\", \"room\": 5}"],
+        ["a key by its prefix", "Invalid key sk-live-abcdef123456.", "Invalid key <redacted>."],
+        ["a header", "Sent Authorization: Bearer abc.def-ghi123", "Sent Authorization: <redacted>"],
+        ["a long random word", "Token was q8Zx91kLmN4pQr7sT2uVw5yA3bC6dE0f.", "Token was <redacted>"],
+        [
+          "a UUID, which may be an order",
+          "No order 3f2504e0-4f89-11d3-9a0c-0305e82c3301.",
+          "No order 3f2504e0-4f89-11d3-9a0c-0305e82c3301."
+        ],
+        ["a word about secrets", "The password is too short.", "The password is too short."],
+        ["a fraction and a date", "Give 1/2 or 3/5/2026.", "Give 1/2 or 3/5/2026."],
+        ["lines", "One.\nTwo.\r\nThree.", "One. Two. Three."]
+      ] as const
+    ) {
+      it(`without insides: ${what}`, () => {
+        assert.strictEqual(words(new Error(message)), detail)
+      })
+    }
+
+    it("cut to one bounded line", () => {
+      const detail = words(new Error("long ".repeat(10_000))) ?? ""
+      assert.isAtMost(detail.length, 540)
+      assert.match(detail, /… \(\d+ more characters\)$/)
+    })
+  })
+
+  describe("waits as long as a service asks for", () => {
+    const after = (headers: object) => {
+      const failure = caught({ status: 429, headers })
+      return failure?._tag === "ToolUnavailable" && failure.retryAfter !== undefined
+        ? Duration.toMillis(failure.retryAfter)
+        : undefined
+    }
+
+    it("in seconds, in milliseconds, and until a date of the service's own clock", () => {
+      assert.strictEqual(after({ "retry-after": "7" }), 7_000)
+      assert.strictEqual(after({ "Retry-After": 7 }), 7_000)
+      assert.strictEqual(after(new Headers({ "retry-after": "7" })), 7_000)
+      assert.strictEqual(after({ "retry-after-ms": "1500", "retry-after": "2" }), 1_500)
+      const dates = { date: "Thu, 01 Jan 2026 00:00:00 GMT", "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }
+      assert.strictEqual(after(dates), 30_000)
+      assert.strictEqual(after({ ...dates, "retry-after": "Wed, 31 Dec 2025 00:00:00 GMT" }), 0)
+    })
+
+    it("and not where that cannot be read", () => {
+      const unread = [{}, { "retry-after": "soon" }, { "retry-after": "-5" }, {
+        "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT"
+      }]
+      for (const headers of unread) assert.isUndefined(after(headers))
+    })
+  })
+
+  describe("goes by what an error says of itself", () => {
+    const state = (error: object) => {
+      const failure = caught(error)
+      return failure?._tag === "ToolUnavailable" ? [failure.code, failure.transient, failure.outcome] : failure?._tag
+    }
+
+    it("for what would not be tried again otherwise", () => {
+      assert.deepStrictEqual(state({ status: 409, retryable: true }), ["rejected", true, undefined])
+      assert.deepStrictEqual(state({ isRetryable: true }), ["failed", true, undefined])
+      assert.deepStrictEqual(state(Object.assign(new Error("Busy."), { $retryable: {} })), ["failed", true, undefined])
+    })
+
+    it("and for what would: it stays in doubt, since it did not refuse", () => {
+      assert.deepStrictEqual(state({ status: 500, retryable: false }), ["server_error", false, "unknown"])
+      assert.deepStrictEqual(state({ status: 400, retryable: false }), ["rejected", false, undefined])
+    })
+  })
+
+  describe("survives hostile errors:", () => {
+    const hostile: ReadonlyArray<readonly [what: string, error: () => unknown]> = [
+      ["a getter that throws", () => Object.defineProperty(new Error("x"), "cause", { get: () => assert.fail("!") })],
+      [
+        "a proxy that throws",
+        () =>
+          new Proxy({}, {
+            get: () => assert.fail("!"),
+            has: () => assert.fail("!"),
+            getPrototypeOf: () => assert.fail("!")
+          })
+      ],
+      ["causes in a circle", () => {
+        const error: Error = new Error("")
+        error.cause = new Error("", { cause: error })
+        return error
+      }],
+      ["aggregates in a circle", () => {
+        const errors: Array<unknown> = []
+        errors.push(...Array.from({ length: 30 }, () => new AggregateError(errors)))
+        return new AggregateError(errors)
+      }],
+      ["a message of 10 MB", () => new Error("a/b ".repeat(2_500_000))],
+      ["a message that is not a text", () => Object.assign(new Error(), { message: { secret: 1 } })],
+      ["a status that is not a number", () => ({ status: "503", statusCode: Number.NaN, code: Symbol() })],
+      ["headers that are not", () => ({ status: 429, headers: { get: () => assert.fail("!") } })]
+    ]
+    for (const [what, error] of hostile) {
+      it(what, () => {
+        assert.isString(caught(error())?.detail)
+      })
+    }
+
+    it("any value", () => {
+      FastCheck.assert(FastCheck.property(FastCheck.anything({ withNullPrototype: true, maxDepth: 4 }), (value) => {
+        assert.isString(caught(value)?.detail)
+      }))
+    })
+  })
+})
