@@ -67,6 +67,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/leaf",
     "internal/misfit",
     "internal/pythonList",
+    "internal/resultIssues",
     "internal/unknownKey",
     "internal/written",
     "internal/writtenAt"

@@ -28,7 +28,6 @@ import * as Availability from "./Availability.ts"
 import * as CallEvent from "./CallEvent.ts"
 import type * as CallFacts from "./CallFacts.ts"
 import { type Certainty, join } from "./Certainty.ts"
-import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
@@ -45,8 +44,8 @@ import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
+import { resultIssues } from "./internal/resultIssues.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
-import { kind } from "./internal/text.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -587,7 +586,7 @@ const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
 const guard = (tool: Tool.Any, value: unknown) => {
   const { name } = tool
   const guarded = Effect.catchEager(encoderOf(tool.success)(value), (issue) => {
-    const issues = Coercion.fieldIssues(issue, value, { show: kind })
+    const issues = resultIssues(issue, value)
     return invalid(DispatchFailure.invalidResult({ tool: name, issues, cause: issue }), name, value)
   })
   return Effect.flatMapEager(guarded, (encoded) => {

@@ -17,10 +17,11 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Coercion from "./Coercion.ts"
 import { faultOf } from "./internal/jsonSyntax.ts"
+import { resultIssues } from "./internal/resultIssues.ts"
 import { excerpt, firstIssue, kind } from "./internal/text.ts"
 import { ended, outright } from "./internal/userCode.ts"
+import { dotted } from "./internal/written.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 /**
@@ -28,7 +29,8 @@ import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from
  *
  * When to use: on what a library or a service returned, before anything relies on its form.
  *
- * Fails with `SchemaMismatch` of the result, code `invalid_result`, with an issue for each field.
+ * Fails with `SchemaMismatch` of the result, code `invalid_result`, with an issue for each field. An issue says what kind of value came.
+ * It quotes one that is not among the schema's choices, unless that is a secret (`Schema.Redacted`).
  *
  * @example
  * ```ts
@@ -56,7 +58,7 @@ export const decode = <T, RD>(
  * When to use: on the body of a response.
  *
  * Fails with `SchemaMismatch` of the result: code `truncated` when the text ends too early, `invalid_json`
- * when it is no JSON, `invalid_result` when the form is wrong.
+ * when it is not JSON, `invalid_result` when the form is wrong. The detail names the field where the text broke: `orders[0].total`.
  *
  * @example
  * ```ts
@@ -209,8 +211,7 @@ const extent = (coverage: Coverage | undefined): string => {
 }
 
 const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
-  // What sort of value came, but not the value: it is the service's, and may be a secret.
-  const issues = Coercion.fieldIssues(issue, value, { show: kind })
+  const issues = resultIssues(issue, value)
   return new SchemaMismatch({
     side: "result",
     code: "invalid_result",
@@ -222,14 +223,17 @@ const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
 const noJson = (text: string, cause: unknown) => {
   const fault = faultOf(text)
   const cutOff = fault.offset === text.length
+  const place = dotted(fault.path)
   return new SchemaMismatch({
     side: "result",
     code: cutOff ? "truncated" : "invalid_json",
     detail: cutOff
-      ? `The result ends too early, after ${text.length} characters: ${fault.expected} is missing.`
-      : `The result is no JSON: at offset ${fault.offset}, expected ${fault.expected}, got ${
-        excerpt(text.slice(fault.offset, fault.offset + 30))
-      }.`,
+      ? `The result ends too early, after ${text.length} characters: ${
+        place === "" ? "" : `at ${place}, `
+      }${fault.expected} is missing.`
+      : `The result is no JSON: at offset ${fault.offset}${
+        place === "" ? "" : `, in ${place}`
+      }, expected ${fault.expected}, got ${excerpt(text.slice(fault.offset, fault.offset + 30))}.`,
     cause
   })
 }
