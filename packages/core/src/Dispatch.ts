@@ -40,7 +40,7 @@ import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
-import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
+import { schemaOf } from "./internal/jsonSchema.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
@@ -381,21 +381,32 @@ const isAtFault = (outcome: Completed | Failed): boolean =>
 // A failure's own tool does not know what else the toolkit has.
 const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> => {
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
-  const { failure } = outcome
-  const { certainty } = outcome
-  if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && certainty === "not_executed") {
-    const smaller = sizeKey(tool)
-    return Effect.succeed(
-      smaller === undefined ? outcome : hinted(outcome, `Call it again with a smaller '${smaller}'.`)
-    )
-  }
+  const { certainty, failure } = outcome
+  const less = wasTooMuch(outcome) ? askingForLess(tool) : undefined
   const isUnknown = certainty === "unknown"
-  if (failure._tag !== "ToolUnavailable" && !isUnknown) return Effect.succeed(outcome)
-  return Effect.map(callable(isUnknown ? [tool.check ?? ""] : tool.instead, toolkit), (names) => {
-    if (names.length === 0) return outcome
-    return hinted(outcome, isUnknown ? `Call ${names.join()} to find out.` : `Call ${names.join(" or ")} instead.`)
+  const others = failure._tag !== "ToolUnavailable" && !isUnknown
+    ? Effect.succeed([])
+    : callable(isUnknown ? [tool.check ?? ""] : tool.instead, toolkit)
+  return Effect.map(others, (names) => {
+    const other = isUnknown ? `${names.join()} to find out` : `${names.join(" or ")} instead`
+    const ways = [...(less === undefined ? [] : [less]), ...(names.length === 0 ? [] : [other])]
+    if (ways.length === 0) return outcome
+    const told = hinted(outcome, `Call ${ways.join(", or call ")}.`)
+    return less === undefined || failure._tag !== "ToolUnavailable"
+      ? told
+      : { ...told, failure: withFields<Failed["failure"]>(told.failure, { scope: "arguments" }) }
   })
 }
+
+// Cut off, or not there in time, and nothing was done.
+const wasTooMuch = ({ attempts, certainty, failure }: Failed): boolean =>
+  certainty === "not_executed" && attempts > 0 &&
+  (failure._tag === "ToolUnavailable" && failure.code === "timeout" ||
+    failure._tag === "SchemaMismatch" && failure.code === "truncated")
+
+// With less, what acts would do something else.
+const askingForLess = ({ sideEffect, size }: Tool.Any): string | undefined =>
+  size === undefined || sideEffect !== "none" ? undefined : `it again with a smaller '${size}'`
 
 // An answer that leaves it open whether the tool has taken effect.
 const doubted = (outcome: Completed, { check = "" }: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> =>
@@ -425,12 +436,6 @@ const hinted = (outcome: Failed, advice: string): Failed => {
   // A copy with its class and its cause.
   return { ...outcome, failure: withFields(failure, { hint }) }
 }
-
-// A parameter that says how much is asked for.
-const sizeKey = (tool: Tool.Any): string | undefined =>
-  keysAt(schemaOf(tool.parameters), []).find((key) => size.test(key))
-
-const size = /^(limit|count|size|first|top|page_?size|per_?page|max_?(results|items|rows|records|count))$/i
 
 // -----------------------------------------------------------------------------
 // From a cause to an outcome

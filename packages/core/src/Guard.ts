@@ -91,7 +91,8 @@ export const json = <T, RD>(
  * Checks what a value means: an invariant, freshness, one field against another.
  *
  * When to use: for what a schema cannot say. The check returns `undefined` when all is well, or
- * a failure; being an Effect, it may also look things up first.
+ * a failure; being an Effect, it may also look things up first. In the handler of a tool that acts, its failure counts as a refusal that
+ * did nothing. Where the tool has acted by then, put the check into its definition (`invariants`, `empty`).
  *
  * @example
  * ```ts
@@ -187,22 +188,34 @@ export const partial: {
     incomplete: (value: A) => Incomplete | undefined
   ): Effect.Effect<A, E | PartialData<A>, R> =>
     Effect.flatMap(self, (value): Effect.Effect<A, PartialData<A>> => {
-      const what = outright("A function of Guard.partial", incomplete(value))
-      if (what === undefined) return Effect.succeed(value)
-      if (typeof what !== "object" || what === null) {
-        const told = `A function of Guard.partial returned ${kind(what)}: return an object, or undefined.`
-        return Effect.die(new TypeError(told))
-      }
-      return Effect.fail(
-        new PartialData({
-          code: what.next === undefined ? "truncated" : "more_pages",
-          detail: extent(what.coverage),
-          ...what,
-          data: value
-        })
-      )
+      const who = "A function of Guard.partial"
+      const what = incompleteOf(who, outright(who, incomplete(value)))
+      return what === undefined ? Effect.succeed(value) : Effect.fail(partOf(value, what))
     })
 )
+
+/**
+ * What a user's function has said of a value; throws where that is not of its type.
+ *
+ * @internal
+ */
+export const incompleteOf = (who: string, what: Incomplete | undefined): Incomplete | undefined => {
+  if (what === undefined || typeof what === "object" && what !== null) return what
+  throw new TypeError(`${who} returned ${kind(what)}: return an object, or undefined.`)
+}
+
+/**
+ * A value that is not the whole, as a failure.
+ *
+ * @internal
+ */
+export const partOf = <A>(data: A, what: Incomplete): PartialData<A> =>
+  new PartialData({
+    code: what.next === undefined ? "truncated" : "more_pages",
+    detail: extent(what.coverage),
+    ...what,
+    data
+  })
 
 const extent = (coverage: Coverage | undefined): string => {
   if (coverage === undefined) return "This is not all of it."

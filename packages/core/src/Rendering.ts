@@ -249,6 +249,10 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       // It answers, and not to this.
       if (failure.code === "rejected") return "Do not repeat this call with the same arguments. Others may do."
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
+      // Its hint says which others.
+      if (failure.scope === "arguments" && certainty !== "unknown") {
+        return `${tried(attempts)}Do not repeat this call with the same arguments.`
+      }
       return certainty === "unknown"
         ? `${
           tried(attempts)

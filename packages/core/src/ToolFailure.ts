@@ -130,6 +130,7 @@ export type Code =
   | "more_pages"
   | "truncated"
   | "empty_result"
+  | "invariant_broken"
   | "unknown_entity"
   | "timeout"
   | "connection"
@@ -384,6 +385,7 @@ const ToolUnavailableFields = Schema.Struct({
   _tag: Schema.tag("ToolUnavailable"),
   ...common,
   transient: Schema.Boolean,
+  scope: Schema.optionalKey(Schema.Literals(["arguments", "tool"])),
   retryAfter: Schema.optionalKey(Schema.DurationFromString),
   outcome: Schema.optionalKey(Certainty),
   tried: Schema.optionalKey(Schema.Array(Schema.String))
@@ -416,6 +418,8 @@ export class ToolUnavailable extends CodedFailure<
   CommonFields & {
     /** Is it worth trying later? */
     readonly transient: boolean
+    /** What it is about: these arguments, or any call of the tool. Dispatch says `"arguments"` of a timeout where the tool has a `size`. */
+    readonly scope?: "arguments" | "tool"
     /** How long to wait before trying again, when the service said so. */
     readonly retryAfter?: Duration.Duration
     /**

@@ -90,6 +90,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["next", field("an object", isRecord)],
   ["data", field("a value", (value) => !isPromise(value))],
   ["transient", field("a boolean", Predicate.isBoolean, () => false)],
+  ["scope", field("'arguments' or 'tool'", oneOf("arguments", "tool"))],
   ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
   // Of what is not certain, the careful reading.
   [

@@ -31,18 +31,11 @@ const noteChoices = (
   found: ByPath<boolean>
 ): void => {
   const hidden = isHidden || "ast" in issue && isSecret(issue.ast)
-  switch (issue._tag) {
-    case "Pointer":
-      return noteChoices(issue.issue, [...path, ...issue.path], hidden, found)
-    case "Filter":
-    case "Encoding":
-      return noteChoices(issue.issue, path, hidden, found)
-    case "Composite":
-    case "AnyOf":
-      if (issue.issues.length > 0) {
-        for (const inner of issue.issues) noteChoices(inner, path, hidden, found)
-        return
-      }
+  if (issue._tag === "Pointer") return noteChoices(issue.issue, [...path, ...issue.path], hidden, found)
+  if (issue._tag === "Filter" || issue._tag === "Encoding") return noteChoices(issue.issue, path, hidden, found)
+  if ("issues" in issue && issue.issues.length > 0) {
+    for (const inner of issue.issues) noteChoices(inner, path, hidden, found)
+    return
   }
   const isChoice = !hidden && "ast" in issue && hasChoices(issue.ast)
   const keys = path.map(asKey)
