@@ -41,6 +41,7 @@ import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
 import { schemaOf } from "./internal/jsonSchema.ts"
+import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
@@ -159,6 +160,7 @@ const keyed = <T extends Tool.Any>(
         return Effect.flatMap(run(params), (value) => {
           stage = "guard"
           return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+            if (typeof json === "string" && isCutOff(json)) record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
             const outcome = completed(record, json)
             return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
           })
@@ -598,6 +600,12 @@ const guard = (tool: Tool.Any, value: unknown) => {
     const plain = plainJson(encoded)
     return typeof plain === "string" ? invalid(unfit(name, plain), name, value) : Effect.succeed(plain.json)
   })
+}
+
+const cutOffNote = (tool: Tool.Any): string => {
+  const less = askingForLess(tool)
+  const told = "This text looks like JSON that was cut off."
+  return less === undefined ? told : `${told} If you need it whole, call ${less}.`
 }
 
 // The model cannot do anything about it. Whoever wrote the tool can.

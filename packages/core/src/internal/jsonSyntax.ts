@@ -30,8 +30,11 @@ export const firstFault = (text: string): SyntaxFault | undefined => {
 
   const found = (fault: Fault): SyntaxFault => {
     // Before the first item of an array, and in a key, it is the container that is read.
-    const depth = state === "value or ]" ? places.length - 1 : places.length
-    return { ...fault, path: pathOf(text, closers, places.slice(0, depth)) }
+    const isBefore = state === "value or ]" || places.at(-1) === unread
+    const path = (isBefore ? places.slice(0, -1) : places).map((place, depth) =>
+      closers[depth] === "]" ? place : keyAt(text, place)
+    )
+    return { ...fault, path }
   }
   const fault = (offset: number, expected: string) => found({ offset, expected })
   const open = (closer: "}" | "]", place: number) => {
@@ -117,9 +120,6 @@ const cutEscape = /^\\(?:u[0-9a-fA-F]{0,3})?$/
 
 // Of an object whose key is not read yet.
 const unread = -1
-
-const pathOf = (text: string, closers: ReadonlyArray<string>, places: ReadonlyArray<number>): Path =>
-  places.flatMap((place, depth): Path => place === unread ? [] : [closers[depth] === "]" ? place : keyAt(text, place)])
 
 // The key was read before.
 const keyAt = (text: string, start: number): string => {
