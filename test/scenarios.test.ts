@@ -379,7 +379,8 @@ for (const way of ways) {
                 description: "A customer's report",
                 parameters: Schema.Struct({ customer: Schema.String, limit: Schema.optionalKey(Schema.Int) }),
                 success: Schema.Struct({ rows: Schema.Array(Schema.String) }),
-                sideEffect: "none"
+                sideEffect: "none",
+                size: "limit"
               },
               ({ limit }) =>
                 Effect.as(ran, limit === undefined ? report.slice(0, 300) : "{\"rows\":[\"row 0\"]}").pipe(

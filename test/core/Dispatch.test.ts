@@ -640,6 +640,78 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome.handled.map(({ by }) => by), ["retry", "retry", "fallback"])
     }))
 
+  const notesOf = (value: unknown, words: { readonly size?: "limit" } = {}) => {
+    const parameters = Schema.Struct({ limit: Schema.optionalKey(Schema.Int) })
+    const tool = Tool.make(
+      "t",
+      { description: "", parameters, success: Schema.Unknown, sideEffect: "none", ...words },
+      () => Effect.succeed(value)
+    )
+    return Effect.map(
+      Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }),
+      (outcome) => outcome._tag === "Completed" ? outcome.caveats : assert.fail(outcome._tag)
+    )
+  }
+
+  it.effect("notes that a text is JSON that was cut off, and by which parameter to ask for less", () =>
+    Effect.gen(function*() {
+      const note = "This text looks like JSON that was cut off."
+      const whole = JSON.stringify({ orders: [{ id: "7", total: 12 }, null, -1.5e3], "a\"b": "\\" })
+      for (let length = 1; length < whole.length; length++) {
+        assert.deepStrictEqual(yield* notesOf(` \n\t${whole.slice(0, length)}`), [note], whole.slice(0, length))
+      }
+      assert.deepStrictEqual(yield* notesOf("[1,", { size: "limit" }), [
+        `${note} If you need it whole, call it again with a smaller 'limit'.`
+      ])
+    }))
+
+  it.effect("notes nothing of another text, however it begins", () =>
+    Effect.gen(function*() {
+      const texts = [
+        "",
+        "{}",
+        " [1, 2]\n",
+        "Sunny.",
+        "\"a text",
+        "12",
+        "[INFO] started",
+        "[1] See the notes. [2] And",
+        "{name}, hello",
+        "{\"a\":1}\n{\"b\":",
+        "{'a': 1",
+        "[1,]",
+        "\u00a0{\"a\":"
+      ]
+      for (const text of texts) assert.deepStrictEqual(yield* notesOf(text), [], text)
+      assert.deepStrictEqual(yield* notesOf({ text: "{\"a\":" }), [])
+      assert.deepStrictEqual(yield* notesOf(`["${"a".repeat(999_998)}`), [
+        "This text looks like JSON that was cut off."
+      ])
+      assert.deepStrictEqual(yield* notesOf(`["${"a".repeat(999_999)}`), [])
+    }))
+
+  it.effect("quotes a choice of a result that does not exist, unless it is a secret", () =>
+    Effect.gen(function*() {
+      const Status = Schema.Literals(["open", "closed"])
+      const issuesOf = <A>(success: Schema.ConstraintCodec<A, unknown>, value: unknown) => {
+        const tool = Tool.make("t", { description: "", success, sideEffect: "none" }, () => Effect.succeed(value as A))
+        return Effect.map(
+          Dispatch.call(Toolkit.make(tool), { id: "1", name: "t" }),
+          (outcome) =>
+            outcome._tag === "Failed" && outcome.failure._tag === "SchemaMismatch"
+              ? outcome.failure.issues.map(({ actual }) => actual)
+              : assert.fail(outcome._tag)
+        ).pipe(Effect.provide(Logger.layer([])))
+      }
+      const order = { status: "shipped", note: 7 }
+      const shown = Schema.Struct({ status: Status, note: Schema.String })
+      assert.deepStrictEqual(yield* issuesOf(shown, order), ["\"shipped\"", "a number"])
+      const hidden = Schema.Struct({ status: Schema.RedactedFromValue(Status), note: Schema.String })
+      assert.deepStrictEqual(yield* issuesOf(hidden, order), ["a string", "a number"])
+      const marked = Schema.Struct({ status: Status.annotate({ format: "password" }), note: Schema.String })
+      assert.deepStrictEqual(yield* issuesOf(marked, order), ["a string", "a number"])
+    }))
+
   it.effect("is a value: run again, it begins again", () =>
     Effect.gen(function*() {
       const dispatched = Dispatch.call(toolkit, { id: "1", name: "reads", arguments: "{\"n\":1}" })

@@ -43,6 +43,53 @@ describe("Guard", () => {
         assert.deepStrictEqual(failure.issues.map(({ path }) => path), [[]])
       }))
 
+    const Status = Schema.Literals(["open", "closed"])
+
+    const actual = (schema: Schema.ConstraintDecoder<unknown>, value: unknown) =>
+      Effect.map(Effect.flip(Guard.decode(schema)(Effect.succeed(value))), ({ detail, issues }) => {
+        const [issue] = issues
+        assert.include(detail, `got ${issue?.actual}.`)
+        return issue?.actual
+      })
+
+    it.effect("quotes a choice that does not exist, of whatever schema it is a part", () =>
+      Effect.gen(function*() {
+        const cases: ReadonlyArray<
+          readonly [schema: Schema.ConstraintDecoder<unknown>, value: unknown, quoted: string]
+        > = [
+          [Status, "shipped", "\"shipped\""],
+          [Schema.Literal("open"), "shipped", "\"shipped\""],
+          [Schema.Enum({ Open: "open" }), "shipped", "\"shipped\""],
+          [Schema.Literals([1, 2]), 3, "3"],
+          [Schema.Struct({ status: Schema.optionalKey(Schema.NullOr(Status)) }), { status: "shipped" }, "\"shipped\""],
+          [Schema.Array(Schema.Struct({ status: Schema.Union([Status, Schema.Int]) })), [{ status: "" }], "\"\""],
+          [Status, "x".repeat(200), `"${"x".repeat(79)}… (122 more characters)`]
+        ]
+        for (const [schema, value, quoted] of cases) assert.strictEqual(yield* actual(schema, value), quoted)
+        const failure = yield* Effect.flip(
+          Guard.json(Schema.Array(Schema.Struct({ status: Status })))(Effect.succeed("[{\"status\":\"shipped\"}]"))
+        )
+        assert.include(failure.detail, "0.status: expected \"open\" | \"closed\", got \"shipped\".")
+      }))
+
+    it.effect("tells of any other value its kind alone, and of a secret", () =>
+      Effect.gen(function*() {
+        const secret = Schema.toCodecJson(Schema.Struct({ status: Schema.Redacted(Status) }))
+        const cases: ReadonlyArray<readonly [schema: Schema.ConstraintDecoder<unknown>, value: unknown, kind: string]> =
+          [
+            [Status, { token: "s3cret" }, "an object"],
+            [Status, null, "null"],
+            [Schema.Int, "s3cret", "a string"],
+            [Schema.String.check(Schema.isPattern(/^a/)), "s3cret", "a string"],
+            [secret, { status: "s3cret" }, "a string"],
+            [Status.annotate({ format: "password" }), "s3cret", "a string"],
+            [Status.check(Schema.makeFilter(() => true)).annotate({ writeOnly: true }), "s3cret", "a string"],
+            [Schema.Struct({ a: Status }).annotate({ writeOnly: true }), { a: "s3cret" }, "a string"],
+            [Schema.Union([Status, Schema.Literal("a").annotate({ writeOnly: true })]), "s3cret", "a string"]
+          ]
+        for (const [schema, value, kind] of cases) assert.strictEqual(yield* actual(schema, value), kind)
+      }))
+
     it.effect("lets the failures and needs of what it guards through", () =>
       Effect.gen(function*() {
         class Upstream extends Context.Service<Upstream, { readonly body: unknown }>()("Upstream") {}
@@ -82,6 +129,38 @@ describe("Guard", () => {
           assert.strictEqual(failure.code, "truncated", start)
           assert.include(failure.detail, `The result ends too early, after ${start.length} characters: `)
         }
+      }))
+
+    it.effect("names the field at which a text was cut off, in bounded words", () =>
+      Effect.gen(function*() {
+        const cases = [
+          ["{\"orders\":[{\"id\":\"7\",\"total\":", "at orders[0].total, a value is missing."],
+          ["{\"orders\":[{\"id\":\"7\",\"total\":1", "at orders[0].total, ',' or '}' is missing."],
+          ["{\"or", "the closing '\"' of a string is missing."],
+          ["[[1,2],[3", "at [1][0], ',' or ']' is missing."],
+          ["{\"a b\":{\"$c\":", "at [\"a b\"].$c, a value is missing."],
+          [
+            "{\"a\":".repeat(30),
+            "at ….a.a.a.a.a.a.a.a.a.a, a value is missing."
+          ],
+          [
+            `{"${"k".repeat(200)}":`,
+            `at ["${"k".repeat(39)}… (162 more characters)], a value is missing.`
+          ]
+        ] as const
+        for (const [start, told] of cases) {
+          const failure = yield* Effect.flip(read(start))
+          assert.strictEqual(failure.detail, `The result ends too early, after ${start.length} characters: ${told}`)
+        }
+      }))
+
+    it.effect("names the field at which a text is not JSON", () =>
+      Effect.gen(function*() {
+        const failure = yield* Effect.flip(read("{\"orders\":[{\"total\":NaN}]}"))
+        assert.strictEqual(
+          failure.detail,
+          "The result is no JSON: at offset 20, in orders[0].total, expected a value, got \"NaN}]}\"."
+        )
       }))
 
     it.effect("says where another text is no JSON, and shows it", () =>

@@ -198,8 +198,9 @@ describe("Rendering", () => {
       assert.strictEqual(retryOf(unavailable({}), 0), advice)
     })
 
-    it("says that other arguments may work, of a permanent failure that is about the arguments, and of no other", () => {
-      const advice = "Do not repeat this call with the same arguments. Other arguments may work."
+    it("says that other arguments may work, of a permanent failure that is about the arguments alone", () => {
+      const advice =
+        "Do not repeat this call with the same arguments. Use other arguments or another tool, or answer without it."
       const gone = "Do not call this tool again. Use another one, or answer without it."
       const permanent = { code: "permission_denied", transient: false } as const
       assert.strictEqual(retryOf(unavailable({ ...permanent, scope: "arguments" })), advice)
@@ -207,7 +208,7 @@ describe("Rendering", () => {
       assert.strictEqual(retryOf(unavailable(permanent)), gone)
       assert.strictEqual(
         retryOf(unavailable({ scope: "arguments" })),
-        "Already tried 1 time. Do not call it again now; use another tool, or answer without it."
+        "Already tried 1 time. Do not repeat this call with the same arguments."
       )
     })
 

@@ -17,7 +17,7 @@ import {
   SemanticGarbage,
   type SideEffect,
   Tool,
-  type ToolFailure,
+  ToolFailure,
   ToolHealth,
   Toolkit,
   type ToolOutcome,
@@ -31,6 +31,7 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { shapes } from "../support/errorShapes.ts"
 import { root } from "../support/program.ts"
 import { custom } from "../support/sequence.ts"
 
@@ -42,7 +43,7 @@ const says = {
   again: /(?<!not )\bcall (it|\w+) again\b|\bcall again\b|Send the complete arguments again|Arguments that continue/i,
   elsewhere: /\bCall [\w ]+ instead\b|\buse another (one|tool)\b/i,
   check: /to find out|Check before anything else/,
-  otherArguments: /Other arguments may work|Call again with (different|corrected)|Valid choices/,
+  otherArguments: /Use other arguments|Call again with (different|corrected)|Valid choices/,
   isGone: /Do not call this tool again/,
   notNow: /Do not call it again (now|within)/,
   notTheSame: /Do not repeat this call/,
@@ -173,6 +174,14 @@ const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, text = p
 const detail = "No."
 const isFailure = (u: ToolFailure.ToolFailure<string>): ToolFailure.ToolFailure<string> => u
 
+const attempted = <A>(look: () => A): A | undefined => {
+  try {
+    return look()
+  } catch {
+    return undefined
+  }
+}
+
 /** What a handler may fail with, which our own modules make or document. */
 const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
   ...[300, 304, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 422, 429, 451, 499, 500, 501, 503, 505].flatMap((
@@ -182,7 +191,8 @@ const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
       HttpFailure.fromStatus(status, { method, message: "No.", retryAfter: "30 seconds" })
     )
   ),
-  ...["empty_result", "unknown_entity"].flatMap((code) => [
+  ...shapes.flatMap(({ error }) => attempted(() => ToolFailure.from(error())) ?? []),
+  ...["empty_result", "unknown_entity", "invariant_broken"].flatMap((code) => [
     new SemanticGarbage({ code, detail }),
     new SemanticGarbage({ code, detail, alternatives: ["London"] })
   ]),
@@ -403,7 +413,7 @@ describe("what a model is told to do next", () => {
       [`Send the complete arguments again, as one JSON object. ${gone}`, "isGone, and again"],
       [`Valid choices: 'London'. ${gone}`, "isGone, and otherArguments"],
       [`Call again with page=2. ${now}`, "notNow, and again"],
-      [`Other arguments may work. ${now}`, "notNow, and otherArguments"],
+      [`Use other arguments. ${now}`, "notNow, and otherArguments"],
       [`Arguments that continue: {"page":2}. ${done}`, "isDone, and again"],
       [`Call mirror instead. ${done}`, "isDone, and elsewhere"],
       [`Call look to find out. ${done}`, "isDone, and check"],
@@ -412,7 +422,7 @@ describe("what a model is told to do next", () => {
       [`Valid choices: 'London'. ${doubt}`, "isInDoubt, and otherArguments"],
       ["Use what it has returned. Call it again once that is settled.", "noMoreCalls, and again"],
       ["Answer with what you have. Call mirror instead. Do not call it again now.", "noMoreCalls, and elsewhere"],
-      ["Answer with what you have. Other arguments may work.", "noMoreCalls, and otherArguments"],
+      ["Answer with what you have. Use other arguments.", "noMoreCalls, and otherArguments"],
       [`The service would refuse the same request again. ${now}`, "inVain, and notNow"]
     ]
     for (const [text, rule] of cases) {

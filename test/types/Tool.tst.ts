@@ -99,6 +99,118 @@ describe("Tool.make", () => {
   })
 })
 
+describe("words of a definition", () => {
+  const List = Schema.Struct({
+    orders: Schema.Array(Schema.String),
+    total: Schema.Int,
+    hasMore: Schema.Boolean,
+    at: Schema.optionalKey(Schema.String)
+  })
+  type List = typeof List.Type
+  const parameters = Schema.Struct({
+    customer: Schema.String,
+    page: Schema.optionalKey(Schema.Int),
+    limit: Schema.optionalKey(Schema.Int)
+  })
+  const base = { description: "", parameters, success: List, sideEffect: "none" } as const
+  const handler = () => Effect.succeed({ orders: [], total: 0, hasMore: false })
+
+  test("what they fail with enters E when they are declared, and nothing else", () => {
+    const plain = Tool.make("t", base, handler)
+    expect<Failures<typeof plain>>().type.toBe<never>()
+    const fresh = Tool.make("t", { ...base, asOf: ({ at }) => at, freshness: "1 hour", size: "limit" }, handler)
+    expect<Failures<typeof fresh>>().type.toBe<never>()
+    const empty = Tool.make("t", { ...base, empty: "No orders." }, handler)
+    expect<Failures<typeof empty>>().type.toBe<SemanticGarbage>()
+    const right = Tool.make(
+      "t",
+      { ...base, invariants: { "total is not negative": ({ total }) => total >= 0 } },
+      handler
+    )
+    expect<Failures<typeof right>>().type.toBe<SemanticGarbage>()
+    const paged = Tool.make("t", { ...base, pages: { more: "hasMore", next: "page" } }, handler)
+    expect<Failures<typeof paged>>().type.toBe<PartialData<List>>()
+  })
+
+  test("know the result and the parameters, and leave the rest as it is inferred", () => {
+    const tool = Tool.make("search_orders", {
+      description: "",
+      parameters,
+      success: List,
+      sideEffect: "none",
+      empty: {
+        when: (value, params) => {
+          expect(value).type.toBe<List>()
+          expect(params).type.toBe<typeof parameters.Type>()
+          return value.total === 0
+        },
+        detail: "No orders."
+      },
+      invariants: {
+        "there are as many as it says": ({ orders, total }, { limit = 1 }) => orders.length + limit === total
+      },
+      pages: (value, params) => {
+        expect(value).type.toBe<List>()
+        return value.hasMore ? { next: { ...params, page: 2 } } : undefined
+      },
+      asOf: (value) => {
+        expect(value).type.toBe<List>()
+        return value.at
+      },
+      freshness: "1 hour",
+      size: "limit"
+    }, (params) => {
+      expect(params).type.toBe<typeof parameters.Type>()
+      return Orders.use(() => Effect.succeed({ orders: [params.customer], total: 1, hasMore: false }))
+    })
+    expect(tool).type.toBe<
+      Tool.Tool<"search_orders", typeof parameters.Type, List, SemanticGarbage | PartialData<List>, Orders>
+    >()
+  })
+
+  test("name fields and parameters that there are, in the forms that there are", () => {
+    expect(Tool.make).type.toBeCallableWith("t", { ...base, size: "limit" }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, size: "total" }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, pages: { more: "page", next: "page" } }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, pages: { more: "hasMore", next: "total" } }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, pages: { more: "hasMore" } }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, empty: { hint: "Ask." } }, handler)
+    expect(Tool.make).type.not.toBeCallableWith("t", { ...base, invariants: { "is so": () => "yes" } }, handler)
+    expect(Tool.make).type.not.toBeCallableWith(
+      "t",
+      { description: "", success: Schema.Array(Schema.String), empty: "None.", size: "limit" },
+      () => Effect.succeed([])
+    )
+    expect(Tool.make).type.toBeCallableWith(
+      "t",
+      {
+        description: "",
+        parameters,
+        success: Schema.Array(Schema.String),
+        pages: { next: "page", full: "limit" }
+      },
+      () => Effect.succeed([])
+    )
+  })
+
+  test("a field that is not one does not compile", () => {
+    expect(Tool.make).type.not.toBeCallableWith(
+      "t",
+      { description: "", success: Schema.String, sideEffects: "none" },
+      () => Effect.succeed("")
+    )
+  })
+
+  test("a definition by itself may have any of them", () => {
+    const definition: Tool.Definition<List, typeof parameters.Type> = base
+    const tool = Tool.make("t", definition, handler)
+    expect<Failures<typeof tool>>().type.toBe<SemanticGarbage | PartialData<List>>()
+    expect<Parameters<typeof tool.run>[0]>().type.toBe<typeof parameters.Type>()
+    const conditional = Tool.make("t", { ...base, ...(Math.max(1) > 0 ? { empty: "No orders." } : {}) }, handler)
+    expect<Failures<typeof conditional>>().type.toBe<SemanticGarbage>()
+  })
+})
+
 describe("a combinator that handles a failure removes it from the type", () => {
   test("fallback: ToolUnavailable leaves, what the source fails with and needs enters", () => {
     const resilient = searchOrders.pipe(Tool.fallback(() => Cache.use(({ get }) => get)))

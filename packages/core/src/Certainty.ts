@@ -12,6 +12,8 @@
  * | `outcome: "unknown"`, a transient failure that says nothing else, an unreadable result | `unknown`      | no                             |
  * | a defect, a promise, an interruption; not at all, since nobody waits for it any more    | `unknown`      | no                             |
  *
+ * What the tool's definition says of a value then (`Tool.Contract`: it is empty, it breaks an invariant) changes nothing about that.
+ *
  * "May it run again" is about a tool that is neither read-only nor idempotent. Doubt about one thing that was done in a call is doubt about
  * the call: of a tool that its handler ran, of the source of a fallback. The final answer of a check
  * (`Tool.reconcile`) clears it; of an idempotent tool a later success does, too. That something has taken effect, nothing denies.

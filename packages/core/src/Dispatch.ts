@@ -29,7 +29,6 @@ import * as Availability from "./Availability.ts"
 import * as CallEvent from "./CallEvent.ts"
 import type * as CallFacts from "./CallFacts.ts"
 import { type Certainty, join } from "./Certainty.ts"
-import * as Coercion from "./Coercion.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
@@ -42,13 +41,14 @@ import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
-import { keysAt, schemaOf } from "./internal/jsonSchema.ts"
+import { schemaOf } from "./internal/jsonSchema.ts"
+import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
 import { isAboutArguments, isRefusal } from "./internal/refusal.ts"
+import { resultIssues } from "./internal/resultIssues.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
-import { kind } from "./internal/text.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -162,6 +162,7 @@ const keyed = <T extends Tool.Any>(
         return Effect.flatMap(run(params), (value) => {
           stage = "guard"
           return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+            if (typeof json === "string" && isCutOff(json)) record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
             const outcome = completed(record, json)
             return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
           })
@@ -409,19 +410,31 @@ const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit)
   const { certainty, failure } = outcome
   // What is done is not done elsewhere again, and a run that may call no more calls no other tool.
   if (certainty === "executed" || failure.code === "call_limit") return Effect.succeed(outcome)
-  if (failure._tag === "SchemaMismatch" && failure.code === "truncated" && certainty === "not_executed") {
-    const smaller = sizeKey(tool)
-    return Effect.succeed(
-      smaller === undefined ? outcome : hinted(outcome, `Call it again with a smaller '${smaller}'.`)
-    )
-  }
+  const less = wasTooMuch(outcome) ? askingForLess(tool) : undefined
   const isUnknown = certainty === "unknown"
-  if (failure._tag !== "ToolUnavailable" && !isUnknown) return Effect.succeed(outcome)
-  return Effect.map(callable(isUnknown ? [tool.check ?? ""] : tool.instead, toolkit), (names) => {
-    if (names.length === 0) return outcome
-    return hinted(outcome, isUnknown ? `Call ${names.join()} to find out.` : `Call ${names.join(" or ")} instead.`)
+  const others = failure._tag !== "ToolUnavailable" && !isUnknown
+    ? Effect.succeed([])
+    : callable(isUnknown ? [tool.check ?? ""] : tool.instead, toolkit)
+  return Effect.map(others, (names) => {
+    const other = isUnknown ? `${names.join()} to find out` : `${names.join(" or ")} instead`
+    const ways = [...(less === undefined ? [] : [less]), ...(names.length === 0 ? [] : [other])]
+    if (ways.length === 0) return outcome
+    const told = hinted(outcome, `Call ${ways.join(", or call ")}.`)
+    return less === undefined || failure._tag !== "ToolUnavailable"
+      ? told
+      : { ...told, failure: withFields<Failed["failure"]>(told.failure, { scope: "arguments" }) }
   })
 }
+
+// Cut off, or not there in time, and nothing was done.
+const wasTooMuch = ({ attempts, certainty, failure }: Failed): boolean =>
+  certainty === "not_executed" && attempts > 0 &&
+  (failure._tag === "ToolUnavailable" && failure.code === "timeout" ||
+    failure._tag === "SchemaMismatch" && failure.code === "truncated")
+
+// With less, what acts would do something else.
+const askingForLess = ({ sideEffect, size }: Tool.Any): string | undefined =>
+  size === undefined || sideEffect !== "none" ? undefined : `it again with a smaller '${size}'`
 
 // An answer that leaves it open whether the tool has taken effect.
 const doubted = (outcome: Completed, { check = "" }: Tool.Any, toolkit: Toolkit.Toolkit): Effect.Effect<ToolOutcome> =>
@@ -451,12 +464,6 @@ const hinted = (outcome: Failed, advice: string): Failed => {
   // A copy with its class and its cause.
   return { ...outcome, failure: withFields(failure, { hint }) }
 }
-
-// A parameter that says how much is asked for.
-const sizeKey = (tool: Tool.Any): string | undefined =>
-  keysAt(schemaOf(tool.parameters), []).find((key) => size.test(key))
-
-const size = /^(limit|count|size|first|top|page_?size|per_?page|max_?(results|items|rows|records|count))$/i
 
 // -----------------------------------------------------------------------------
 // From a cause to an outcome
@@ -618,13 +625,19 @@ const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
 const guard = (tool: Tool.Any, value: unknown) => {
   const { name } = tool
   const guarded = Effect.catchEager(encoderOf(tool.success)(value), (issue) => {
-    const issues = Coercion.fieldIssues(issue, value, { show: kind })
+    const issues = resultIssues(issue, value)
     return invalid(DispatchFailure.invalidResult({ tool: name, issues, cause: issue }), name, value)
   })
   return Effect.flatMapEager(guarded, (encoded) => {
     const plain = plainJson(encoded)
     return typeof plain === "string" ? invalid(unfit(name, plain), name, value) : Effect.succeed(plain.json)
   })
+}
+
+const cutOffNote = (tool: Tool.Any): string => {
+  const less = askingForLess(tool)
+  const told = "This text looks like JSON that was cut off."
+  return less === undefined ? told : `${told} If you need it whole, call ${less}.`
 }
 
 // The model cannot do anything about it. Whoever wrote the tool can.

@@ -17,10 +17,11 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Coercion from "./Coercion.ts"
 import { faultOf } from "./internal/jsonSyntax.ts"
+import { resultIssues } from "./internal/resultIssues.ts"
 import { excerpt, firstIssue, kind } from "./internal/text.ts"
 import { ended, outright } from "./internal/userCode.ts"
+import { dotted } from "./internal/written.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 /**
@@ -28,7 +29,8 @@ import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from
  *
  * When to use: on what a library or a service returned, before anything relies on its form.
  *
- * Fails with `SchemaMismatch` of the result, code `invalid_result`, with an issue for each field.
+ * Fails with `SchemaMismatch` of the result, code `invalid_result`, with an issue for each field. An issue says what kind of value came.
+ * It quotes one that is not among the schema's choices, unless that is a secret (`Schema.Redacted`).
  *
  * @example
  * ```ts
@@ -56,7 +58,7 @@ export const decode = <T, RD>(
  * When to use: on the body of a response.
  *
  * Fails with `SchemaMismatch` of the result: code `truncated` when the text ends too early, `invalid_json`
- * when it is no JSON, `invalid_result` when the form is wrong.
+ * when it is not JSON, `invalid_result` when the form is wrong. The detail names the field where the text broke: `orders[0].total`.
  *
  * @example
  * ```ts
@@ -89,7 +91,8 @@ export const json = <T, RD>(
  * Checks what a value means: an invariant, freshness, one field against another.
  *
  * When to use: for what a schema cannot say. The check returns `undefined` when all is well, or
- * a failure; being an Effect, it may also look things up first.
+ * a failure; being an Effect, it may also look things up first. In the handler of a tool that acts, its failure counts as a refusal that
+ * did nothing. Where the tool has acted by then, put the check into its definition (`invariants`, `empty`).
  *
  * @example
  * ```ts
@@ -185,22 +188,34 @@ export const partial: {
     incomplete: (value: A) => Incomplete | undefined
   ): Effect.Effect<A, E | PartialData<A>, R> =>
     Effect.flatMap(self, (value): Effect.Effect<A, PartialData<A>> => {
-      const what = outright("A function of Guard.partial", incomplete(value))
-      if (what === undefined) return Effect.succeed(value)
-      if (typeof what !== "object" || what === null) {
-        const told = `A function of Guard.partial returned ${kind(what)}: return an object, or undefined.`
-        return Effect.die(new TypeError(told))
-      }
-      return Effect.fail(
-        new PartialData({
-          code: what.next === undefined ? "truncated" : "more_pages",
-          detail: extent(what.coverage),
-          ...what,
-          data: value
-        })
-      )
+      const who = "A function of Guard.partial"
+      const what = incompleteOf(who, outright(who, incomplete(value)))
+      return what === undefined ? Effect.succeed(value) : Effect.fail(partOf(value, what))
     })
 )
+
+/**
+ * What a user's function has said of a value; throws where that is not of its type.
+ *
+ * @internal
+ */
+export const incompleteOf = (who: string, what: Incomplete | undefined): Incomplete | undefined => {
+  if (what === undefined || typeof what === "object" && what !== null) return what
+  throw new TypeError(`${who} returned ${kind(what)}: return an object, or undefined.`)
+}
+
+/**
+ * A value that is not the whole, as a failure.
+ *
+ * @internal
+ */
+export const partOf = <A>(data: A, what: Incomplete): PartialData<A> =>
+  new PartialData({
+    code: what.next === undefined ? "truncated" : "more_pages",
+    detail: extent(what.coverage),
+    ...what,
+    data
+  })
 
 const extent = (coverage: Coverage | undefined): string => {
   if (coverage === undefined) return "This is not all of it."
@@ -209,8 +224,7 @@ const extent = (coverage: Coverage | undefined): string => {
 }
 
 const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
-  // What sort of value came, but not the value: it is the service's, and may be a secret.
-  const issues = Coercion.fieldIssues(issue, value, { show: kind })
+  const issues = resultIssues(issue, value)
   return new SchemaMismatch({
     side: "result",
     code: "invalid_result",
@@ -222,14 +236,17 @@ const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
 const noJson = (text: string, cause: unknown) => {
   const fault = faultOf(text)
   const cutOff = fault.offset === text.length
+  const place = dotted(fault.path)
   return new SchemaMismatch({
     side: "result",
     code: cutOff ? "truncated" : "invalid_json",
     detail: cutOff
-      ? `The result ends too early, after ${text.length} characters: ${fault.expected} is missing.`
-      : `The result is no JSON: at offset ${fault.offset}, expected ${fault.expected}, got ${
-        excerpt(text.slice(fault.offset, fault.offset + 30))
-      }.`,
+      ? `The result ends too early, after ${text.length} characters: ${
+        place === "" ? "" : `at ${place}, `
+      }${fault.expected} is missing.`
+      : `The result is no JSON: at offset ${fault.offset}${
+        place === "" ? "" : `, in ${place}`
+      }, expected ${fault.expected}, got ${excerpt(text.slice(fault.offset, fault.offset + 30))}.`,
     cause
   })
 }

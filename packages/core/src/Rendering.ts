@@ -248,8 +248,14 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       if (failure.code === "retry_budget_exceeded") {
         return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
       }
-      if (isAboutArguments(failure)) return "Do not repeat this call with the same arguments. Other arguments may work."
+      if (isAboutArguments(failure)) {
+        return "Do not repeat this call with the same arguments. Use other arguments or another tool, or answer without it."
+      }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
+      // Its hint says which others.
+      if (failure.scope === "arguments" && certainty !== "unknown") {
+        return `${tried(attempts)}Do not repeat this call with the same arguments.`
+      }
       return certainty === "unknown"
         ? `${
           tried(attempts)

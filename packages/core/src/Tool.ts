@@ -27,6 +27,14 @@ import type { Explanation } from "./Explanation.ts"
 import { eitherWay } from "./internal/alone.ts"
 import { sources } from "./internal/bounds.ts"
 import { accountOf } from "./internal/callOutcome.ts"
+import {
+  type Contract,
+  contractDemands,
+  type ContractFailure,
+  type Empty,
+  keeping,
+  type Pages
+} from "./internal/contract.ts"
 import { watched } from "./internal/customPolicy.ts"
 import { executed } from "./internal/execution.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
@@ -73,6 +81,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly instead: ReadonlyArray<string>
   /** The tool that tells whether a call of this one took effect. */
   readonly check: string | undefined
+  /** The parameter that asks for less. */
+  readonly size: string | undefined
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
   /**
@@ -101,6 +111,7 @@ export interface Any {
   readonly sideEffect: SideEffect
   readonly instead: ReadonlyArray<string>
   readonly check: string | undefined
+  readonly size: string | undefined
   readonly policies: ReadonlyArray<Policy.Any>
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }
@@ -121,26 +132,66 @@ export type Failure<T extends Any> = Effect.Error<ReturnType<T["run"]>>
  */
 export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
 
+// -----------------------------------------------------------------------------
+// Constructors
+// -----------------------------------------------------------------------------
+
 /**
- * What a tool is, but for its handler.
+ * The definition of a tool: what a model reads, its types, and what its author knows of its results ({@link Contract}).
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const search = Tool.make("search_orders", {
+ *   description: "Orders by customer",
+ *   parameters: Schema.Struct({ customer: Schema.String, page: Schema.optionalKey(Schema.Int) }),
+ *   success: Schema.Struct({ orders: Schema.Array(Schema.String), hasMore: Schema.Boolean }),
+ *   sideEffect: "none",
+ *   empty: { detail: "No orders match this customer.", hint: "Use the customer's id." },
+ *   pages: { more: "hasMore", next: "page" }
+ * }, ({ customer }) => Effect.succeed({ orders: customer === "c-7" ? ["7"] : [], hasMore: customer === "c-7" }))
+ *
+ * const failure = Effect.runSync(Effect.flip(search.run({ customer: "c-7" })))
+ * failure._tag === "PartialData" ? failure.next : failure // => { customer: "c-7", page: 2 }
+ * Effect.runSync(Effect.flip(search.run({ customer: "Ada" }))).detail // => "No orders match this customer."
+ * ```
  *
  * @category models
  * @since 0.1.0
  */
-export interface Definition<A, Params> {
+export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer<Params>> {
+  /** What the tool does, for the model. */
   readonly description: string
+  /** What the tool takes. Default: nothing. */
   readonly parameters?: Schema.ConstraintDecoder<Params>
+  /** What the tool returns. It may be nested in at most 512 levels. */
   readonly success: Schema.ConstraintCodec<A, unknown>
+  /** Default: `"non_idempotent"`, the careful assumption. Within one call such a tool never runs again unless all its attempts did nothing. */
   readonly sideEffect?: SideEffect
+  /** Tools that serve when this one is unavailable. The model is told of those that the toolkit has. */
   readonly instead?: ReadonlyArray<string>
+  /** The tool that tells whether a call of this one took effect. The model is told of it when it needs to know. */
   readonly check?: string
+  /** What the tool refuses, it refuses before anything is done: policies may run it again then. Default: `false`. */
   readonly refusesFirst?: boolean
+  /**
+   * An attempt comes to its end when its time is up or its run is interrupted, and so learns what it came to (`LateResult`): for what should
+   * not be cut off half-way, and ends by itself. Default: `false`.
+   */
   readonly uninterruptible?: boolean
 }
 
-// -----------------------------------------------------------------------------
-// Constructors
-// -----------------------------------------------------------------------------
+export type { Contract, ContractFailure, Empty, Pages }
+
+/**
+ * The words that a definition has: what infers them from it.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Word]?: unknown }
 
 /**
  * A tool from its definition and its handler.
@@ -158,12 +209,9 @@ export interface Definition<A, Params> {
  * a scope.
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
- * @param definition `parameters` default to none. A result of `success` may be nested in at most 512 levels. `sideEffect` defaults to `"non_idempotent"`, the careful
- * assumption: within one call such a tool never runs again unless all its attempts certainly did nothing. `instead` names tools that
- * serve when this one is unavailable, and `check` the one that tells whether a call took effect: a model that needs to know
- * is told, if the toolkit has them. `refusesFirst` declares that what the tool refuses, it refuses before anything is done, so that policies
- * may run it again then; default: `false`. `uninterruptible` lets an attempt come to its end when its time is up, or its run is interrupted, and
- * so learns what it came to (`LateResult`): for what should not be cut off half-way, and ends by itself; default: `false`
+ * @param definition {@link Definition}. Words of its {@link Contract} are checked after each success of the handler: `invariants`, then `empty`,
+ * the age, and `pages`. What they fail with enters the tool's type. Of a tool that acts, the call knows that it has taken effect, so that no
+ * policy runs it again because of them
  * @param handler from the decoded parameters to an Effect; with several failures it reads best as an
  * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })`
  *
@@ -193,14 +241,20 @@ export const make = <
   const Name extends string,
   A,
   Handled extends Effect.Effect<NoInfer<A>, ToolFailure<NoInfer<A>>, unknown>,
-  Params = {}
+  Params = {},
+  Word extends keyof Definition<unknown> = never
 >(
   name: Name,
-  definition: Definition<A, Params>,
+  definition: Definition<A, Params> & Having<Word>,
   // Inferred whole, so that a handler may return one Effect or another.
   handler: (params: NoInfer<Params>) => Handled
-): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> =>
-  defined(name, definition, handler, (handled) => eitherWay(handled(false), handled(true)))
+): Tool<Name, Params, A, Effect.Error<Handled> | ContractFailure<Word, A>, Effect.Services<Handled>> =>
+  defined<Name, A, Handled, Params, Word>(
+    name,
+    definition,
+    handler,
+    (handled) => eitherWay(handled(false), handled(true))
+  )
 
 /**
  * A tool whose handler is an async function.
@@ -245,11 +299,21 @@ export const make = <
  * @category constructors
  * @since 0.1.0
  */
-export const promise = <const Name extends string, A, Params = {}>(
+export const promise = <
+  const Name extends string,
+  A,
+  Params = {},
+  Word extends keyof Definition<unknown> = never
+>(
   name: Name,
-  definition: Omit<Definition<A, Params>, "uninterruptible"> & FromOptions,
+  definition: Omit<Definition<A, Params>, "uninterruptible"> & FromOptions & Having<Word>,
   handler: (params: NoInfer<Params>, call: PromiseCall) => PromiseLike<NoInfer<A>> | NoInfer<A>
-): Tool<Name, Params, A, SchemaMismatch | SemanticGarbage | ToolUnavailable> => {
+): Tool<
+  Name,
+  Params,
+  A,
+  SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailure<Word, A>
+> => {
   const { refusesFirst = false, sideEffect = "non_idempotent", tell = [] } = definition
   const isCautious = sideEffect === "non_idempotent" && !refusesFirst
   demand([
@@ -257,7 +321,7 @@ export const promise = <const Name extends string, A, Params = {}>(
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
   ])
   const called = promised(`The handler of '${name}'`, handler, { tell, isCautious })
-  return defined(
+  return defined<Name, A, ReturnType<typeof called>, Params, Word>(
     name,
     { ...definition, uninterruptible: true },
     called,
@@ -265,26 +329,27 @@ export const promise = <const Name extends string, A, Params = {}>(
   )
 }
 
-type Handler<Params, Handled> = (
-  params: Params
-) => Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
+type Around<Params> = <A, E extends ToolFailure, R>(
+  handled: (isHere: boolean) => (params: Params) => Effect.Effect<A, E, R>
+) => (params: Params) => Effect.Effect<A, E, R>
 
 /** @param around what is made of a handler that has its own fiber (`false`), or that of a time limit (`true`) */
 const defined = <
   const Name extends string,
   A,
-  Handled extends Effect.Effect<unknown, ToolFailure, unknown>,
-  Params
+  Handled extends Effect.Effect<A, ToolFailure<A>, unknown>,
+  Params,
+  Word extends keyof Definition<unknown>
 >(
   name: Name,
-  definition: Definition<A, Params>,
+  definition: Definition<A, Params> & Having<Word>,
   handler: (params: Params) => Handled,
-  around: (handled: (isHere: boolean) => Handler<Params, Handled>) => Handler<Params, Handled>
-): Tool<Name, Params, A, Effect.Error<Handled>, Effect.Services<Handled>> => {
-  const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent" } = definition
+  around: Around<Params>
+): Tool<Name, Params, A, Effect.Error<Handled> | ContractFailure<Word, A>, Effect.Services<Handled>> => {
+  const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
   const { uninterruptible: isUninterruptible = false } = definition
   const given = { ...definition, instead, refusesFirst, isUninterruptible, sideEffect, handler }
-  demand(demands(name, given))
+  demand([...demands(name, given), ...contractDemands(given)])
   const who = `The handler of '${name}'`
   const acts = sideEffect !== "none"
   const token = {}
@@ -298,17 +363,20 @@ const defined = <
       frame.begin()
       return (isHere ? endedHere : ended)(who, parted(handler(params)))
     })
+  const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
+  const kept = (isHere: boolean) => keeping({ ...definition, name, parameters }, handled(isHere))
   return assemble({
     name,
     description,
-    parameters: definition.parameters ?? asParameters<Params>(Schema.Struct({})),
+    parameters,
     success: definition.success,
     sideEffect,
     instead,
-    check
+    check,
+    size
   }, {
     token,
-    handler: around(handled),
+    handler: around(kept),
     inside: [],
     own: [],
     defaults: []

@@ -133,6 +133,7 @@ export type Code =
   | "more_pages"
   | "truncated"
   | "empty_result"
+  | "invariant_broken"
   | "unknown_entity"
   | "timeout"
   | "connection"
@@ -154,6 +155,7 @@ export type Code =
   | "rejected"
   | "invalid_request"
   | "unexpected_status"
+  | "failed"
   | "retry_budget_exceeded"
   | "call_limit"
   | "fixer_failed"
@@ -432,7 +434,7 @@ export class ToolUnavailable extends CodedFailure<
     /**
      * What a permanent failure is about. `"arguments"`: the tool works, and would refuse the same arguments again. The model may call it
      * with others, and neither `ToolHealth` nor a breaker counts it as an error. `"tool"`: no call can succeed, so the model does not call
-     * the tool again. Default: `"tool"`. Without meaning in a transient failure.
+     * the tool again. Default: `"tool"`. Of a transient failure, dispatch says `"arguments"` of a timeout where the tool has a `size`.
      */
     readonly scope?: "arguments" | "tool"
     /** How long to wait before trying again, when the service said so. */

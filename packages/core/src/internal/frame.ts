@@ -608,6 +608,12 @@ export class Page extends Inside {
     super(outer, key, outer.tool, new CallArguments(undefined, outer.live.arguments.whole))
   }
 
+  // What all pages say is said of the whole once.
+  override leave() {
+    const said = new Set(this.outer.state.caveats)
+    handOut({ ...this.state, caveats: Array.from(this.state.caveats).filter((text) => !said.has(text)) }, this.outer)
+  }
+
   override whyNot() {
     return this.outer.whyNot()
   }
@@ -666,7 +672,10 @@ const passOut = (first: Outwards[number], outwards: Outwards | undefined): void 
   for (const { event, failure, to } of all) to.note(event, failure, undefined, all)
 }
 
-const handOut = ({ caveats, source }: CallState, outer: Frame): void => {
+const handOut = (
+  { caveats, source }: Pick<CallState, "source"> & { readonly caveats: Iterable<string> },
+  outer: Frame
+): void => {
   for (const text of caveats) outer.note({ _tag: "CaveatAdded", text })
   if (source !== undefined) outer.note({ _tag: "SourceNamed", ...source })
 }

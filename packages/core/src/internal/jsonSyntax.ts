@@ -5,20 +5,46 @@
  * engine and often lacks the place. This scanner runs only then. It is one pass without recursion,
  * so that neither a long nor a deeply nested text can hurt it.
  */
-export interface SyntaxFault {
+import type { Path } from "./written.ts"
+
+/** A fault in the text itself. */
+interface Fault {
   /** In UTF-16 units from the start of the text. */
   readonly offset: number
   /** What the grammar of JSON (RFC 8259) expects there. */
   readonly expected: string
 }
 
+export interface SyntaxFault extends Fault {
+  /** The value that was being read there, or had just been read: its keys and indices from the root. */
+  readonly path: Path
+}
+
 /** The first fault of a text, or `undefined` when it is JSON. */
 export const firstFault = (text: string): SyntaxFault | undefined => {
   const closers: Array<"}" | "]"> = []
+  // One number for each open container: the index of its item, or the offset of its key.
+  const places: Array<number> = []
   let state: "value" | "value or ]" | "key" | "key or }" | "colon" | "next" = "value"
   let at = 0
 
-  const fault = (offset: number, expected: string): SyntaxFault => ({ offset, expected })
+  const found = (fault: Fault): SyntaxFault => {
+    // Before the first item of an array, and in a key, it is the container that is read.
+    const isBefore = state === "value or ]" || places.at(-1) === unread
+    const path = (isBefore ? places.slice(0, -1) : places).map((place, depth) =>
+      closers[depth] === "]" ? place : keyAt(text, place)
+    )
+    return { ...fault, path }
+  }
+  const fault = (offset: number, expected: string) => found({ offset, expected })
+  const open = (closer: "}" | "]", place: number) => {
+    closers.push(closer)
+    places.push(place)
+  }
+  const close = () => {
+    closers.pop()
+    places.pop()
+  }
 
   for (;;) {
     whiteSpace.lastIndex = at
@@ -28,38 +54,44 @@ export const firstFault = (text: string): SyntaxFault | undefined => {
     if (state === "next") {
       const closer = closers.at(-1)
       if (closer === undefined) return char === undefined ? undefined : fault(at, "the end of the text")
-      if (char === closer) closers.pop()
-      else if (char === ",") state = closer === "}" ? "key" : "value"
-      else return fault(at, `',' or '${closer}'`)
+      if (char === closer) close()
+      else if (char === ",") {
+        state = closer === "}" ? "key" : "value"
+        places[places.length - 1] = closer === "}" ? unread : places.at(-1)! + 1
+      } else return fault(at, `',' or '${closer}'`)
       at++
     } else if (state === "colon") {
       if (char !== ":") return fault(at, "':'")
       state = "value"
       at++
     } else if (char === "}" && state === "key or }" || char === "]" && state === "value or ]") {
-      closers.pop()
+      close()
       state = "next"
       at++
     } else if (state === "key" || state === "key or }") {
       if (char !== "\"") return fault(at, state === "key" ? "a key in double quotes" : "a key in double quotes or '}'")
       const end = endOfString(text, at)
-      if (typeof end !== "number") return end
+      if (typeof end !== "number") return found(end)
+      places[places.length - 1] = at
       state = "colon"
       at = end
     } else if (char === "{" || char === "[") {
-      closers.push(char === "{" ? "}" : "]")
       state = char === "{" ? "key or }" : "value or ]"
+      if (char === "{") open("}", unread)
+      else open("]", 0)
       at++
     } else if (char === "\"") {
-      const end = endOfString(text, at)
-      if (typeof end !== "number") return end
       state = "next"
+      const end = endOfString(text, at)
+      if (typeof end !== "number") return found(end)
       at = end
     } else {
       literal.lastIndex = at
       if (!literal.test(text)) {
         const isCutOff = cutLiteral.test(text.slice(at, at + 40)) && at + 40 > text.length
-        return fault(isCutOff ? text.length : at, state === "value or ]" ? "a value or ']'" : "a value")
+        const expected = state === "value or ]" ? "a value or ']'" : "a value"
+        if (isCutOff) state = "value"
+        return fault(isCutOff ? text.length : at, expected)
       }
       state = "next"
       at = literal.lastIndex
@@ -68,7 +100,14 @@ export const firstFault = (text: string): SyntaxFault | undefined => {
 }
 
 /** The fault of a text that `JSON.parse` has refused. */
-export const faultOf = (text: string): SyntaxFault => firstFault(text) ?? { offset: 0, expected: "JSON" }
+export const faultOf = (text: string): SyntaxFault => firstFault(text) ?? { offset: 0, expected: "JSON", path: [] }
+
+/** Is it an object or an array that ends too early? Of a longer text than a million characters nobody can tell. */
+export const isCutOff = (text: string): boolean =>
+  text.length <= mostLookedAt && container.test(text) && firstFault(text)?.offset === text.length
+
+const container = /^[ \t\n\r]*[{[]/
+const mostLookedAt = 1_000_000
 
 const whiteSpace = /[ \t\n\r]*/y
 const literal = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y
@@ -79,7 +118,16 @@ const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 const cutLiteral = /^(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-|-?(?:0|[1-9]\d*)(?:\.|(?:\.\d+)?[eE][+-]?))$/
 const cutEscape = /^\\(?:u[0-9a-fA-F]{0,3})?$/
 
-const endOfString = (text: string, start: number): number | SyntaxFault => {
+// Of an object whose key is not read yet.
+const unread = -1
+
+// The key was read before.
+const keyAt = (text: string, start: number): string => {
+  const end = endOfString(text, start)
+  return typeof end === "number" ? String(JSON.parse(text.slice(start, end))) : ""
+}
+
+const endOfString = (text: string, start: number): number | Fault => {
   let at = start + 1
   for (;;) {
     plain.lastIndex = at

@@ -1,6 +1,6 @@
 /*
- * What a log says of a result that does not fit its tool's own schema. It may be secret, so that the log has its form and never the
- * value itself.
+ * What a log says of a result that does not fit its tool's own schema. It may be secret, so that the log has its form, and of the value
+ * itself no more than its issues quote (`resultIssues`).
  */
 import * as Effect from "effect/Effect"
 import type { FieldIssue } from "../ToolFailure.ts"

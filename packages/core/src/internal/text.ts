@@ -29,7 +29,7 @@ export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u20
 /** A value as one short line of JSON, for messages: `'"abc"'`, `'{"a":1}'`. */
 export const excerpt = (value: unknown, limit = 80): string => {
   try {
-    return oneLine(cut(JSON.stringify(value) ?? "nothing", limit))
+    return oneLine(cut(JSON.stringify(value) ?? kind(value), limit))
   } catch {
     // Cyclic, nested too deeply, or with a BigInt in it.
     return kind(value)

@@ -80,6 +80,18 @@ export const kindOf = (value: Value | undefined): string => value instanceof Uns
 /** `'items.0.price'`: a field for a sentence. */
 export const nameOf = (path: Path): string => path.length === 0 ? "the value" : `'${cut(oneLine(path.join(".")), 80)}'`
 
+/** `orders[0].total`: the same as a program would write it. Of a long one, its end. */
+export const dotted = (path: Path): string => {
+  const last = path.slice(-mostKeys)
+  const text = last.map((key) =>
+    typeof key === "number" ? `[${key}]` : identifier.test(key) ? `.${key}` : `[${excerpt(key, 40)}]`
+  ).join("")
+  return last.length < path.length ? `…${text}` : text.replace(/^\./, "")
+}
+
+const mostKeys = 10
+const identifier = /^[\p{L}_$][\p{L}\p{N}_$]{0,79}$/u
+
 /** A key as it was written: in JSON where it would not be seen what is in it. */
 export const keyOf = (written: string): string => oneLine(written) === written ? nameOf([written]) : excerpt(written)
 

@@ -1,0 +1,300 @@
+/*
+ * What the author of a tool knows of its results, and no schema can say. It is checked after each success of the handler:
+ *
+ *     handler ─ execution ─ invariants ─ empty ─ freshness ─ pages ─ policies
+ *
+ * Why in this order? A result that contradicts itself is not believed in anything else. Of one that is empty there is no next page. How
+ * old the data is, is noted before the rest is asked for, so that a result of many pages says it, too.
+ *
+ * Why outside of the execution? The call has learned by then that a tool that acts has taken effect. So whatever is said of the result
+ * here, it is never taken for a refusal that did nothing, and nothing runs the tool again because of it.
+ */
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import * as Guard from "../Guard.ts"
+import { type PartialData, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
+import { withFields } from "./failure.ts"
+import { current } from "./frame.ts"
+import { type Field, nextPageOf, type Pages } from "./nextPage.ts"
+import { attempted, isA } from "./stranger.ts"
+import { kind } from "./text.ts"
+import { IllTyped, outright } from "./userCode.ts"
+
+export type { Pages } from "./nextPage.ts"
+
+/**
+ * What an empty result means.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Empty<in A, in Params> {
+  /**
+   * Is a result empty? Default: nothing, an empty text, an empty list, an object without fields, and one that has lists, all of them
+   * empty.
+   */
+  readonly when?: (value: A, params: Params) => boolean
+  /** What it means: "No orders match this name." */
+  readonly detail: string
+  /** What to do next. */
+  readonly hint?: string
+  /** The valid choices, nearest first. */
+  readonly alternatives?: ReadonlyArray<string>
+}
+
+/**
+ * What the author of a tool knows of its results.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Contract<A, Params> {
+  /** What an empty result means: a sentence, or more. Such a result fails with `SemanticGarbage`, code `empty_result`. */
+  readonly empty?: string | Empty<A, Params>
+  /**
+   * How a result says that there is more: by its fields, or by a function. Such a result fails with `PartialData`, code `more_pages`, with
+   * the arguments that continue, which `Tool.complete` follows.
+   */
+  readonly pages?: Pages<A, Params> | ((value: A, params: Params) => Guard.Incomplete | undefined)
+  /**
+   * From when a result is; a number is in milliseconds since 1970, a text in ISO 8601. `undefined`: it is not said. With a `freshness`, the
+   * answer says how old it is when it is older than that. A time that cannot be read is told; one in the future counts as fresh.
+   */
+  readonly asOf?: (value: A) => DateTime.DateTime.Input | null | undefined
+  /** How old a result may be. */
+  readonly freshness?: Duration.Input
+  /**
+   * What holds of every result: predicates, each by its sentence. The first that is false fails with `SemanticGarbage`, code
+   * `invariant_broken`.
+   */
+  readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
+  /** The parameter that asks for less. The model is told of it when a result came cut off, or did not come in time. */
+  readonly size?: Field<Params>
+}
+
+/**
+ * What a tool can fail with because of the words in its definition.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type ContractFailure<Word, A> =
+  | (Word extends "empty" | "invariants" ? SemanticGarbage : never)
+  | (Word extends "pages" ? PartialData<A> : never)
+
+interface Tool<A, Params> extends Contract<A, Params> {
+  readonly name: string
+  readonly parameters: Schema.ConstraintDecoder<unknown>
+}
+
+type Run<A, Params, E, R> = (params: Params) => Effect.Effect<A, E, R>
+
+type Verdict<A> = SemanticGarbage | PartialData<A>
+
+/** A handler whose results keep its tool's contract; the handler itself, where there is none. */
+export const keeping = <A, Params, E extends ToolFailure, R>(
+  tool: Tool<A, Params>,
+  run: Run<A, Params, E, R>
+): Run<A, Params, E | Verdict<A>, R> => {
+  const { asOf, empty, freshness, invariants, pages } = tool
+  if ([asOf, empty, invariants, pages].every((word) => word === undefined)) return run
+  const broken = brokenIn(tool)
+  const emptied = emptinessOf(tool)
+  const age = asOf === undefined || freshness === undefined ? undefined : ageOf(tool.name, asOf, freshness)
+  const part = partOf(tool)
+  const kept = (value: A, params: Params): Effect.Effect<A, Verdict<A>> => {
+    const garbage = broken?.(value, params) ?? emptied?.(value, params)
+    if (garbage !== undefined) return Effect.fail(garbage)
+    if (age === undefined) return part?.(value, params) ?? Effect.succeed(value)
+    return Effect.withFiber((fiber) => {
+      const stale = age(value, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
+      if (stale !== undefined) fiber.getRef(current).note({ _tag: "CaveatAdded", text: stale })
+      return part?.(value, params, stale) ?? Effect.succeed(value)
+    })
+  }
+  return (params) => Effect.flatMap(run(params), (value) => kept(value, params))
+}
+
+/** Calls a user's function that must answer at once. What it throws is a defect that says whose it is. */
+const asked = <B>(who: string, call: () => B): B => {
+  try {
+    return outright(who, call())
+  } catch (defect) {
+    throw isA(IllTyped)(defect) ? defect : new Error(`${who} threw.`, { cause: defect })
+  }
+}
+
+const isSo = (who: string, call: () => boolean): boolean => {
+  const answer = asked(who, call)
+  if (Predicate.isBoolean(answer)) return answer
+  throw new IllTyped(`${who} returned ${kind(answer)}: return true or false.`)
+}
+
+// -----------------------------------------------------------------------------
+// Invariants
+// -----------------------------------------------------------------------------
+
+const brokenIn = <A, Params>({ invariants, name }: Tool<A, Params>) => {
+  if (invariants === undefined) return undefined
+  const all = Object.entries(invariants)
+  return (value: A, params: Params): SemanticGarbage | undefined => {
+    const broken = all.find(([sentence, holds]) =>
+      !isSo(`The invariant '${sentence}' of '${name}'`, () => holds(value, params))
+    )
+    return broken === undefined ? undefined : new SemanticGarbage({
+      code: "invariant_broken",
+      detail: `The result of ${name} cannot be right: '${broken[0].replace(/\.$/, "")}' does not hold.`
+    })
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Emptiness
+// -----------------------------------------------------------------------------
+
+const emptinessOf = <A, Params>({ empty, name }: Tool<A, Params>) => {
+  if (empty === undefined) return undefined
+  const { when, ...said }: Empty<A, Params> = typeof empty === "string" ? { detail: empty } : empty
+  return (value: A, params: Params): SemanticGarbage | undefined => {
+    const isEmpty = when === undefined ? hasNothing(value) : isSo(`The 'empty' of '${name}'`, () => when(value, params))
+    return isEmpty ? new SemanticGarbage({ ...said, code: "empty_result" }) : undefined
+  }
+}
+
+const hasNothing = (value: unknown): boolean => {
+  if (value === undefined || value === null || value === "") return true
+  if (Array.isArray(value)) return value.length === 0
+  if (isA(Map)(value) || isA(Set)(value)) return value.size === 0
+  if (Option.isOption(value)) return Option.isNone(value)
+  if (!Predicate.isObject(value)) return false
+  const fields = Object.values(value)
+  const lists = fields.filter(Array.isArray)
+  return lists.length > 0 ? lists.every((list) => list.length === 0) : fields.length === 0 && isPlain(value)
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+// -----------------------------------------------------------------------------
+// Freshness
+// -----------------------------------------------------------------------------
+
+const ageOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, freshness: Duration.Input) => {
+  const limit = Duration.fromInputUnsafe(freshness)
+  const most = Duration.format(limit)
+  return (value: A, now: number): string | undefined => {
+    const time = asked(`The 'asOf' of '${name}'`, () => asOf(value))
+    if (time === undefined || time === null) return undefined
+    const at = attempted(() => Option.getOrUndefined(DateTime.make(time)))
+    if (at === undefined) return "It is not known how old the data is."
+    const age = Duration.millis(Math.max(0, now - DateTime.toEpochMillis(at)))
+    return Duration.isGreaterThan(age, limit)
+      ? `The data is ${longer(Duration.format(age), most)} old; it should be at most ${most} old.`
+      : undefined
+  }
+}
+
+// As exact as the limit, and longer than that: "3h" for a limit of "1h", and "1h 1m" if need be.
+const longer = (age: string, limit: string): string => {
+  const units = age.split(" ")
+  const exact = limit.split(" ").length
+  const words = units.slice(0, exact).join(" ")
+  return words === limit ? units.slice(0, exact + 1).join(" ") : words
+}
+
+// -----------------------------------------------------------------------------
+// Pages
+// -----------------------------------------------------------------------------
+
+/** What is wrong with a result that is not the whole. `stale`: what is said of its age. */
+const partOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
+  if (pages === undefined) return undefined
+  const who = `The 'pages' of '${name}'`
+  const next = typeof pages === "function"
+    ? (value: A, params: Params) => Effect.succeed(Guard.incompleteOf(who, asked(who, () => pages(value, params))))
+    : nextPageOf(parameters, pages)
+  return (value: A, params: Params, stale?: string): Effect.Effect<A, PartialData<A>> =>
+    Effect.flatMapEager(next(value, params), (what) => {
+      if (what === undefined) return Effect.succeed(value)
+      const part = Guard.partOf(value, what)
+      return Effect.fail(stale === undefined ? part : withFields(part, { detail: `${part.detail} ${stale}` }))
+    })
+}
+
+// -----------------------------------------------------------------------------
+// What a definition may say
+// -----------------------------------------------------------------------------
+
+type Demand = readonly [what: string, isSo: boolean, value: unknown]
+
+/** What the compiler asks of a contract; a program without types does not. */
+export const contractDemands = (
+  { asOf, empty, freshness, invariants, pages, parameters, size, success }: Readonly<Record<string, unknown>>
+): ReadonlyArray<Demand> => {
+  const isParameter = isFieldOf(parameters)
+  const isField = isFieldOf(success)
+  const declared = (what: string, value: unknown, isSo: (value: unknown) => boolean): ReadonlyArray<Demand> =>
+    value === undefined ? [] : [[what, isSo(value), value]]
+  return [
+    ...declared("A tool's 'empty' is a sentence, or an object with a 'detail'", empty, isEmptiness),
+    ...declared("A tool's 'invariants' are functions, each by its sentence", invariants, isRecordOfFunctions),
+    ...declared("A tool's 'asOf' is a function", asOf, Predicate.isFunction),
+    ...declared("A tool's 'freshness' is a duration above zero", freshness, isPositive),
+    [
+      "A tool with one of 'asOf' and 'freshness' has both",
+      (asOf === undefined) === (freshness === undefined),
+      asOf ?? freshness
+    ],
+    ...declared("A tool's 'size' is one of its parameters", size, isParameter),
+    ...declared(
+      "A tool's 'pages' are a function, or an object with 'next', and with 'more' or 'full'",
+      pages,
+      (pages) =>
+        Predicate.isFunction(pages) ||
+        Predicate.isObject(pages) && (pages["more"] ?? pages["full"]) !== undefined && pages["next"] !== undefined
+    ),
+    ...(Predicate.isObject(pages)
+      ? [
+        ...declared("The 'next' of a tool's pages is one of its parameters", pages["next"], isParameter),
+        ...declared("The 'more' of a tool's pages is a field of its result", pages["more"], isField),
+        ...declared("The 'items' of a tool's pages are a field of its result", pages["items"], isField),
+        ...declared(
+          "The 'full' of a tool's pages is a number above zero, or one of its parameters",
+          pages["full"],
+          (full) => typeof full === "number" ? full > 0 : isParameter(full)
+        )
+      ]
+      : [])
+  ]
+}
+
+const isEmptiness = (empty: unknown): boolean => {
+  if (!Predicate.isObject(empty)) return Predicate.isString(empty)
+  const { alternatives = [], detail, hint = "", when } = empty
+  return Predicate.isString(detail) && Predicate.isString(hint) && (when === undefined || Predicate.isFunction(when)) &&
+    Array.isArray(alternatives) && alternatives.every(Predicate.isString)
+}
+
+const isRecordOfFunctions = (record: unknown): boolean =>
+  Predicate.isObject(record) && Object.values(record).every(Predicate.isFunction)
+
+const isPositive = (input: unknown): boolean => {
+  const duration = Option.getOrUndefined(Duration.fromInput(input as Duration.Input))
+  return duration !== undefined && Duration.isPositive(duration)
+}
+
+// Of a schema that does not say its fields, any name may be one.
+const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
+  if (!Predicate.isString(name)) return false
+  const ast = Predicate.hasProperty(schema, "ast") ? SchemaAST.toType(schema.ast as SchemaAST.AST) : undefined
+  return ast === undefined || !SchemaAST.isObjects(ast) || ast.indexSignatures.length > 0 ||
+    ast.propertySignatures.some((property) => property.name === name)
+}
