@@ -264,6 +264,25 @@ describe("pages", () => {
       }))
   }
 
+  it.effect("go on after what an Option holds, and are told of also where nobody knows how", () =>
+    Effect.gen(function*() {
+      const next = (more: unknown) => {
+        const success = Schema.Struct({ orders: Schema.Array(Schema.String), more: Schema.Unknown })
+        const tool = Tool.make(
+          "t",
+          { ...base, success, pages: { more: "more", next: "cursor" } },
+          () => Effect.succeed({ orders: [], more })
+        )
+        return Effect.match(tool.run(ada), {
+          onSuccess: () => "whole",
+          onFailure: (failure) => failure.next ?? failure.detail
+        })
+      }
+      assert.deepStrictEqual(yield* next(Option.some("c2")), { name: "ada", cursor: "c2" })
+      assert.strictEqual(yield* next(Option.none()), "whole")
+      assert.strictEqual(yield* next({ href: "/orders?cursor=c2" }), "There are more pages.")
+    }))
+
   it.effect("of a list are full by the list itself, and by its only list", () =>
     Effect.gen(function*() {
       const success = Schema.Array(Schema.String)
@@ -323,6 +342,32 @@ describe("pages", () => {
       const read = yield* told(tool, { token: "s3cret", page: 2 })
       assert.deepStrictEqual(read.next, { page: 3 })
       assert.notInclude(JSON.stringify(read), "s3cret")
+    }))
+
+  it.effect("call arguments as the model does, and leave out what cannot be told without a secret", () =>
+    Effect.gen(function*() {
+      const renamed = Schema.Struct({ name: Schema.String, page: Schema.optionalKey(Schema.Int) }).pipe(
+        Schema.encodeKeys({ page: "p" })
+      )
+      const pages = { more: "more", next: "page" } as const
+      const tool = Tool.make(
+        "search_orders",
+        { ...base, parameters: renamed, pages },
+        () => Effect.succeed({ ...one, more: true })
+      )
+      assert.deepStrictEqual((yield* told(tool, { name: "ada", p: 2 })).next, { name: "ada", p: 3 })
+      const token = Schema.RedactedFromValue(Schema.String)
+      const secret = Schema.Struct({ token, page: Schema.optionalKey(Schema.Int) }).pipe(
+        Schema.encodeKeys({ page: "p" })
+      )
+      const other = Tool.make(
+        "search_orders",
+        { ...base, parameters: secret, pages },
+        () => Effect.succeed({ ...one, more: true })
+      )
+      const read = yield* told(other, { token: "s3cret" })
+      assert.strictEqual(read.code, "more_pages")
+      assert.notProperty(read, "next")
     }))
 
   it.effect("name the argument that changes where the others cannot be written as JSON", () =>

@@ -186,7 +186,7 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
 export type { Contract, ContractFailure, Empty, Pages }
 
 /**
- * The words that a definition has: what infers them from it.
+ * A definition that has certain fields. It serves to infer them: what a tool can fail with depends on its words ({@link ContractFailure}).
  *
  * @category utility types
  * @since 0.1.0

@@ -15,7 +15,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as Guard from "../Guard.ts"
 import { type PartialData, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
@@ -74,7 +74,7 @@ export interface Contract<A, Params> {
    * `invariant_broken`.
    */
   readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
-  /** The parameter that asks for less. The model is told of it when a result came cut off, or did not come in time. */
+  /** The parameter that asks for less. The model is told of it when a tool that only reads was cut off, or did not answer in time. */
   readonly size?: Field<Params>
 }
 
@@ -286,15 +286,16 @@ const isEmptiness = (empty: unknown): boolean => {
 const isRecordOfFunctions = (record: unknown): boolean =>
   Predicate.isObject(record) && Object.values(record).every(Predicate.isFunction)
 
-const isPositive = (input: unknown): boolean => {
-  const duration = Option.getOrUndefined(Duration.fromInput(input as Duration.Input))
-  return duration !== undefined && Duration.isPositive(duration)
-}
+const isPositive = (input: unknown): boolean =>
+  Option.exists(Duration.fromInput(asDurationInput(input)), Duration.isPositive)
+
+// It is looked at there.
+const asDurationInput = (input: unknown) => input as Duration.Input
 
 // Of a schema that does not say its fields, any name may be one.
 const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
   if (!Predicate.isString(name)) return false
-  const ast = Predicate.hasProperty(schema, "ast") ? SchemaAST.toType(schema.ast as SchemaAST.AST) : undefined
+  const ast = Schema.isSchema(schema) ? SchemaAST.toType(schema.ast) : undefined
   return ast === undefined || !SchemaAST.isObjects(ast) || ast.indexSignatures.length > 0 ||
     ast.propertySignatures.some((property) => property.name === name)
 }

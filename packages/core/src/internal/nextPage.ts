@@ -23,7 +23,8 @@ export type Field<T> = T extends ReadonlyArray<unknown> ? never : T extends obje
 export interface Pages<A, Params> {
   /**
    * The field of a result that says whether there is more. After `true`, the parameter counts up by one. A text or a number is a cursor,
-   * and becomes the parameter. `false`, `null`, `""` and `0` say that there is no more; a field that is absent says nothing.
+   * and becomes the parameter. `false`, `null`, `""` and `0` say that there is no more; a field that is absent says nothing. An `Option`
+   * counts as what it holds. Anything else says that there is more, but not how to go on.
    */
   readonly more?: Field<A>
   /** The parameter that goes on: the number of a page, or a cursor. A page without a number is the first. */
@@ -53,10 +54,9 @@ const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value:
   const given = more === undefined ? undefined : fieldOf(value, more)
   const said = Option.isOption(given) ? Option.getOrNull(given) : given
   const count = countedUp(fieldOf(params, next))
-  if (said === true) return { at: count, detail: "There are more pages." }
   if (said !== undefined) {
-    const isCursor = (typeof said === "string" || typeof said === "number") && Boolean(said)
-    return isCursor ? { at: said, detail: "There are more pages." } : undefined
+    const cursor = typeof said === "string" || typeof said === "number" ? said : undefined
+    return said ? { at: said === true ? count : cursor, detail: "There are more pages." } : undefined
   }
   const size = typeof full === "string" ? fieldOf(params, full) : full
   const list = items === undefined ? onlyList(value) : fieldOf(value, items)
@@ -95,7 +95,8 @@ const argumentsWith = (
       const changed = args[key]
       // A cursor is not counted up.
       if (changed !== undefined && !accepts(shown, key, changed)) return undefined
-      return changed !== undefined && mentionsSecret(shown) ? { [key]: changed } : args
+      if (!mentionsSecret(shown)) return args
+      return changed === undefined ? undefined : { [key]: changed }
     })
   )
 }
