@@ -42,7 +42,9 @@ const brief = (tree: Tree): string =>
   isInstance(tree)
     ? (tree.classes ?? []).every((name) => name === "" || name === "null") ?
       plain(tree) :
-      `${tree.classes.join(" < ")}${field(tree, "code") === undefined ? "" : ` ${JSON.stringify(field(tree, "code"))}`}`
+      `${(tree.classes ?? []).join(" < ")}${
+        field(tree, "code") === undefined ? "" : ` ${JSON.stringify(field(tree, "code"))}`
+      }`
     : typeof tree === "object" && tree !== null
     ? isList(tree)
       ? `[${tree.map(brief).join("; ")}]`
