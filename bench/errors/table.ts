@@ -40,9 +40,11 @@ const isInstance = (tree: Tree | undefined): tree is Instance =>
 
 const brief = (tree: Tree): string =>
   isInstance(tree)
-    ? tree.classes === undefined ?
+    ? (tree.classes ?? []).every((name) => name === "" || name === "null") ?
       plain(tree) :
-      `${tree.classes.join(" < ")}${field(tree, "code") === undefined ? "" : ` ${JSON.stringify(field(tree, "code"))}`}`
+      `${(tree.classes ?? []).join(" < ")}${
+        field(tree, "code") === undefined ? "" : ` ${JSON.stringify(field(tree, "code"))}`
+      }`
     : typeof tree === "object" && tree !== null
     ? isList(tree)
       ? `[${tree.map(brief).join("; ")}]`

@@ -3,8 +3,8 @@ import { EventEmitter } from "node:events"
 import { builtIn, hiddenByDefault, messageMark, type Tree } from "../../test/support/errorShapes.ts"
 
 const depthLimit = 6
-/** For what is neither an error nor a list: bodies, headers, options. */
-const objectDepthLimit = 3
+/** For what is neither an error nor a list: bodies, headers, the segments of an issue's path. */
+const objectDepthLimit = 4
 const arrayLimit = 10
 const keyLimit = 30
 const stringLimit = 500

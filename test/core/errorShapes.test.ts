@@ -89,6 +89,13 @@ describe("revived errors", () => {
     assert.notInclude(Object.getOwnPropertyNames(unique), "name")
   })
 
+  it("keep the paths of issues, whose segments may be objects", () => {
+    const [zod] = read(named("zod standard"), "issues") as ReadonlyArray<unknown>
+    assert.deepStrictEqual(read(zod, "path"), ["room"])
+    const [valibot] = read(named("valibot standard"), "issues") as ReadonlyArray<unknown>
+    assert.deepStrictEqual((read(valibot, "path") as ReadonlyArray<unknown>).map((one) => read(one, "key")), ["room"])
+  })
+
   it("have a stack that says the message and names a file", () => {
     const { message, stack } = error("axios 404")
     assert.match(stack ?? "", new RegExp(`^AxiosError: ${message}\n +at .*/app/node_modules/axios/`))

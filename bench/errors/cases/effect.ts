@@ -1,5 +1,5 @@
 import { NodeFileSystem } from "@effect/platform-node"
-import { Cause, Effect, FileSystem, PlatformError, Schema } from "effect"
+import { Cause, Duration, Effect, FileSystem, PlatformError, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { SqlError } from "effect/sql"
@@ -50,7 +50,7 @@ export const effectCases = ({ directory, origin, refused }: World): Cases => {
     throw error
   }
   const ai = {
-    RateLimitError: new AiError.RateLimitError({}),
+    RateLimitError: new AiError.RateLimitError({ retryAfter: Duration.seconds(7) }),
     AuthenticationError: new AiError.AuthenticationError({ kind: "InvalidKey" }),
     InternalProviderError: new AiError.InternalProviderError({ description: "Server error" }),
     InvalidOutputError: new AiError.InvalidOutputError({ description: "No JSON" })
