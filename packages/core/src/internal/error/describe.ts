@@ -34,8 +34,9 @@ const unknown: Kind = { _tag: "ToolUnavailable", code: "failed", transient: fals
 const asItSays = (kind: Kind, isRetryable: boolean | undefined): Kind => {
   if (isRetryable === undefined) return kind
   if (kind._tag !== "ToolUnavailable") return isRetryable && kind === refusal ? transient(unknown.code) : kind
+  if (isRetryable === kind.transient) return kind
   // What may be tried again did not refuse.
-  return isRetryable === kind.transient ? kind : { ...kind, transient: isRetryable, outcome: kind.outcome ?? "open" }
+  return isRetryable ? transient(kind.code, kind.outcome) : { ...kind, transient: false }
 }
 
 // What is transient leaves its outcome open by itself.
