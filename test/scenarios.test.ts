@@ -404,6 +404,34 @@ for (const way of ways) {
         assert.strictEqual(answered(played), "{\"rows\":[\"row 0\"]}")
       }))
 
+    it.effect("17 three pages of users: the model is told page=2, then page=3: 4/3", () =>
+      Effect.gen(function*() {
+        const played = yield* play({
+          tools: (ran) => [
+            Tool.make(
+              "list_users",
+              {
+                description: "Lists users",
+                parameters: Schema.Struct({ page: Schema.optionalKey(Schema.Int) }),
+                success: Schema.Struct({ users: Schema.Array(Schema.String), has_more: Schema.Boolean }),
+                sideEffect: "none",
+                pages: { more: "has_more", next: "page" }
+              },
+              ({ page = 1 }) => Effect.as(ran, { users: [`user ${page}`], has_more: page < 3 })
+            )
+          ],
+          model: (request, index) => {
+            if (index === 0) return ScriptedModel.call("list_users")
+            const page = /page=(\d)/.exec(heard(request))?.[1]
+            return page === undefined
+              ? ScriptedModel.text(heard(request))
+              : ScriptedModel.call("list_users", { page: Number(page) })
+          }
+        })
+        assert.strictEqual(costs(played), "4/3")
+        assert.strictEqual(answered(played), "{\"users\":[\"user 3\"],\"has_more\":false}")
+      }))
+
     for (const manner of ["careful", "weak"]) {
       it.effect(`21 a payment times out after it was made, and the model is ${manner}: told not to repeat it, and how to check: 3/2`, () =>
         Effect.gen(function*() {

@@ -6,7 +6,7 @@ import {
   LateResult,
   Policy,
   RetryPolicy,
-  SchemaMismatch,
+  type SchemaMismatch,
   SemanticGarbage,
   Tool,
   ToolCall,

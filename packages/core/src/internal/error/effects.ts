@@ -9,7 +9,7 @@ import { disconnected, faultsIn, isOfConnection, late, unsendable } from "./syst
 export const ofEffect = (error: object): Recognized | undefined => {
   const reason = at(error, "reason")
   const tag = textAt(reason, "_tag") ?? ""
-  switch (textAt(error, "_tag")) {
+  switch (textAt(error, "_tag") ?? "") {
     case "HttpClientError":
       return ofHttpClient(reason)
     case "SqlError":
@@ -27,7 +27,7 @@ export const ofEffect = (error: object): Recognized | undefined => {
 
 /** The same of a reason that says nothing, once nothing else was found. */
 export const ofEffectAtLeast = (error: object): Recognized | undefined => {
-  switch (textAt(error, "_tag")) {
+  switch (textAt(error, "_tag") ?? "") {
     case "SqlError":
       return database.failed
     case "PlatformError":
@@ -40,7 +40,7 @@ export const ofEffectAtLeast = (error: object): Recognized | undefined => {
 /** Why there is no answer of an HTTP client, or none that can be read. What has a status is told by that. */
 export const ofHttpClient = (reason: unknown): Recognized => {
   const faults = faultsIn(at(reason, "cause"))
-  switch (textAt(reason, "_tag")) {
+  switch (textAt(reason, "_tag") ?? "") {
     case "EncodeError":
     case "InvalidUrlError":
       return unsendable
