@@ -44,6 +44,45 @@ const ping = Tool.make("ping", { description: "Answers", success: Schema.String 
 
 type Failures<T extends Tool.Any> = Tool.Failure<T>
 
+describe("Tool.promise", () => {
+  const definition = {
+    description: "Lists users",
+    parameters: Schema.Struct({ page: Schema.Int }),
+    success: Schema.Struct({ users: Schema.Array(Schema.String), more: Schema.Boolean })
+  }
+  type Users = { readonly users: ReadonlyArray<string>; readonly more: boolean }
+  type Caught = SchemaMismatch | SemanticGarbage | ToolUnavailable
+
+  test("infers name, parameters and success, and can fail with what an error may amount to", () => {
+    const list = Tool.promise("list_users", definition, async ({ page }, { attempt, idempotencyKey, signal }) => {
+      expect(page).type.toBe<number>()
+      expect(attempt).type.toBe<number>()
+      expect(idempotencyKey).type.toBe<string>()
+      expect(signal).type.toBe<AbortSignal>()
+      return { users: [], more: false }
+    })
+    expect(list).type.toBe<Tool.Tool<"list_users", { readonly page: number }, Users, Caught>>()
+  })
+
+  test("fails with partial data only where its definition has pages", () => {
+    const list = Tool.promise(
+      "list_users",
+      { ...definition, pages: { more: "more", next: "page" } },
+      async () => ({ users: [], more: true })
+    )
+    expect<Tool.Failure<typeof list>>().type.toBe<Caught | PartialData<Users>>()
+  })
+
+  test("does not compile with an answer of another type, nor with what is no class of errors", () => {
+    expect(Tool.promise).type.not.toBeCallableWith("t", { description: "", success: Schema.Int }, async () => "text")
+    expect(Tool.promise).type.not.toBeCallableWith(
+      "t",
+      { description: "", success: Schema.Int, tell: [String] },
+      async () => 1
+    )
+  })
+})
+
 describe("Tool.make", () => {
   test("infers name, parameters, success, failures and needs from definition and handler", () => {
     expect(searchOrders).type.toBe<
