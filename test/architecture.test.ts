@@ -97,6 +97,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "RetryPolicy",
     "Tool",
     "ToolHealth",
+    "internal/abandonable",
     "internal/bounds",
     "internal/bulkhead",
     "internal/callOutcome",

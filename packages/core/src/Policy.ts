@@ -41,6 +41,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
+import { abandonable } from "./internal/abandonable.ts"
 import { alone } from "./internal/alone.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
@@ -49,7 +50,7 @@ import { currentContext } from "./internal/containment.ts"
 import { endingOf, isWhole } from "./internal/ending.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
-import { current, type Frame, Gate, Sourced } from "./internal/frame.ts"
+import { current, type Frame, Sourced } from "./internal/frame.ts"
 import { finite, positive, whole } from "./internal/limits.ts"
 import { own } from "./internal/own.ts"
 import { following } from "./internal/pages.ts"
@@ -62,7 +63,6 @@ import { retriesOf } from "./internal/terms.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
-import { withinTime } from "./internal/withinTime.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -754,19 +754,10 @@ const limited = <A, R>(
     const frame = fiber.getRef(current)
     const { name } = subject
     if (time === 0) return Effect.fail(timedOut(frame, `${name} was not run: its time was up.`))
-    const gate = new Gate(frame)
-    const context = Context.add(currentContext<R>(), current, gate)
-    return withinTime(run, time, {
+    const context = currentContext<R>()
+    return abandonable(run, frame, time, {
       context: limit < left ? Context.add(context, Deadline.current, now + limit) : context,
-      onEnd: () => {
-        gate.isOver = true
-      },
-      onLeft: (fiber) => {
-        gate.close()
-        frame.live.running.add(fiber)
-      },
       late: () => {
-        gate.close()
         frame.note({ _tag: "AttemptAbandoned", by })
         const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
         return Effect.fail(timedOut(frame, `${name} did not answer ${late}.`))

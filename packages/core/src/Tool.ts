@@ -501,15 +501,10 @@ export const timeout: {
  * @category policies
  * @since 0.1.0
  */
-export const deadline: {
-  (duration: Duration.Input): <Name extends string, Params, A, E extends ToolFailure, R>(
-    self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, E | ToolUnavailable, R>
-  <Name extends string, Params, A, E extends ToolFailure, R>(
-    self: Tool<Name, Params, A, E, R>,
-    duration: Duration.Input
-  ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.deadline(duration)))
+export const deadline: typeof timeout = dual(
+  2,
+  <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.deadline(duration))
+)
 
 /**
  * Answers from elsewhere when the tool is unavailable: a mirror, a cache, a default.

@@ -5,14 +5,12 @@
  * what it came to is known, also when it comes too late.
  */
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { from, type FromOptions, type ToolFailure } from "../ToolFailure.ts"
-import { currentContext } from "./containment.ts"
+import { abandonable } from "./abandonable.ts"
 import { withFields } from "./failure.ts"
-import { current, type Frame, Gate } from "./frame.ts"
+import { current, type Frame } from "./frame.ts"
 import { attempted } from "./stranger.ts"
-import { withinTime } from "./withinTime.ts"
 
 declare global {
   // Every runtime has it, and no library of ECMAScript declares it.
@@ -88,18 +86,4 @@ export const left = <Params, A, E extends ToolFailure, R>(
   run: (params: Params) => Effect.Effect<A, E, R>
 ) =>
 (params: Params): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    const frame = fiber.getRef(current)
-    const gate = new Gate(frame)
-    return withinTime(run(params), Infinity, {
-      context: Context.add(currentContext<R>(), current, gate),
-      onEnd: () => {
-        gate.isOver = true
-      },
-      onLeft: (fiber) => {
-        gate.close()
-        frame.live.running.add(fiber)
-      },
-      late: () => Effect.never
-    })
-  })
+  Effect.withFiber((fiber) => abandonable(run(params), fiber.getRef(current), Infinity, { late: () => Effect.never }))

@@ -74,12 +74,12 @@ const grace = 5_000
 const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
   Effect.withFiber((waiting) =>
     Effect.callback((resume) => {
-      const timer = Effect.runForkWith(waiting.context)(Effect.sleep(millis))
+      const timer = millis === Infinity ? undefined : Effect.runForkWith(waiting.context)(Effect.sleep(millis))
       // It may have ended, with nobody told yet.
-      const forgetTimer = timer.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
+      const forgetTimer = timer?.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
       const stop = () => {
-        forgetTimer()
-        timer.interruptUnsafe()
+        forgetTimer?.()
+        timer?.interruptUnsafe()
       }
       const forget = observed(fiber, waiting, (exit) => {
         stop()
