@@ -17,7 +17,7 @@ import { root } from "../support/program.ts"
 type Caught = ReturnType<typeof ToolFailure.from>
 
 /** What becomes of an error, in one line. */
-const told = (error: unknown): string => {
+const toldOf = (error: unknown): string => {
   const failure = caught(error)
   if (failure === undefined) return "a defect"
   const { _tag, code, detail, hint } = failure
@@ -45,7 +45,7 @@ const golden = join(root, "test/support/errorKinds.txt")
 
 describe("the errors of real libraries", () => {
   it("become what is written down (FALLIBLE_UPDATE=1 writes it)", () => {
-    const lines = shapes.map(({ error, name }) => `${name}\n    ${told(error())}\n`).join("")
+    const lines = shapes.map(({ error, name }) => `${name}\n    ${toldOf(error())}\n`).join("")
     if (process.env["FALLIBLE_UPDATE"] === "1") writeFileSync(golden, lines)
     assert.strictEqual(lines, readFileSync(golden, "utf8"))
   })
@@ -63,6 +63,21 @@ describe("the errors of real libraries", () => {
       assert.isAtMost(detail.length, 600, name)
       assert.notInclude(detail, "\n", name)
     }
+  })
+
+  it("become what docs/any-error.md says", () => {
+    const rows = readFileSync(join(root, "docs/any-error.md"), "utf8")
+      .matchAll(/^\|[^|]*\| `([^`]+)` *\| ([^|]*?) *\| ([^|]*?) *\|$/gm)
+    const shown = Array.from(rows, ([, name = "", kind, words]) => {
+      const told = toldOf(shapeOf(name))
+      assert.strictEqual(
+        `${kind}${words === "" ? "" : `: ${words}`}`,
+        told.replace(/ \((?!\d+ more)[^()]*\)$/, ""),
+        name
+      )
+      return name
+    })
+    assert.isAbove(shown.length, 40)
   })
 
   it("keep the error as the cause, which no encoding carries", () => {
