@@ -261,19 +261,21 @@ export const make = <
  *
  * When to use: for code of promises. With Effects, use {@link make}.
  *
- * What the function throws becomes a failure by its shape (`ToolFailure.from` has the table). The model reads the message of a plain
- * `Error`, and of the classes in `tell`. A `TypeError` and other mistakes of the program are defects. A failure of this library can be thrown, too.
+ * What the function throws becomes a failure by its shape (`ToolFailure.from`). The model reads the message of a plain `Error`, and of the
+ * classes in `tell`. A `TypeError` and other mistakes of the program are defects. The function may also throw a failure of this library.
  *
- * The `signal` is aborted when the call's time is up or its run is interrupted. An attempt runs until its promise has settled, so
- * pass the signal on. The caller does not wait for that: a timeout ends the wait at once, and an interrupted run waits 5 s at most.
+ * The `signal` is aborted when the call's time is up or its run is interrupted. Pass it on, since an attempt runs until its promise has
+ * settled. Nobody waits for that: a timeout ends the call at once, and an interrupted run waits 5 s at most.
  *
- * An error tells of one request, and the function may have made others before. So a tool that acts believes no error that it did nothing: after a
- * refused connection or a 429 the outcome is unknown. A function that makes one request, or is refused before it does anything, is declared `refusesFirst`. Then such an error counts
- * as not executed, and a retry may run it again.
+ * An error speaks of one request, and the function may have made others before. So after a refused connection or a 429, the outcome of a tool
+ * that acts is unknown, and nothing runs it again. Declare `refusesFirst` if the function makes one request, or is refused before it does
+ * anything. Such an error then counts as not executed, and may be retried. After the function has acted, a plain `Error` would say that it
+ * refused: throw a `ToolUnavailable` with an `outcome`.
  *
- * @param name as {@link make} has it, and so is the `definition`, with `tell` beside it: classes of errors whose messages the model may read
- * @param handler from the decoded parameters to a promise. It is given the call's `signal`, its `idempotencyKey`, which is the same for each attempt, and
- * the number of the `attempt`, from 1
+ * @param name letters, digits, `_` and `-`, at most 64 of them; anything else throws
+ * @param definition {@link Definition}, and `tell`: classes of errors whose messages the model may read; default: none
+ * @param handler from the decoded parameters to a promise. It is also given the `signal`, the `idempotencyKey`, which is the same for each
+ * attempt of the call, and the number of the `attempt`, from 1
  *
  * @example
  * ```ts

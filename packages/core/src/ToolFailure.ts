@@ -532,30 +532,32 @@ export interface FromOptions {
  *
  * When to use: as the `catch` of `Effect.tryPromise` in a handler. `Tool.promise` does so by itself.
  *
- * | what was thrown                                                              | failure                                                      |
- * | ---------------------------------------------------------------------------- | ------------------------------------------------------------ |
- * | a status: of axios, ky, got, AWS, OpenAI, a `Response`, `HTTP 404` in a text | as `HttpFailure` has it: `not_found`, `rate_limited`, …      |
- * | a connection or a timeout: of `fetch`, undici, Node, a driver                | transient `connection` or `timeout`                          |
- * | codes of gRPC, JSON-RPC and MCP                                              | that of the status which means the same                      |
- * | SQLSTATEs and SQLite's codes                                                 | `rejected`, `unknown_entity`, `invalid_arguments`, …         |
- * | JSON that breaks off, or is none; what does not fit a schema                 | `SchemaMismatch` of the result                               |
- * | codes of files                                                               | `not_found`, `permission_denied`, `rejected`                 |
- * | effect's own errors                                                          | the same, by their reasons                                   |
- * | a plain `Error` with a sentence                                              | `SemanticGarbage`, code `rejected`: the tool said no         |
- * | anything else                                                                | permanent `ToolUnavailable`, code `failed`, `unknown` outcome |
+ * | what was thrown                                                      | failure                                                            |
+ * | -------------------------------------------------------------------- | ------------------------------------------------------------------ |
+ * | a status: in an error, in a `Response`, in a message (`HTTP 404`)    | what `HttpFailure` makes of that status                            |
+ * | a lost or refused connection, a timeout, an abort                    | transient `ToolUnavailable`, code `connection` or `timeout`        |
+ * | a code of gRPC, JSON-RPC or MCP                                      | what the status with the same meaning becomes                      |
+ * | an SQLSTATE, a code of SQLite or MySQL                               | by its class: `rejected`, `invalid_arguments`, `server_error`, …   |
+ * | invalid JSON, the issues of a schema                                 | `SchemaMismatch` of the result                                     |
+ * | a code of the file system                                            | `not_found`, `permission_denied`, `rejected`, `server_error`       |
+ * | a plain `Error` with a sentence                                      | `SemanticGarbage`, code `rejected`: the tool refused               |
+ * | anything else                                                        | permanent `ToolUnavailable`, code `failed`, with an unknown outcome |
  *
- * It looks below `cause` and into the `errors` of an aggregate, too. What an error says of itself goes first: `retryable`, `$retryable`,
- * `isRetryable`. A `retry-after` header becomes `retryAfter`.
+ * `docs/any-error.md` has an example of each. What an error says of itself goes first: `retryable`, `isRetryable`, `$retryable`. A
+ * `retry-after` header becomes `retryAfter`. Causes and the errors of an aggregate are looked at, too.
  *
- * The model reads a message only of a plain `Error`, or of a class in `tell`, without any of the fields `code`, `errno`, `sql`, `config`,
- * `request` and `response`. It is cut to one line, without addresses, paths and secrets. For all others there is a sentence by kind. The error itself is
- * the `cause`, for the log.
+ * The model reads the message of a plain `Error`, and of classes in `tell`. It reads none that comes with a field `code`, `errno`, `sql`,
+ * `config`, `request` or `response`. The message becomes one bounded line without addresses, paths and secrets. All other errors get a
+ * sentence by their kind. The error itself is the `cause`, for the log.
  *
- * A failure of this library stays as it is. A mistake of the program is thrown again, and so becomes a defect: `TypeError`, `RangeError`,
- * `ReferenceError`, an assertion. So is a `PartialData`, since the type of its data is not known here.
+ * A failure of this library stays as it is. A mistake of the program is thrown again and becomes a defect: `TypeError`, `RangeError`,
+ * `ReferenceError`, an assertion. So is `PartialData`, since nobody can check the type of its data here.
  *
- * It speaks of the request that failed, and knows nothing of what the handler did before. After something was done, fail with a
+ * An error speaks of the request that failed, and not of what the handler did before. After the handler has acted, fail with a
  * `ToolUnavailable` whose `outcome` says so.
+ *
+ * @param error what was thrown
+ * @param options `tell`: classes of errors whose messages the model may read; default: none
  *
  * @example
  * ```ts
