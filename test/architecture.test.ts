@@ -29,6 +29,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/error/describe",
     "internal/error/effects",
     "internal/error/format",
+    "internal/error/guess",
     "internal/error/kind",
     "internal/error/look",
     "internal/error/recognize",

@@ -10,6 +10,7 @@ import {
   SemanticGarbage,
   Tool,
   ToolCall,
+  ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
@@ -306,6 +307,22 @@ describe("an error of one request says nothing of those before", () => {
         assert.strictEqual(ran, runs)
       }))
   }
+
+  it.effect("the same holds in a handler of Effects", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = async () => {
+        paid++
+        throw Object.assign(new Error(), { status: 429 })
+      }
+      const handler = () => Effect.tryPromise({ try: pay, catch: ToolFailure.from })
+      const { certainty } = yield* Tool.outcome(
+        Tool.make("pay", acting, handler).pipe(Tool.retry(RetryPolicy.transient)),
+        {}
+      )
+      assert.strictEqual(certainty, "unknown")
+      assert.strictEqual(paid, 1)
+    }))
 
   it.effect("a 422 is no reason to run it again with other arguments", () =>
     Effect.gen(function*() {

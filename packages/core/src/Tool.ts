@@ -305,7 +305,7 @@ export const promise = <
   const Name extends string,
   A,
   Params = {},
-  Word extends keyof Definition<unknown> = never
+  Word extends Exclude<keyof Definition<unknown>, "uninterruptible"> = never
 >(
   name: Name,
   definition: Omit<Definition<A, Params>, "uninterruptible"> & FromOptions & Having<Word>,
@@ -316,13 +316,12 @@ export const promise = <
   A,
   SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailure<Word, A>
 > => {
-  const { refusesFirst = false, sideEffect = "non_idempotent", tell = [] } = definition
-  const isCautious = sideEffect === "non_idempotent" && !refusesFirst
+  const { tell = [] } = definition
   demand([
     ["A tool's handler is a function", Predicate.isFunction(handler), handler],
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
   ])
-  const called = promised(`The handler of '${name}'`, handler, { tell, isCautious })
+  const called = promised(`The handler of '${name}'`, handler, { tell })
   return defined<Name, A, ReturnType<typeof called>, Params, Word>(
     name,
     { ...definition, uninterruptible: true },

@@ -24,6 +24,7 @@ import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { describe } from "./internal/error/describe.ts"
+import { asGuess } from "./internal/error/guess.ts"
 import type { Described } from "./internal/error/kind.ts"
 import { codec, CodedFailure } from "./internal/failure.ts"
 import { attempted } from "./internal/stranger.ts"
@@ -553,8 +554,9 @@ export interface FromOptions {
  * A failure of this library stays as it is. A mistake of the program is thrown again and becomes a defect: `TypeError`, `RangeError`,
  * `ReferenceError`, an assertion. So is `PartialData`, since nobody can check the type of its data here.
  *
- * An error speaks of the request that failed, and not of what the handler did before. After the handler has acted, fail with a
- * `ToolUnavailable` whose `outcome` says so.
+ * An error speaks of the request that failed, and not of what the handler did before. So of a tool that must not act twice, nobody believes
+ * that "the connection was refused" means that nothing was done, unless the tool is declared `refusesFirst`. A sentence is believed: it says that the tool refused. After
+ * the handler has acted, fail with a `ToolUnavailable` whose `outcome` says so.
  *
  * @param error what was thrown
  * @param options `tell`: classes of errors whose messages the model may read; default: none
@@ -589,7 +591,7 @@ export const from = (
   }
   const described = describe(error, tell)
   if (described === undefined) throw error
-  return made(described)
+  return asGuess(made(described))
 }
 
 // Nothing is known of a value that was thrown: a look at it may throw.

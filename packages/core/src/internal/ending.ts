@@ -21,21 +21,28 @@ const nothing: Ending = { certainty: "not_executed", isRefusal: false }
 const refusal: Ending = { certainty: "not_executed", isRefusal: true }
 const unknown: Ending = { certainty: "unknown", isRefusal: false }
 
-/** @param isRejection does a failure reject the tool's own arguments? */
-export const endingOf = (exit: Exit.Exit<unknown, unknown>, isRejection: (failure: ToolFailure) => boolean): Ending => {
+/** How a failure is read. */
+export interface Reading {
+  /** Does it reject the tool's own arguments? */
+  readonly isRejection: (failure: ToolFailure) => boolean
+  /** Does it speak of all that the handler did? One that was read off an error speaks of one request. */
+  readonly isBelieved: (failure: ToolFailure) => boolean
+}
+
+export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): Ending => {
   // What is still to come may fail.
   if (Exit.isSuccess(exit)) return isPromise(exit.value) ? unknown : executed
-  const [first = unknown, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, isRejection))
+  const [first = unknown, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, reading))
   return others.reduce((one, other) => ({
     certainty: join(one.certainty, other.certainty),
     isRefusal: one.isRefusal || other.isRefusal
   }), first)
 }
 
-const endingOfReason = (reason: Cause.Reason<unknown>, isRejection: (failure: ToolFailure) => boolean): Ending => {
+const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending => {
   switch (reason._tag) {
     case "Fail":
-      return isWhole(reason.error) ? endingOfFailure(reason.error, isRejection) : unknown
+      return isWhole(reason.error) ? endingOfFailure(reason.error, reading) : unknown
     case "Die":
       // A question is asked before anything is done.
       return isSuspension(reason.defect) ? nothing : unknown
@@ -46,7 +53,7 @@ const endingOfReason = (reason: Cause.Reason<unknown>, isRejection: (failure: To
 
 const isSuspension = isA(SuspendSignal)
 
-const endingOfFailure = (failure: ToolFailure, isRejection: (failure: ToolFailure) => boolean): Ending => {
+const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Reading): Ending => {
   switch (failure._tag) {
     case "PartialData":
       return executed
@@ -57,7 +64,7 @@ const endingOfFailure = (failure: ToolFailure, isRejection: (failure: ToolFailur
       // What a tool inside rejects, says nothing of what the handler did before.
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
-      if (failure.outcome === "not_executed") return nothing
+      if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : unknown
       if (failure.outcome === "executed") return executed
       return failure.outcome === undefined && isPermanent(failure) ? refusal : unknown
   }

@@ -13,9 +13,11 @@ import type { Certainty } from "../Certainty.ts"
 import * as Deadline from "../Deadline.ts"
 import * as LateResult from "../LateResult.ts"
 import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
+import { isRejection } from "./callArguments.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
 import { asKnown, endingOf, isWhole } from "./ending.ts"
+import { isGuess } from "./error/guess.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
 import { answered, judged } from "./userCode.ts"
@@ -185,7 +187,12 @@ class Execution {
       frame.note(event, failure, this.#attempt)
       return
     }
-    const ending = endingOf(exit, (failure) => frame.live.arguments.areRejectedBy(failure))
+    const { arguments: args } = frame.live
+    const isBelieved = (failure: ToolFailure) =>
+      this.#refusesFirst || frame.tool.sideEffect === "idempotent" || !isGuess(failure)
+    // Who may have acted does not run again with other arguments.
+    if (failure !== undefined && isRejection(failure) && !isBelieved(failure)) args.disown(failure)
+    const ending = endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
     const done = this.#done = and(doneOf(ending.certainty), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)

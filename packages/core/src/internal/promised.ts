@@ -8,8 +8,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { from, type FromOptions, type ToolFailure } from "../ToolFailure.ts"
 import { abandonable } from "./abandonable.ts"
-import { withFields } from "./failure.ts"
-import { current, type Frame } from "./frame.ts"
+import { current } from "./frame.ts"
 import { attempted } from "./stranger.ts"
 
 declare global {
@@ -29,22 +28,15 @@ export interface PromiseCall {
   readonly attempt: number
 }
 
-type Caught = ReturnType<typeof from>
-
-/**
- * A handler of Effects, from one of promises.
- *
- * @param isCautious may one request of several have done something before another one was refused?
- */
+/** A handler of Effects, from one of promises. */
 export const promised = <Params, A>(
   who: string,
   handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
-  { isCautious, tell = [] }: FromOptions & { readonly isCautious: boolean }
+  options: FromOptions
 ) =>
-(params: Params): Effect.Effect<A, Caught> =>
+(params: Params): Effect.Effect<A, ReturnType<typeof from>> =>
   Effect.withFiber((fiber) => {
-    const frame = fiber.getRef(current)
-    const { idempotencyKey, state: { executions: attempt } } = frame
+    const { idempotencyKey, state: { executions: attempt } } = fiber.getRef(current)
     let promise: Promise<A> | undefined
     const end = Effect.callback<A, unknown>((resume, signal) => {
       // What it throws at once it rejects with.
@@ -59,27 +51,13 @@ export const promised = <Params, A>(
     const judged = Effect.matchEffect(settled, {
       onSuccess: (value) =>
         attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectOf(who)) : Effect.succeed(value),
-      onFailure: (error) => Effect.suspend(() => Effect.fail(caught(error, tell, isCautious ? frame : undefined)))
+      // A mistake of the program is thrown again.
+      onFailure: (error) => Effect.suspend(() => Effect.fail(from(error, options)))
     })
     return Effect.uninterruptible(judged)
   })
 
 const effectOf = (who: string) => new TypeError(`${who} returned an Effect: make the tool with Tool.make.`)
-
-/**
- * The failure of an error. It speaks of one request, and the handler may have made others before.
- *
- * @param frame of a tool that must not act twice
- */
-const caught = (error: unknown, tell: FromOptions["tell"] & {}, frame: Frame | undefined): Caught => {
-  const failure = from(error, { tell })
-  // What the handler says itself is believed.
-  if (frame === undefined || failure === error) return failure
-  if (failure._tag === "SchemaMismatch") frame.live.arguments.disown(failure)
-  return failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
-    ? withFields(failure, { outcome: "unknown" })
-    : failure
-}
 
 /** A run in a fiber of its own, which goes on where its caller does not: a caller that is interrupted waits 5 s at most. */
 export const left = <Params, A, E extends ToolFailure, R>(
