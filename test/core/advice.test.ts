@@ -192,11 +192,11 @@ const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
     )
   ),
   ...shapes.flatMap(({ error }) => attempted(() => ToolFailure.from(error())) ?? []),
-  ...["empty_result", "unknown_entity", "invariant_broken"].flatMap((code) => [
+  ...["empty_result", "unknown_entity"].flatMap((code) => [
     new SemanticGarbage({ code, detail }),
     new SemanticGarbage({ code, detail, alternatives: ["London"] })
   ]),
-  new SchemaMismatch({ side: "result", code: "truncated", detail }),
+  ...["truncated", "invariant_broken"].map((code) => new SchemaMismatch({ side: "result", code, detail })),
   new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail, alternatives: ["London"] }),
   new PartialData({ code: "more_pages", detail, data: "sunny" }),
   new PartialData({ code: "more_pages", detail, data: "sunny", next: { page: 2 } }),

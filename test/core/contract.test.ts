@@ -128,9 +128,11 @@ describe("invariants", () => {
       const answering = (answer: Orders) => saying({ invariants }, answer)
       assert.strictEqual(yield* answering(one).run(ada), one)
       assert.deepStrictEqual(yield* failureOf(answering({ orders: ["7"], total: 2 }).run({ ...ada, limit: 0 })), {
-        _tag: "SemanticGarbage",
+        _tag: "SchemaMismatch",
+        side: "result",
         code: "invariant_broken",
         detail: "The result of search_orders cannot be right: 'total is the number of orders' does not hold.",
+        issues: [],
         alternatives: []
       })
       assert.include(
@@ -546,7 +548,7 @@ describe("a tool that acts, and whose result is found wanting", () => {
       Tool.retry(Tool.reconcile(tool, () => Effect.succeedNone, { final: true }), RetryPolicy.transient),
     "a catch that fails as if nothing had been done, and a retry": (tool) =>
       tool.pipe(
-        Tool.catchTag("SemanticGarbage", (failure) => Effect.fail(unavailable(failure))),
+        Tool.catchTag(["SemanticGarbage", "SchemaMismatch"], (failure) => Effect.fail(unavailable(failure))),
         Tool.retry(Schedule.recurs(2))
       )
   }

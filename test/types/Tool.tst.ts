@@ -166,7 +166,7 @@ describe("words of a definition", () => {
       { ...base, invariants: { "total is not negative": ({ total }) => total >= 0 } },
       handler
     )
-    expect<Failures<typeof right>>().type.toBe<SemanticGarbage>()
+    expect<Failures<typeof right>>().type.toBe<SchemaMismatch>()
     const paged = Tool.make("t", { ...base, pages: { more: "hasMore", next: "page" } }, handler)
     expect<Failures<typeof paged>>().type.toBe<PartialData<List>>()
   })
@@ -203,7 +203,13 @@ describe("words of a definition", () => {
       return Orders.use(() => Effect.succeed({ orders: [params.customer], total: 1, hasMore: false }))
     })
     expect(tool).type.toBe<
-      Tool.Tool<"search_orders", typeof parameters.Type, List, SemanticGarbage | PartialData<List>, Orders>
+      Tool.Tool<
+        "search_orders",
+        typeof parameters.Type,
+        List,
+        SchemaMismatch | SemanticGarbage | PartialData<List>,
+        Orders
+      >
     >()
   })
 
@@ -243,7 +249,7 @@ describe("words of a definition", () => {
   test("a definition by itself may have any of them", () => {
     const definition: Tool.Definition<List, typeof parameters.Type> = base
     const tool = Tool.make("t", definition, handler)
-    expect<Failures<typeof tool>>().type.toBe<SemanticGarbage | PartialData<List>>()
+    expect<Failures<typeof tool>>().type.toBe<SchemaMismatch | SemanticGarbage | PartialData<List>>()
     expect<Parameters<typeof tool.run>[0]>().type.toBe<typeof parameters.Type>()
     const conditional = Tool.make("t", { ...base, ...(Math.max(1) > 0 ? { empty: "No orders." } : {}) }, handler)
     expect<Failures<typeof conditional>>().type.toBe<SemanticGarbage>()

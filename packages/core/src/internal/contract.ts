@@ -18,7 +18,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as Guard from "../Guard.ts"
-import { type PartialData, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
+import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 import { current } from "./frame.ts"
 import { type Field, nextPageOf, type Pages } from "./nextPage.ts"
@@ -70,8 +70,8 @@ export interface Contract<A, Params> {
   /** How old a result may be. */
   readonly freshness?: Duration.Input
   /**
-   * What holds of every result: predicates, each by its sentence. The first that is false fails with `SemanticGarbage`, code
-   * `invariant_broken`.
+   * What holds of every result: predicates, each by its sentence. The first that is false fails with a `SchemaMismatch` of the result, code
+   * `invariant_broken`: the tool is at fault, and other arguments do not help.
    */
   readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
   /** The parameter that asks for less. The model is told of it when a tool that only reads was cut off, or did not answer in time. */
@@ -85,7 +85,8 @@ export interface Contract<A, Params> {
  * @since 0.1.0
  */
 export type ContractFailure<Word, A> =
-  | (Word extends "empty" | "invariants" ? SemanticGarbage : never)
+  | (Word extends "invariants" ? SchemaMismatch : never)
+  | (Word extends "empty" ? SemanticGarbage : never)
   | (Word extends "pages" ? PartialData<A> : never)
 
 interface Tool<A, Params> extends Contract<A, Params> {
@@ -95,7 +96,7 @@ interface Tool<A, Params> extends Contract<A, Params> {
 
 type Run<A, Params, E, R> = (params: Params) => Effect.Effect<A, E, R>
 
-type Verdict<A> = SemanticGarbage | PartialData<A>
+type Verdict<A> = SchemaMismatch | SemanticGarbage | PartialData<A>
 
 /** A handler whose results keep its tool's contract; the handler itself, where there is none. */
 export const keeping = <A, Params, E extends ToolFailure, R>(
@@ -143,11 +144,12 @@ const isSo = (who: string, call: () => boolean): boolean => {
 const brokenIn = <A, Params>({ invariants, name }: Tool<A, Params>) => {
   if (invariants === undefined) return undefined
   const all = Object.entries(invariants)
-  return (value: A, params: Params): SemanticGarbage | undefined => {
+  return (value: A, params: Params): SchemaMismatch | undefined => {
     const broken = all.find(([sentence, holds]) =>
       !isSo(`The invariant '${sentence}' of '${name}'`, () => holds(value, params))
     )
-    return broken === undefined ? undefined : new SemanticGarbage({
+    return broken === undefined ? undefined : new SchemaMismatch({
+      side: "result",
       code: "invariant_broken",
       detail: `The result of ${name} cannot be right: '${broken[0].replace(/\.$/, "")}' does not hold.`
     })
