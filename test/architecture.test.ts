@@ -33,6 +33,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/error/kind",
     "internal/error/look",
     "internal/error/recognize",
+    "internal/error/retryAfter",
     "internal/error/rpc",
     "internal/error/status",
     "internal/error/system",

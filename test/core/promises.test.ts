@@ -134,7 +134,7 @@ describe("what an async handler throws", () => {
       const told = yield* Effect.flip(Tool.promise("book", { ...acting, tell: [BookingError] }, failing).run({}))
       const untold = yield* Effect.flip(Tool.promise("book", acting, failing).run({}))
       assert.strictEqual(told.detail, taken)
-      assert.deepInclude({ ...untold }, { code: "failed", detail: "The tool failed. The reason is in its log." })
+      assert.deepInclude({ ...untold }, { code: "failed", detail: "The tool failed. Only its operators can see why." })
     }))
 
   it.effect("is reported whole, once, when nobody knows what it means", () =>
@@ -253,11 +253,17 @@ describe("an attempt runs until its promise has settled", () => {
       assert.strictEqual(yield* Fiber.join(again), "there")
     }))
 
+  const unsent = new ToolUnavailable({ code: "unsent", detail: "Unsent.", transient: true, outcome: "not_executed" })
+
   for (
     const [what, settle, certainty] of [
       ["has acted", (end: ReturnType<typeof deferred<string>>) => end.resolve("paid"), "executed"],
-      ["was refused", (end: ReturnType<typeof deferred<string>>) => end.reject(new Error("No money.")), "not_executed"],
-      ["may have acted", (end: ReturnType<typeof deferred<string>>) => end.reject(new TypeError("?")), "unknown"]
+      ["did nothing, if it says so", (end: ReturnType<typeof deferred<string>>) => end.reject(unsent), "not_executed"],
+      [
+        "may have acted, whatever else it says",
+        (end: ReturnType<typeof deferred<string>>) => end.reject(new Error("Cancelled.")),
+        "unknown"
+      ]
     ] as const
   ) {
     it.effect(`operators are told that it ${what}, when nobody waits any more`, () =>
@@ -276,6 +282,25 @@ describe("an attempt runs until its promise has settled", () => {
         assert.deepStrictEqual(late.map(({ certainty, tool }) => [tool, certainty]), [["slow", certainty]])
       }).pipe(Effect.provide(Logger.layer([]))))
   }
+})
+
+describe("a tool that only reads, and runs a payment inside", () => {
+  it.effect("is not tried again while the payment may still be under way", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.promise("pay", acting, () => {
+        paid++
+        return new Promise<string>(() => {})
+      })
+      const outer = Tool.make("look", reading, () => pay.run({})).pipe(
+        Tool.timeout("2 seconds"),
+        Tool.retry(RetryPolicy.transient)
+      )
+      const fiber = yield* Effect.forkChild(Tool.outcome(outer, {}))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(fiber)).certainty, "unknown")
+      assert.strictEqual(paid, 1)
+    }))
 })
 
 describe("an error of one request says nothing of those before", () => {
@@ -307,6 +332,32 @@ describe("an error of one request says nothing of those before", () => {
         assert.strictEqual(ran, runs)
       }))
   }
+
+  it.effect("and that holds for a failure that was read off an error by hand, and for one of another tool", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const notify = Tool.promise("notify", { ...acting, refusesFirst: true }, async () => {
+        throw refused()
+      })
+      const failing: ReadonlyArray<() => Promise<string>> = [
+        async () => {
+          throw ToolFailure.from(refused())
+        },
+        () => Effect.runPromise(notify.run({})),
+        async () => {
+          throw new Error("Not done.", { cause: ToolFailure.from(refused()) })
+        }
+      ]
+      for (const fail of failing) {
+        const pay = Tool.promise("pay", acting, () => {
+          paid++
+          return fail()
+        }).pipe(Tool.retry(RetryPolicy.transient))
+        const { certainty } = yield* Tool.outcome(pay, {})
+        assert.strictEqual(certainty, "unknown")
+      }
+      assert.strictEqual(paid, failing.length)
+    }))
 
   it.effect("the same holds in a handler of Effects", () =>
     Effect.gen(function*() {

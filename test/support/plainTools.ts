@@ -213,6 +213,6 @@ export const aborted = (signal: AbortSignal) =>
 export const taken = "Room A1 is already booked. Free rooms: B2, C3."
 
 /** A dead port: nobody listens there. */
-export const dead = "http://127.0.0.1:1"
+export const dead = "http://127.0.0.1:2"
 
 export const secret = "sk-live-SECRET123456"

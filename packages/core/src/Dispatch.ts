@@ -543,7 +543,7 @@ const settle = (
       return Effect.succeed(failedCall(record, failure, stage))
     case "ToolUnavailable": {
       const failed = Effect.succeed(unavailable(failure, stage, tool, record))
-      return failure.code === "failed" && failure.cause !== undefined ? reported(failure.cause, tool, failed) : failed
+      return failure.code === "failed" ? reported(failure.cause, tool, failed) : failed
     }
   }
 }

@@ -121,13 +121,17 @@ const severityIn = (
 // What a logger dies of is not the call's.
 const line = (severity: LogLevel.Severity, who: string, { cause, code, detail }: Told, became: string) =>
   Effect.ignoreCause(
-    Effect.logWithLevel(severity)(`${who} failed (${code}): ${oneLine(detail)} ${became}${causedBy(cause, detail)}`)
+    Effect.logWithLevel(severity)(`${who} failed (${code}): ${sentence(detail)} ${became}${causedBy(cause, detail)}`)
   )
+
+const sentence = (detail: string): string => oneLine(detail).replace(/[^.!?:…)]$/, "$&.")
 
 // Without addresses, paths and secrets: an error may quote what it was given.
 const causedBy = (cause: unknown, detail: string): string => {
   const message = cut(oneLine(withoutInsides(textAt(cause, "message") ?? "")), 500)
-  return message === "" || detail.includes(message) ? "" : ` Cause: ${textAt(cause, "name") ?? "Error"}: ${message}`
+  if (message === "" || detail.includes(message)) return ""
+  const name = /^\w{1,60}$/.exec(textAt(cause, "name") ?? "")?.[0] ?? "Error"
+  return ` Cause: ${name}: ${message}`
 }
 
 const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {

@@ -35,22 +35,20 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Headers from "effect/http/Headers"
 import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import { ofHttpClient } from "./internal/error/effects.ts"
 import type { Described, Kind } from "./internal/error/kind.ts"
+import { recognize } from "./internal/error/recognize.ts"
+import { retryAfterIn } from "./internal/error/retryAfter.ts"
 import { kindOfStatus } from "./internal/error/status.ts"
-import { late } from "./internal/error/system.ts"
+import { late, lost } from "./internal/error/system.ts"
 import { plain } from "./internal/error/words.ts"
 import { cut, oneLine } from "./internal/text.ts"
 import { withinTime } from "./internal/withinTime.ts"
@@ -229,28 +227,22 @@ const after = (kind: Kind, detail: string, { method, ...known }: Known): HttpFai
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
 
 const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
-  Effect.zipWith(
+  Effect.map(
     beginningOf(response),
-    Clock.currentTimeMillis,
-    (body, now) =>
+    (body) =>
       byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
         cause,
         method: response.request.method,
-        retryAfter: retryAfterIn(response.headers, now)
+        retryAfter: retryAfterIn(response.headers)
       })
   )
-
-const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Duration | undefined => {
-  const parsed = Result.getOrUndefined(Headers.parseRetryAfter(headers["retry-after"] ?? ""))
-  return parsed === undefined ? undefined : Headers.retryAfterDelay(parsed, now)
-}
 
 // -----------------------------------------------------------------------------
 // Without one
 // -----------------------------------------------------------------------------
 
 const withoutStatus = (error: HttpClientError): HttpFailure => {
-  const { kind, sentence } = ofHttpClient(error.reason)
+  const { kind, sentence } = recognize(error) ?? lost
   return after(kind, sentence, { cause: error, method: error.request.method })
 }
 

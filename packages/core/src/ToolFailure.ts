@@ -609,7 +609,12 @@ export const made = (
     case "SchemaMismatch":
       return new SchemaMismatch({ ...kind, detail, cause, ...(issues === undefined ? {} : { issues }) })
     case "SemanticGarbage":
-      return new SemanticGarbage({ ...kind, detail, cause })
+      return new SemanticGarbage({
+        code: kind.code,
+        ...(kind.hint === undefined ? {} : { hint: kind.hint }),
+        detail,
+        cause
+      })
     case "ToolUnavailable": {
       const { code, hint, scope, transient } = kind
       return new ToolUnavailable({

@@ -281,7 +281,7 @@ export const detached: Frame = new Detached("detached", { name: "", sideEffect: 
 const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   const { state, tool: { sideEffect } } = frame
   // What only reads, and has run a tool that acts, is known better than that.
-  if (sideEffect === "none") return state.lasting === nothing ? undefined : "may_have_acted"
+  if (sideEffect === "none") return state.lasting === nothing && state.acting === 0 ? undefined : "may_have_acted"
   if (sideEffect === "idempotent") return undefined
   if (frame.isActing) return "still_running"
   if (state === untouched) return undefined

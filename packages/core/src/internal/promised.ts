@@ -6,10 +6,10 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import { from, type FromOptions, type ToolFailure } from "../ToolFailure.ts"
+import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { abandonable } from "./abandonable.ts"
 import { current } from "./frame.ts"
-import { attempted } from "./stranger.ts"
+import { attempted, isA } from "./stranger.ts"
 
 declare global {
   // Every runtime has it, and no library of ECMAScript declares it.
@@ -44,18 +44,31 @@ export const promised = <Params, A>(
       void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
     // An interruption aborts the signal, and then waits for what the promise comes to.
-    const settled = Effect.catchCause(
-      Effect.interruptible(end),
-      (cause) => Cause.hasInterruptsOnly(cause) && promise !== undefined ? end : Effect.failCause(cause)
-    )
+    let isAborted = false
+    const settled = Effect.catchCause(Effect.interruptible(end), (cause) => {
+      isAborted = Cause.hasInterruptsOnly(cause) && promise !== undefined
+      return isAborted ? end : Effect.failCause(cause)
+    })
     const judged = Effect.matchEffect(settled, {
       onSuccess: (value) =>
         attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectOf(who)) : Effect.succeed(value),
       // A mistake of the program is thrown again.
-      onFailure: (error) => Effect.suspend(() => Effect.fail(from(error, options)))
+      onFailure: (error) => Effect.suspend(() => Effect.fail(isAborted ? afterAbort(error) : from(error, options)))
     })
     return Effect.uninterruptible(judged)
   })
+
+// "Cancelled" is what a function may say that was aborted after it had acted. Only what it says of its outcome is believed.
+const afterAbort = (error: unknown): ToolUnavailable =>
+  isUnavailable(error) && error.outcome !== undefined ? error : new ToolUnavailable({
+    code: "timeout",
+    detail: "It was aborted.",
+    transient: true,
+    outcome: "unknown",
+    cause: error
+  })
+
+const isUnavailable = isA(ToolUnavailable)
 
 const effectOf = (who: string) => new TypeError(`${who} returned an Effect: make the tool with Tool.make.`)
 

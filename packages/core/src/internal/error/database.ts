@@ -1,28 +1,25 @@
 /*
  * What a database says went wrong: SQLSTATEs (ISO 9075, as PostgreSQL and MySQL have them) and SQLite's result codes.
  */
-import { garbage, mismatch, type Recognized, refused, transient } from "./kind.ts"
-import { textAt, wholeAt } from "./look.ts"
+import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
+import { at, textAt, wholeAt } from "./look.ts"
 
-const unavailable = (kind: Recognized["kind"], sentence: string): Recognized => ({ kind, sentence })
+const told = (kind: Kind, sentence: string): Recognized => ({ kind, sentence })
 
 export const database = {
-  unique: unavailable(garbage("rejected"), "The database refused it: there is such a record already."),
-  reference: unavailable(garbage("rejected"), "The database refused it: it would break a reference between records."),
-  constraint: unavailable(garbage("rejected"), "The database refused it: a value breaks one of its rules."),
-  value: unavailable(mismatch("arguments"), "The database does not accept one of the values."),
-  denied: unavailable(refused("permission_denied"), "The database denied access."),
-  query: unavailable(refused("server_error"), "The database could not run the query."),
-  failed: unavailable(
-    { _tag: "ToolUnavailable", code: "server_error", transient: false, outcome: "open" },
-    "The database failed."
-  ),
-  conflict: unavailable(transient("server_error"), "The database rolled the transaction back because of a conflict."),
-  busy: unavailable(transient("server_error"), "The database is busy."),
-  full: unavailable(transient("server_error", "not_executed"), "The database takes no more connections."),
-  unreachable: unavailable(transient("connection", "not_executed"), "The database could not be reached."),
-  lost: unavailable(transient("connection"), "The connection to the database failed."),
-  late: unavailable(transient("timeout"), "The database did not answer in time.")
+  unique: told(garbage("rejected"), "The database refused it: there is such a record already."),
+  reference: told(garbage("rejected"), "The database refused it: it would break a reference between records."),
+  constraint: told(garbage("rejected"), "The database refused it: a value breaks one of its rules."),
+  value: told(mismatch("arguments"), "The database does not accept one of the values."),
+  denied: told(refused("permission_denied"), "The database denied access."),
+  query: told(refused("server_error"), "The database could not run the query."),
+  failed: told(broken("server_error"), "The database failed."),
+  conflict: told(transient("server_error"), "The database rolled the transaction back because of a conflict."),
+  busy: told(transient("server_error"), "The database is busy."),
+  full: told(transient("server_error", "not_executed"), "The database takes no more connections."),
+  unreachable: told(transient("connection", "not_executed"), "The database could not be reached."),
+  lost: told(transient("connection"), "The connection to the database failed."),
+  late: told(transient("timeout"), "The database did not answer in time.")
 }
 
 /** An error of a database's driver, by its code. */
@@ -30,10 +27,15 @@ export const ofDatabase = (error: object): Recognized | undefined => {
   const code = textAt(error, "code") ?? ""
   // MySQL's own codes have the standard's beside them.
   const state = textAt(error, "sqlState") ?? textAt(error, "sqlstate") ?? code
-  const known = firstOf(mysql, code) ?? (/^[\dA-Z]{5}$/.test(state) ? firstOf(states, state) : undefined)
-  return known ?? ofSqlite(code, wholeAt(error, "errcode")) ??
+  return firstOf(mysql, code) ??
+    (/^[\dA-Z]{5}$/.test(state) && isOfDriver(error) ? firstOf(states, state) : undefined) ??
+    ofSqlite(code, wholeAt(error, "errcode")) ??
     (wholeAt(error, "code") === mongoDuplicate ? database.unique : undefined)
 }
+
+// Five digits may be anybody's code.
+const isOfDriver = (error: object): boolean =>
+  ["severity", "routine", "sqlState", "sqlstate", "sqlMessage"].some((field) => at(error, field) !== undefined)
 
 type Table = ReadonlyArray<readonly [code: RegExp, Recognized]>
 

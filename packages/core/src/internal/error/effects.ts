@@ -1,21 +1,21 @@
 /*
- * effect's own errors, by their tags and those of their reasons.
+ * effect's own errors, by their tags and those of their reasons; and the failures of this library, below another error.
  */
 import { database } from "./database.ts"
-import { garbage, mismatch, type Recognized, refused, transient } from "./kind.ts"
+import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 import { at, textAt } from "./look.ts"
-import { disconnected, faultsIn, isOfConnection, late, unsendable } from "./system.ts"
+import { isDisconnected, late, lost, unsendable } from "./system.ts"
 
 export const ofEffect = (error: object): Recognized | undefined => {
   const reason = at(error, "reason")
   const tag = textAt(reason, "_tag") ?? ""
   switch (textAt(error, "_tag") ?? "") {
     case "HttpClientError":
-      return ofHttpClient(reason)
+      return ofHttpClient(reason, tag)
     case "SqlError":
-      return bySql[tag]
+      return bySql[tag] ?? { ...database.failed, isVague: true }
     case "PlatformError":
-      return byPlatform[tag]
+      return byPlatform[tag] ?? { kind: broken("server_error"), sentence: "The system failed.", isVague: true }
     case "AiError":
       return byAi[tag]
     case "TimeoutError":
@@ -25,33 +25,20 @@ export const ofEffect = (error: object): Recognized | undefined => {
   }
 }
 
-/** The same of a reason that says nothing, once nothing else was found. */
-export const ofEffectAtLeast = (error: object): Recognized | undefined => {
-  switch (textAt(error, "_tag") ?? "") {
-    case "SqlError":
-      return database.failed
-    case "PlatformError":
-      return { kind: { ...refused("server_error"), outcome: "open" }, sentence: "The system failed." }
-    default:
-      return undefined
-  }
-}
-
-/** Why there is no answer of an HTTP client, or none that can be read. What has a status is told by that. */
-export const ofHttpClient = (reason: unknown): Recognized => {
-  const faults = faultsIn(at(reason, "cause"))
-  switch (textAt(reason, "_tag") ?? "") {
+// What has a status is told by that.
+const ofHttpClient = (reason: unknown, tag: string): Recognized => {
+  switch (tag) {
     case "EncodeError":
     case "InvalidUrlError":
       return unsendable
     case "EmptyBodyError":
       return { kind: mismatch("result"), sentence: "The service sent an empty answer." }
     case "DecodeError":
-      return faults.some(isOfConnection)
-        ? disconnected(faults)
+      return isDisconnected(at(reason, "cause"))
+        ? lost
         : { kind: mismatch("result"), sentence: "The service's answer could not be decoded." }
     default:
-      return disconnected(faults)
+      return lost
   }
 }
 
@@ -82,8 +69,53 @@ const byPlatform: Readonly<Record<string, Recognized>> = {
 }
 
 const byAi: Readonly<Record<string, Recognized>> = {
-  NetworkError: disconnected([]),
+  NetworkError: lost,
   RateLimitError: { kind: transient("rate_limited"), sentence: "The model is asked too often." },
   QuotaExhaustedError: { kind: refused("quota_exhausted"), sentence: "The quota of the model is used up." },
   AuthenticationError: { kind: refused("permission_denied"), sentence: "The model denied access." }
+}
+
+// -----------------------------------------------------------------------------
+// Of this library
+// -----------------------------------------------------------------------------
+
+/** What a tool that ran inside has failed with, and the function has thrown on as a cause. */
+export const ofOurs = (error: object): Recognized | undefined => {
+  const code = textAt(error, "code")
+  const sentence = textAt(error, "detail")
+  const kind = code === undefined ? undefined : kindOf(error, code)
+  return kind === undefined || sentence === undefined ? undefined : { kind, sentence }
+}
+
+const kindOf = (error: object, code: string): Kind | undefined => {
+  const hint = textAt(error, "hint")
+  switch (textAt(error, "_tag") ?? "") {
+    case "ToolUnavailable": {
+      const isTransient = at(error, "transient") === true
+      const scope = at(error, "scope") === "arguments" ? "arguments" : "tool"
+      return {
+        _tag: "ToolUnavailable",
+        code,
+        transient: isTransient,
+        scope,
+        hint,
+        outcome: outcomeOf(error, isTransient)
+      }
+    }
+    case "SemanticGarbage":
+      return garbage(code, hint)
+    case "SchemaMismatch":
+      // What it rejected were another tool's arguments.
+      return at(error, "side") === "result" ? mismatch("result", code) : garbage(code, hint)
+    case "PartialData":
+      return { ...broken(code), outcome: "executed" }
+    default:
+      return undefined
+  }
+}
+
+const outcomeOf = (error: object, isTransient: boolean) => {
+  const outcome = at(error, "outcome")
+  if (outcome === "executed" || outcome === "not_executed") return outcome
+  return isTransient || outcome === "unknown" ? "open" : undefined
 }

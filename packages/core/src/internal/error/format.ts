@@ -5,7 +5,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { attempted } from "../stranger.ts"
 import { list } from "../text.ts"
 import { type Issue, mismatch, type Recognized } from "./kind.ts"
-import { at, listAt, most, namesOf, textAt } from "./look.ts"
+import { at, listAt, namesOf, textAt } from "./look.ts"
 
 /** What `JSON.parse` throws. Its words differ from engine to engine, and may quote the text. */
 export const ofSyntax = (error: object): Recognized | undefined => {
@@ -14,12 +14,15 @@ export const ofSyntax = (error: object): Recognized | undefined => {
   return unreadable.find(([pattern]) => pattern.test(message))?.[1] ?? invalid
 }
 
-const invalid: Recognized = { kind: mismatch("result", "invalid_json"), sentence: "The service's answer is not JSON." }
+const invalid: Recognized = {
+  kind: mismatch("result", "invalid_json"),
+  sentence: "The service's answer is not valid JSON: it is broken, or was cut off."
+}
 
 const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [/unexpected end|unterminated|EOF|No number after|missing a number/i, {
     kind: mismatch("result", "truncated"),
-    sentence: "The service's answer ends too early: its JSON is not complete."
+    sentence: "The service's answer is empty, or was cut off: its JSON is not complete."
   }],
   [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
 ]
@@ -43,11 +46,12 @@ export const ofIssues = (error: object): Recognized | undefined => {
   return { kind: mismatch("result"), sentence: `The result does not have its declared form${where}.`, issues }
 }
 
-// A step of a path may be an object with the key.
+// A step of a path may be an object with the key. Some keys are data.
 const pathOf = (issue: unknown): ReadonlyArray<string | number> =>
-  listAt(issue, "path").slice(0, most.items).map((step) => {
+  listAt(issue, "path").map((step) => {
     const key = at(step, "key") ?? step
-    return typeof key === "number" ? key : String(key)
+    if (Number.isInteger(key)) return Number(key)
+    return typeof key === "string" && /^[\w$-]{1,60}$/.test(key) ? key : "…"
   })
 
 const formatted = SchemaIssue.makeFormatterStandardSchemaV1()

@@ -7,12 +7,12 @@ export type Kind =
     readonly code: string
     readonly transient: boolean
     /** What it is about, where it is permanent: these arguments, or the whole tool. */
-    readonly scope?: "arguments" | "tool"
-    readonly hint?: string
+    readonly scope?: "arguments" | "tool" | undefined
+    readonly hint?: string | undefined
     /** `"open"`: nobody knows whether the request took effect, unless it was one that only reads. */
-    readonly outcome?: "not_executed" | "open"
+    readonly outcome?: "executed" | "not_executed" | "open" | undefined
   }
-  | { readonly _tag: "SemanticGarbage"; readonly code: string; readonly hint?: string }
+  | { readonly _tag: "SemanticGarbage"; readonly code: string; readonly hint?: string | undefined }
   | { readonly _tag: "SchemaMismatch"; readonly side: "arguments" | "result"; readonly code: string }
 
 /** One field that is wrong, as `FieldIssue` has it. */
@@ -28,8 +28,10 @@ export interface Recognized {
   /** What a model is told, where the error has no sentence of its own. */
   readonly sentence: string
   readonly issues?: ReadonlyArray<Issue>
-  /** The error's own message is what gave it away, and holds what a model has no use for. */
-  readonly isInMessage?: boolean
+  /** Is an error below it likely to say more? */
+  readonly isVague?: boolean
+  /** Is its message of no use to a model? */
+  readonly isMute?: boolean
 }
 
 /** A failure of a kind, with all that is known of it. */
@@ -37,7 +39,7 @@ export interface Described {
   readonly kind: Kind
   readonly detail: string
   readonly cause?: unknown
-  readonly outcome?: "not_executed" | "unknown" | undefined
+  readonly outcome?: "executed" | "not_executed" | "unknown" | undefined
   readonly retryAfter?: Duration.Duration | undefined
   readonly issues?: ReadonlyArray<Issue> | undefined
 }
@@ -56,13 +58,10 @@ export const transient = (code: string, outcome: Unavailable["outcome"] = "open"
 export const refused = (
   code: string,
   { hint, scope = "tool" }: Pick<Unavailable, "hint" | "scope"> = {}
-): Unavailable => ({
-  _tag: "ToolUnavailable",
-  code,
-  transient: false,
-  scope,
-  ...(hint === undefined ? {} : { hint })
-})
+): Unavailable => ({ _tag: "ToolUnavailable", code, transient: false, scope, hint })
+
+/** The service is broken, and may have done something. */
+export const broken = (code: string): Unavailable => ({ ...refused(code), outcome: "open" })
 
 export const mismatch = (side: "arguments" | "result", code = `invalid_${side}`): Kind => ({
   _tag: "SchemaMismatch",
@@ -70,8 +69,14 @@ export const mismatch = (side: "arguments" | "result", code = `invalid_${side}`)
   code
 })
 
-export const garbage = (code: string, hint?: string): Kind => ({
-  _tag: "SemanticGarbage",
-  code,
-  ...(hint === undefined ? {} : { hint })
-})
+export const garbage = (code: string, hint?: string): Kind => ({ _tag: "SemanticGarbage", code, hint })
+
+/** Does it leave open whether anything took effect? */
+export const leavesOpen = (kind: Kind): boolean =>
+  kind._tag === "ToolUnavailable" ? kind.outcome === "open" : kind._tag === "SchemaMismatch" && kind.side === "result"
+
+/** The same, where what was found does not prove that nothing was sent. */
+export const unproven = (found: Recognized): Recognized =>
+  found.kind._tag === "ToolUnavailable" && found.kind.outcome === "not_executed"
+    ? { ...found, kind: { ...found.kind, outcome: "open" } }
+    : found

@@ -1,16 +1,22 @@
 /*
- * Looks at a value of which nothing is known: a getter may throw, and a chain of causes may have no end.
+ * Looks at a value of which nothing is known: a getter may throw, and a message may be long.
  */
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../stranger.ts"
 
+/** How much is looked at: errors below and beside each other, items of a list, causes down, characters. */
+export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
+
 /** The value under a key, also an inherited one. */
 export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
-  path.reduce((value, key) => Predicate.isObject(value) ? attempted(() => value[key]) : undefined, value)
+  path.reduce(
+    (value, key) => Predicate.isObjectKeyword(value) ? attempted(() => Reflect.get(value, key)) : undefined,
+    value
+  )
 
 export const textAt = (value: unknown, ...path: ReadonlyArray<string>): string | undefined => {
   const text = at(value, ...path)
-  return typeof text === "string" ? text : undefined
+  return typeof text === "string" ? text.slice(0, most.text) : undefined
 }
 
 export const wholeAt = (value: unknown, ...path: ReadonlyArray<string>): number | undefined => {
@@ -21,20 +27,23 @@ export const wholeAt = (value: unknown, ...path: ReadonlyArray<string>): number 
 /** The items of a list, as far as anybody needs them. */
 export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   const list = at(value, key)
-  return Array.isArray(list) ? list.slice(0, most.items) : []
+  return attempted(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
 }
 
-/** How many items of a list are looked at, and how many causes down. */
-export const most = { items: 20, depth: 5 }
-
-/** An error's own name, and those of its classes. */
-export const namesOf = (error: object): ReadonlyArray<string> => {
-  const names = [textAt(error, "name") ?? ""]
+/** The names of an error's classes. */
+export const classesOf = (error: object): ReadonlyArray<string> => {
+  const names: Array<string> = []
   let prototype: unknown = attempted(() => Object.getPrototypeOf(error))
   for (let depth = 0; Predicate.isObject(prototype) && depth < most.depth; depth++) {
     const own = prototype
-    names.push(textAt(own, "constructor", "name") ?? "")
+    names.push(textAt(own, "constructor", "name")?.slice(0, most.name) ?? "")
     prototype = attempted(() => Object.getPrototypeOf(own))
   }
   return names
 }
+
+/** An error's own name, and those of its classes. */
+export const namesOf = (error: object): ReadonlyArray<string> => [
+  textAt(error, "name")?.slice(0, most.name) ?? "",
+  ...classesOf(error)
+]

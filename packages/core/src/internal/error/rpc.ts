@@ -2,14 +2,14 @@
  * Codes of remote calls: gRPC's, and those of JSON-RPC, which MCP uses, too. Most have a status of HTTP that means the same.
  */
 import { type Kind, type Recognized, transient } from "./kind.ts"
-import { at, wholeAt } from "./look.ts"
+import { at, namesOf, wholeAt } from "./look.ts"
 import { kindOfStatus, ofStatus } from "./status.ts"
 import { late, lost } from "./system.ts"
 
 export const ofRpc = (error: object): Recognized | undefined => {
   const code = wholeAt(error, "code")
   if (code === undefined) return undefined
-  if (code < 0) return ofJsonRpc(code)
+  if (code < 0) return ofJsonRpc(code, namesOf(error).includes("McpError"))
   // Some clients have the status as their code.
   if (code >= 400 && code < 600) return ofStatus(code)
   // gRPC's small numbers mean something only beside its metadata.
@@ -38,11 +38,11 @@ const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   16: ["UNAUTHENTICATED", kindOfStatus(401)]
 }
 
-const ofJsonRpc = (code: number): Recognized | undefined => {
+const ofJsonRpc = (code: number, isOfMcp: boolean): Recognized | undefined => {
   if (code < -32_768 || code > -32_000) return undefined
-  // The last two are MCP's.
-  if (code === -32_000) return lost
-  if (code === -32_001) return late
+  // Others have these for errors of their own.
+  if (isOfMcp && code === -32_000) return lost
+  if (isOfMcp && code === -32_001) return late
   return { kind: kindOfStatus(jsonRpc[code] ?? 500), sentence: `The service answered with error ${code}.` }
 }
 

@@ -18,16 +18,23 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
     /^401$/,
     refused("permission_denied", { hint: "The service does not accept this tool's credentials: tell the user." })
   ],
-  [/^402$/, refused("quota_exhausted", { hint: "The account at the service has no credit left: tell the user." })],
+  [/^402$/, refused("quota_exhausted", { hint: "The service wants a payment, or refused one: tell the user." })],
   [
     /^403$/,
     refused("permission_denied", {
-      hint: "Access has to be granted first: tell the user, and go on without it.",
+      hint: "Access has to be granted first: tell the user.",
       scope: "arguments"
     })
   ],
   [/^4(04|10)$/, garbage("not_found", "Check the identifiers among the arguments.")],
   [/^408$/, transient("timeout")],
+  [
+    /^409$/,
+    refused("rejected", {
+      hint: "The request conflicts with what is there already. It may have been done before.",
+      scope: "arguments"
+    })
+  ],
   [/^422$/, mismatch("arguments")],
   [/^429$/, transient("rate_limited", "not_executed")],
   [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again.", scope: "arguments" })],

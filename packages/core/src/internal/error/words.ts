@@ -19,18 +19,29 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
   const message = textAt(error, "message") ?? ""
   const inner = textAt(error, "cause", "message") ?? ""
   // What it repeats of its cause was not written for a model.
-  if (inner !== "" && message.includes(inner)) return undefined
+  if (inner !== "" && message.includes(inner) || statement.test(message)) return undefined
   const words = cut(oneLine(withoutInsides(message)), 500)
   return words === "" ? undefined : words
 }
 
 const isPlain = (error: unknown): boolean => at(error, "constructor") === Error
 
-const ofLibraries = ["code", "errno", "sql", "config", "request", "response"]
+const ofLibraries = [
+  "code",
+  "errno",
+  "sql",
+  "config",
+  "request",
+  "response",
+  // Of a process.
+  "cmd",
+  "stdout",
+  "stderr",
+  "output"
+]
 
-/** Without addresses, queries, the lines of a stack, paths, and what looks like a secret. */
-export const withoutInsides = (text: string): string =>
-  insides.reduce((text, [pattern, instead]) => text.replace(pattern, instead), plain(text))
+/** A statement in SQL. */
+const statement = /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|UPDATE\b.{1,60}?\bSET|DELETE FROM)\b/
 
 /** Without addresses, queries, and the lines of a stack. */
 export const plain = (text: string): string =>
@@ -39,24 +50,62 @@ export const plain = (text: string): string =>
     .replace(/\b[a-z][a-z\d]{1,15}:\/\/[^\s"'<>]+/gi, "<address>")
     .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
+/**
+ * Without addresses, queries, stacks, paths, names of classes, and what looks like a secret. Made for a short text: nobody can find all
+ * that may be one, so this is a net below the rule whose words are told at all.
+ */
+export const withoutInsides = (text: string): string =>
+  insides.reduce(
+    (text, [pattern, instead]) => text.replace(pattern, instead),
+    // Letters of other widths and marks without any hide a word.
+    plain(text.normalize("NFKC").replace(/\p{Cf}/gu, ""))
+  )
+
+const label =
+  "[\\w-]{0,40}(?:passwords?|passwd|passphrase|pwd|secret|token|(?:api|access|account|private|shared|secret)[ _-]?key|authorization|credentials?|signature|session[ _-]?id)|\\b(?:pass|pw|auth|sig|otp|bearer)"
+const quoted = "\\\\?\"(?:[^\"\\\\]|\\\\.)*\"?|'[^']*'?|`[^`]*`?"
+
 const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
-  // A word for a secret, and what follows it: password: hunter2, api_key=…, Bearer ….
+  [/ {2,}at \S.*$/gm, ""],
+  [/-----BEGIN [^]*?(?:-----END [^-]*-----|$)/g, "<redacted>"],
+  [/\b(?:set-)?cookie["']?\s*[:=].*$/gim, "cookie: <redacted>"],
+  // A name and a password before a host.
+  [/[^\s"'`<>:@/]{1,100}:[^\s"'`<>@/]{1,100}@[\w.-]+(?::\d+)?[^\s"'<>]*/g, "<address>"],
+  // A word for a secret, and what follows it: password: hunter2, api_key=…, Authorization: Bearer ….
   [
-    /\b((?:[\w-]{0,40}[_-])?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key|access[_ -]?key|authorization|credentials?|signature|cookie)s?["']?(?:\s*[:=]\s*|\s+(?:is|was)\s+(?=\S{0,40}\d)))(?:(?:bearer|basic)\s+)?["']?[^\s"',;]+/gi,
+    new RegExp(
+      `((?:${label})[\\\\"']*\\s*(?:=>|->|[:=]|%3[ad])\\s*)(?:(?:bearer|basic)\\s+)?(?:${quoted}|[^\\s,;&"')\\]}]+)`,
+      "gi"
+    ),
     "$1<redacted>"
   ],
-  [/\b((?:password|secret|token|api[ _-]?key)\s+)(?=\S{0,40}\d)\S{6,}/gi, "$1<redacted>"],
-  [/\b(?=[\w-]{0,100}\d)[\w-]*(?:secret|passw)[\w-]*/gi, "<redacted>"],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, "$1 <redacted>"],
+  [new RegExp(`((?:${label})\\s+(?:(?:is|was)\\s+)?)(?=\\S{0,60}\\d)[^\\s,;]{6,}`, "gi"), "$1<redacted>"],
+  [/\bkey=[^\s,;&"')]+/gi, "key=<redacted>"],
+  [/\b(bearer|basic)\s+(?=[\w.~+/-]{0,200}[\d=])[\w.~+/=-]{8,}/gi, "$1 <redacted>"],
   // Keys by their prefix, and JSON web tokens.
-  [/\b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abprs]|npm|hf|whsec)[_-][\w-]{8,}/g, "<redacted>"],
-  [/\b(?:AKIA|ASIA|AIza|eyJ)[\w.-]{12,}/g, "<redacted>"],
+  [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec)[_-][\w-]{8,}/g, "<redacted>"],
+  [/\b(?:AKIA|ASIA|AIza|eyJ|ya29\.|SG\.)[\w.-]{12,}/g, "<redacted>"],
+  [/\b(?=[\w-]{0,60}\d)[\w-]{0,60}(?:secret|passw)[\w-]{0,60}/gi, "<redacted>"],
   // What is long and has no words in it, but for a UUID.
   [
-    /\b(?![\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b)(?=[\w+-]{0,200}\d)(?=[\w+-]{0,200}[a-z])[\w+-]{32,}/gi,
+    /(?<![\w+/=-])(?![\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b)(?=[\w+/=-]{0,200}\d)(?=[\w+/=-]{0,200}[a-z])[\w+/=-]{32,}/gi,
     "<redacted>"
   ],
-  [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]+){2,}\/?/g, "<path>"],
-  [/\b[a-z]:\\[^\s"'<>|]+/gi, "<path>"],
-  [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "<address>"]
+  [/\b\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}\b/g, "<redacted>"],
+  [/\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi, "<path>"],
+  [/\\\\[\w.-]+\\[^\s"'<>|]*/g, "<path>"],
+  [
+    /(?<![\w.])~?\/(?:home|root|usr|var|etc|opt|srv|app|tmp|Users|private|mnt|proc|run|workspace|bin|lib)\b[^\s"'<>:,;)]*/g,
+    "<path>"
+  ],
+  [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]+){3,}\/?/g, "<path>"],
+  [/(?<![\w/])(?:[\w.@+-]{0,100}\/){1,20}[\w@+-]{1,100}\.[a-z]{1,5}(?::\d+){0,2}\b/g, "<path>"],
+  [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "<address>"],
+  [/(?<![\w:])\[?(?:[\da-f]{1,4}:){4,7}[\da-f]{1,4}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
+  [/(?<![\w:])\[?(?:[\da-f]{1,4}:){0,6}:(?::?[\da-f]{1,4}){1,7}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
+  [/\b(?:localhost|(?:[\w-]{1,63}\.){1,10}[a-z][\w-]{0,62}):\d{2,5}\b/gi, "<address>"],
+  [/\b(?:[a-z\d-]{1,63}\.){2,10}[a-z]{2,63}\b/gi, "<address>"],
+  [/\b(?:[A-Z]\w{0,60})?(?:Error|Exception)\b:\s*/g, ""],
+  [/\b[A-Z][a-z\d]\w{0,60}(?:Error|Exception)\b/g, "<error>"],
+  [/\[object \w+\]/g, ""]
 ]
