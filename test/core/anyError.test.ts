@@ -1,12 +1,6 @@
 /** From any error to one of the four: `ToolFailure.from`, with the errors of real libraries. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import {
-  PartialData,
-  type SchemaMismatch,
-  type SemanticGarbage,
-  ToolFailure,
-  type ToolUnavailable
-} from "@fallible/core"
+import { PartialData, type SchemaMismatch, type SemanticGarbage, ToolFailure, ToolUnavailable } from "@fallible/core"
 import { Cause, Duration, Effect, Exit, Schema } from "effect"
 import * as FastCheck from "fast-check"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -203,6 +197,74 @@ describe("ToolFailure.from", () => {
       })
     }
 
+    const hidden = [
+      "clientSecret=hunter22",
+      "DBPASSWORD=hunter22",
+      "accessToken: hunter22",
+      "AccountKey=hunter22",
+      "SharedAccessSignature: hunter22",
+      "user:hunter22@db.internal:5432",
+      "postgres:ada:hunter22@host",
+      "private_key=hunter22",
+      "key=hunter22",
+      "sessionid=hunter22",
+      "otp: hunter22",
+      "password='hunter22 two hunter22'",
+      "the password is hunter22",
+      "{\\\"token\\\":\\\"hunter22\\\"}",
+      "token%3Dhunter22",
+      "password => hunter22",
+      "password -> hunter22",
+      "Cookie: a=1; sid=hunter22; b=2",
+      "Authorization: Bearer hunter22.abc",
+      "pass\u200bword=hunter22",
+      "ｐａｓｓｗｏｒｄ=hunter22",
+      "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEhunter22",
+      "-----BEGIN PRIVATE KEY-----\nhunter22\n-----END PRIVATE KEY-----",
+      "SELECT hunter22 FROM users",
+      "at f (/srv/hunter22/a.js:1:2)",
+      "\\\\server\\share\\hunter22.key",
+      "/root/hunter22",
+      "src/hunter22.ts:12:3",
+      "node_modules/hunter22/index.js",
+      "db.hunter22.internal:5432",
+      "api.hunter22.example.com"
+    ]
+    it("without what may be a secret, a path or an address", () => {
+      const told = hidden.map((message) => words(new Error(`It failed: ${message}`)) ?? "")
+      assert.deepStrictEqual(told.filter((words) => words.includes("hunter22")), [])
+    })
+
+    it("without addresses of any kind, and names of classes", () => {
+      const message =
+        "BookingError: no route to [::1]:5432, fe80::1, 2001:db8:85a3:0:0:8a2e:370:7334, localhost:5432 or db.internal:5432; a NullPointerException"
+      assert.strictEqual(
+        words(new Error(message)),
+        "no route to <address>, <address>, <address>, <address> or <address>; a <error>"
+      )
+    })
+
+    it("as it is, where it says what a model needs", () => {
+      const plain = [
+        "Room A1 is taken from 10:30 to 12:30:00. Free rooms: B2, C3.",
+        "The basic training is full.",
+        "Give a date such as 2026-11-22, or a page from 1 to 20.",
+        "/rooms/A1 is booked.",
+        "Order 17 costs 4,200.50 EUR; at most 3/5 may be paid.",
+        "Please select a room from the list."
+      ]
+      for (const sentence of plain) assert.strictEqual(words(new Error(sentence)), sentence)
+    })
+
+    it("in linear time, whatever it is", () => {
+      const pieces = ["a-1-", "a.", "/a", "password ", "a:", "::", "1.", "a\\", "token=\"\\", " at ", "status ", "4 4"]
+      for (const piece of pieces) {
+        const error = Object.assign(new Error(piece.repeat(200_000)), { name: piece.repeat(200_000) })
+        // What takes more than linear time would not end.
+        assert.isString(caught(error)?.detail)
+      }
+    })
+
     it("cut to one bounded line", () => {
       const detail = words(new Error("long ".repeat(10_000))) ?? ""
       assert.isAtMost(detail.length, 540)
@@ -234,6 +296,128 @@ describe("ToolFailure.from", () => {
         assert.isUndefined(after({ "retry-after": value }), value)
       }
     })
+  })
+
+  describe("knows what people write by hand", () => {
+    const kindOf = (message: string) => {
+      const failure = caught(new Error(message))
+      return failure?._tag === "ToolUnavailable" ? `${failure.code} ${failure.transient}` : failure?.code
+    }
+
+    for (
+      const [kind, messages] of [
+        ["server_error true", [
+          "HTTP 503",
+          "HTTP/1.1 503",
+          "HTTP error! status: 500",
+          "Request failed with status code 502",
+          "statusCode: 503",
+          "503 Service Unavailable",
+          "Request failed: 503 Service Unavailable",
+          "Server responded with 502",
+          "API error (503)",
+          "Bad Gateway",
+          "Internal Server Error"
+        ]],
+        ["rate_limited true", ["429 Too Many Requests", "Too Many Requests", "HTTP 429", "Rate limit exceeded."]],
+        ["not_found", ["HTTP 404", "404 Not Found", "Request failed with status code 404"]],
+        ["connection true", [
+          "Connection is closed.",
+          "socket closed",
+          "Channel closed",
+          "Lost connection to the bank.",
+          "No response from server",
+          "Network response was not ok",
+          "Connection terminated unexpectedly"
+        ]],
+        ["timeout true", [
+          "timeout of 50ms exceeded",
+          "Query read timeout",
+          "timeout expired",
+          "The request timed out.",
+          "This operation was aborted",
+          "Request aborted",
+          "canceled"
+        ]],
+        ["failed false", ["Something went wrong", "Unexpected error", "An error occurred."]],
+        ["rejected", [
+          "Session timeout must be between 1 and 60 minutes.",
+          "The meeting's timeout of 30 minutes is too short.",
+          "The status of room 500 is booked.",
+          "Flight status: gate 512 is closed.",
+          "Room 404 is booked.",
+          "At most 500 guests fit.",
+          "The connection from Paris to Rome is booked out."
+        ]]
+      ] as const
+    ) {
+      it(kind, () => {
+        assert.deepStrictEqual(messages.filter((message) => kindOf(message) !== kind), [])
+      })
+    }
+  })
+
+  describe("leaves a mistake of the program a defect, whatever stands around it:", () => {
+    const timedOut = Object.assign(new Error("x"), { code: "ETIMEDOUT" })
+    for (
+      const [what, error] of [
+        ["a word of connections", new TypeError("Cannot read properties of undefined (reading 'timeout')")],
+        ["a cause", new TypeError("rows is undefined", { cause: timedOut })],
+        ["a status", Object.assign(new TypeError("x"), { status: 503 })]
+      ] as const
+    ) {
+      it(what, () => {
+        assert.isUndefined(caught(error, { tell: [Error] }))
+      })
+    }
+
+    it("but a class of mistakes that is listed itself is told", () => {
+      class OutOfRange extends RangeError {}
+      assert.strictEqual(caught(new OutOfRange("1 to 8 guests."), { tell: [OutOfRange] })?.detail, "1 to 8 guests.")
+      assert.isUndefined(caught(new OutOfRange("1 to 8 guests."), { tell: [RangeError] }))
+    })
+  })
+
+  describe("claims that nothing was done only of what is sure", () => {
+    const outcomeOf = (error: unknown) => {
+      const failure = caught(error)
+      return failure?._tag === "ToolUnavailable" ? failure.outcome : failure?._tag
+    }
+    const coded = (code: string, fields: object = {}) => Object.assign(new Error("x"), { code, ...fields })
+    const cut = new SyntaxError("Unexpected end of JSON input")
+
+    for (
+      const [what, error, outcome] of [
+        ["a refused connection", coded("ECONNREFUSED"), "not_executed"],
+        ["a reset one beside it", new AggregateError([coded("ECONNREFUSED"), coded("ECONNRESET")]), undefined],
+        ["an answer that was cut", new AggregateError([{ status: 429 }, cut]), "SchemaMismatch"],
+        ["a file beside a reset one", new AggregateError([coded("ENOENT"), coded("ECONNRESET")]), undefined],
+        ["an unknown error beside it", new AggregateError([coded("ECONNREFUSED"), new Error("x")]), "unknown"],
+        ["a code with CERT in it", coded("OUTCOME_UNCERTAIN"), "unknown"],
+        ["a certificate", coded("CERT_HAS_EXPIRED"), "not_executed"],
+        ["the last of several attempts", { $metadata: { httpStatusCode: 429, attempts: 3 } }, undefined],
+        ["a status in a text", new Error("HTTP 429"), undefined],
+        ["five digits of somebody", coded("40001"), "unknown"],
+        ["those of a database", coded("53300", { severity: "FATAL" }), "not_executed"],
+        [
+          "what a tool inside says",
+          new Error("Not booked.", {
+            cause: new ToolUnavailable({
+              code: "outcome_unknown",
+              detail: "Lost.",
+              transient: false,
+              outcome: "unknown",
+              cause: coded("ECONNREFUSED")
+            })
+          }),
+          "unknown"
+        ]
+      ] as const
+    ) {
+      it(what, () => {
+        assert.strictEqual(outcomeOf(error), outcome)
+      })
+    }
   })
 
   describe("goes by what an error says of itself", () => {
