@@ -79,7 +79,9 @@ describe("empty", () => {
     ["an object with fields", { total: 0 }, false],
     ["an object whose list is empty", { orders: [], total: 0 }, true],
     ["one of whose lists one is not", { orders: [], users: ["ada"] }, false],
-    ["an object whose lists are all empty", { orders: [], users: [], total: 2 }, true],
+    ["an object whose lists are all empty", { orders: [], users: [], page: 1, more: false, next: null }, true],
+    ["one that counts something", { orders: [], total: 2 }, false],
+    ["one that names what has the list", { name: "Ada", tags: [] }, false],
     ["an empty map", new Map(), true],
     ["a map", new Map([[1, 2]]), false],
     ["an empty set", new Set(), true],
@@ -141,17 +143,30 @@ describe("invariants", () => {
       )
     }))
 
-  it.effect("come before what an empty result means, and that before pages", () =>
+  it.effect("come before pages, and those before what an empty result means", () =>
     Effect.gen(function*() {
       const words: Tool.Contract<Orders, Params> = {
         invariants: { "total is the number of orders": ({ orders, total }) => orders.length === total },
         empty: "None.",
         pages: { more: "more", next: "page" }
       }
-      const codes = [{ ...none, total: 1, more: true }, { ...none, more: true }, { ...one, more: true }].map((answer) =>
+      const codes = [{ ...none, total: 1, more: true }, { ...none, more: true }, none].map((answer) =>
         Effect.map(failureOf(saying(words, answer).run(ada)), (failure) => failure["code"])
       )
-      assert.deepStrictEqual(yield* Effect.all(codes), ["invariant_broken", "empty_result", "more_pages"])
+      assert.deepStrictEqual(yield* Effect.all(codes), ["invariant_broken", "more_pages", "empty_result"])
+    }))
+
+  it.effect("an empty last page ends a list that is not empty", () =>
+    Effect.gen(function*() {
+      const pages = { full: 1, next: "page" } as const
+      const tool = saying({ empty: "None.", pages }, none)
+      assert.strictEqual(yield* tool.run({ ...ada, page: 2 }), none)
+      assert.strictEqual((yield* failureOf(tool.run({ ...ada, page: 1 })))["code"], "empty_result")
+      const complete = Tool.make("search_orders", { ...base, empty: "None.", pages }, ({ page = 1 }) =>
+        Effect.succeed(page < 3 ? one : none)).pipe(
+          Tool.complete({ merge: (soFar, page) => ({ ...soFar, orders: [...soFar.orders, ...page.orders] }) })
+        )
+      assert.deepStrictEqual((yield* complete.run(ada)).orders, ["7", "7"])
     }))
 })
 
@@ -623,16 +638,17 @@ describe("a tool that acts, and whose result is found wanting", () => {
       }))
   }
 
-  it.effect("has answered with a page, of which the model is told as ever", () =>
-    Effect.gen(function*() {
-      const tool = Tool.make(
-        "search_orders",
-        { ...base, sideEffect: "non_idempotent", pages: { more: "more", next: "page" } },
-        () => Effect.succeed({ ...one, more: true })
-      ).pipe(Tool.with(again))
-      const outcome = yield* passing(outcomeOf(tool))
-      assert.deepStrictEqual([outcome.certainty, outcome.attempts], ["executed", 1])
-    }))
+  it("has no pages, for each of which it would be called", () => {
+    assert.throws(
+      () =>
+        Tool.make(
+          "search_orders",
+          { ...base, sideEffect: "non_idempotent", pages: { more: "more", next: "page" } },
+          () => Effect.succeed(one)
+        ),
+      "A tool with 'pages' only reads, or is idempotent"
+    )
+  })
 })
 
 describe("a tool that only reads, and whose result is found wanting", () => {
@@ -765,8 +781,11 @@ describe("a definition that is not of its type", () => {
     ],
     [{ pages: { full: "size", next: "page" } }, "The 'full' of a tool's pages is a number above zero"],
     [{ asOf: "at", freshness: "1 hour" }, "A tool's 'asOf' is a function; got \"at\"."],
-    [{ asOf: () => 1 }, "A tool with one of 'asOf' and 'freshness' has both; got a function."],
-    [{ freshness: "1 hour" }, "A tool with one of 'asOf' and 'freshness' has both; got \"1 hour\"."],
+    [{ asOf: () => 1 }, "A tool's 'asOf' needs a 'freshness' beside it, and a 'freshness' an 'asOf'; got a function."],
+    [
+      { freshness: "1 hour" },
+      "A tool's 'asOf' needs a 'freshness' beside it, and a 'freshness' an 'asOf'; got \"1 hour\"."
+    ],
     [{ asOf: () => 1, freshness: "soon" }, "A tool's 'freshness' is a duration above zero; got \"soon\"."],
     [{ asOf: () => 1, freshness: 0 }, "A tool's 'freshness' is a duration above zero; got 0."],
     [{ size: 5 }, "A tool's 'size' is one of its parameters; got 5."],

@@ -243,13 +243,17 @@ describe("Policy.standard", () => {
     assert.deepStrictEqual(explain({ attempts: 1 }), [1, "0ms", "10s", 0])
   })
 
+  it("give an attempt no longer than a total that is short", () => {
+    const told = Policy.standard({ total: "5 seconds" }).map(({ description }) => description)
+    assert.deepStrictEqual(told, ["timeout of 5s", "retry of transient failures", "deadline of 5s"])
+  })
+
   const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
-    [{ attempt: "1 minute" }, /^An attempt is no longer than the total; got 1m and 30s\. Give a longer 'total'\.$/],
-    [{ total: "9999 millis" }, /^An attempt is no longer than the total; got 10s and 9s 999ms\./],
+    [{ attempt: "1 minute" }, /^An 'attempt' is no longer than the 'total'; got 1m and 30s\.$/],
     ...[0, "Infinity", "10s"].flatMap((bad) =>
       [
-        [{ attempt: bad }, /^A limit of an attempt is a finite duration above zero/],
-        [{ total: bad }, /^A limit of a total is a finite duration above zero/]
+        [{ attempt: bad }, /^A limit of an attempt \('attempt'\) is a finite duration above zero/],
+        [{ total: bad }, /^A limit of a call \('total'\) is a finite duration above zero/]
       ] as const
     ),
     [{ attempts: 0 }, /^A retry's limit of attempts is a whole number from 1; got 0\.$/],

@@ -36,7 +36,7 @@ import * as Option from "effect/Option"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import { same } from "./internal/bounds.ts"
 import { own } from "./internal/own.ts"
-import { isAboutArguments, isRefusal, refusal } from "./internal/refusal.ts"
+import { isBlameless, isRefusal, refusal } from "./internal/refusal.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
 import { tripped } from "./internal/tripped.ts"
 import { answered, ended } from "./internal/userCode.ts"
@@ -256,7 +256,7 @@ const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   return Option.match(Cause.findErrorOption(cause), {
     onNone: () => Breaker.ignored,
     onSome: (failure) => {
-      if (failure._tag !== "ToolUnavailable" || isAboutArguments(failure)) return Breaker.success
+      if (failure._tag !== "ToolUnavailable" || isBlameless(failure)) return Breaker.success
       return isRefusal(failure) ? Breaker.ignored : Breaker.failure({ retryAfter: failure.retryAfter })
     }
   })

@@ -46,7 +46,7 @@ import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
-import { isAboutArguments, isRefusal } from "./internal/refusal.ts"
+import { isBlameless, isRefusal } from "./internal/refusal.ts"
 import { resultIssues } from "./internal/resultIssues.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
 import { heed } from "./internal/userCode.ts"
@@ -394,7 +394,7 @@ const faultOf = (outcome: Completed | Failed, { fault, fellBack }: Call["state"]
       return failure.side === "result" ? { tag, code, detail } : undefined
     case "ToolUnavailable":
       if (isRefusal(failure)) return fault
-      return isAboutArguments(failure) ? undefined : { tag, code, detail }
+      return isBlameless(failure) ? undefined : { tag, code, detail }
   }
 }
 

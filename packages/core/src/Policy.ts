@@ -670,7 +670,7 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
  * @since 0.1.0
  */
 export interface StandardOptions {
-  /** How long each attempt may take, finite and above zero. Default: 10 seconds. */
+  /** How long each attempt may take, finite and above zero. Default: 10 seconds, or the `total` if that is shorter. */
   readonly attempt?: Duration.Input
   /** How long the whole call may take, with all its attempts and waits: no less than an attempt. Default: 30 seconds. */
   readonly total?: Duration.Input
@@ -716,16 +716,15 @@ export interface StandardOptions {
  * @since 0.1.0
  */
 export const standard = (
-  { attempt = "10 seconds", attempts = 3, retryTimeouts = false, total = "30 seconds" }: StandardOptions = {}
+  { attempt, attempts = 3, retryTimeouts = false, total = "30 seconds" }: StandardOptions = {}
 ): ReadonlyArray<Policy> => {
-  const each = finite("limit of an attempt", attempt)
-  const all = finite("limit of a total", total)
+  const all = finite("limit of a call ('total')", total)
+  const each = attempt === undefined
+    ? Duration.min(Duration.seconds(10), all)
+    : finite("limit of an attempt ('attempt')", attempt)
   if (Duration.isGreaterThan(each, all)) {
-    throw new TypeError(
-      `An attempt is no longer than the total; got ${Duration.format(each)} and ${
-        Duration.format(all)
-      }. Give a longer 'total'.`
-    )
+    const [one, whole] = [Duration.format(each), Duration.format(all)]
+    throw new TypeError(`An 'attempt' is no longer than the 'total'; got ${one} and ${whole}.`)
   }
   return [
     timeout(each),

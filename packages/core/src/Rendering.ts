@@ -178,7 +178,7 @@ const bounded = ({ unit, ...counts }: Coverage): Coverage =>
 
 // Arguments are sent back whole or not at all: too long ones are not worth their tokens.
 const isSendable = (next: Schema.JsonObject | undefined): next is Schema.JsonObject =>
-  next !== undefined && JSON.stringify(next).length <= limits.next
+  next !== undefined && Object.keys(next).length > 0 && JSON.stringify(next).length <= limits.next
 
 const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => {
   const shown = alternatives.slice(0, limits.alternatives).map((choice) => cut(oneLine(choice), limits.alternative))

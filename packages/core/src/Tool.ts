@@ -31,6 +31,7 @@ import {
   type Contract,
   contractDemands,
   type ContractFailure,
+  type Demand,
   type Empty,
   keeping,
   type Pages
@@ -1150,8 +1151,6 @@ function isDataFirst(args: ArrayLike<unknown>): boolean {
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "non_idempotent"]
 
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
-
-type Demand = readonly [what: string, isSo: boolean, value: unknown]
 
 const demand = (demands: ReadonlyArray<Demand>): void => {
   for (const [what, isSo, value] of demands) if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)

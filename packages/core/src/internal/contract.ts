@@ -1,10 +1,11 @@
 /*
  * What the author of a tool knows of its results, and no schema can say. It is checked after each success of the handler:
  *
- *     handler ─ execution ─ invariants ─ empty ─ freshness ─ pages ─ policies
+ *     handler ─ execution ─ invariants ─ freshness ─ pages ─ empty ─ policies
  *
- * Why in this order? A result that contradicts itself is not believed in anything else. Of one that is empty there is no next page. How
- * old the data is, is noted before the rest is asked for, so that a result of many pages says it, too.
+ * Why in this order? A result that contradicts itself is not believed in anything else. How old the data is, is noted before the rest is
+ * asked for, so that a result of many pages says it, too. An empty page may have a next one, and an empty last page ends a list that
+ * was not empty.
  *
  * Why outside of the execution? The call has learned by then that a tool that acts has taken effect. So whatever is said of the result
  * here, it is never taken for a refusal that did nothing, and nothing runs the tool again because of it.
@@ -21,7 +22,7 @@ import * as Guard from "../Guard.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 import { current } from "./frame.ts"
-import { type Field, nextPageOf, type Pages } from "./nextPage.ts"
+import { type Field, isFurther, nextPageOf, type Pages } from "./nextPage.ts"
 import { attempted, isA } from "./stranger.ts"
 import { kind } from "./text.ts"
 import { IllTyped, outright } from "./userCode.ts"
@@ -36,8 +37,8 @@ export type { Pages } from "./nextPage.ts"
  */
 export interface Empty<in A, in Params> {
   /**
-   * Is a result empty? Default: nothing, an empty text, an empty list, an object without fields, and one that has lists, all of them
-   * empty.
+   * Is a result empty? Default: nothing, an empty text, an empty list, an object without fields. So is one with lists that are all empty,
+   * beside nothing but flags and numbers up to 1.
    */
   readonly when?: (value: A, params: Params) => boolean
   /** What it means: "No orders match this name." */
@@ -55,7 +56,10 @@ export interface Empty<in A, in Params> {
  * @since 0.1.0
  */
 export interface Contract<A, Params> {
-  /** What an empty result means: a sentence, or more. Such a result fails with `SemanticGarbage`, code `empty_result`. */
+  /**
+   * What an empty result means: a sentence, or more. Such a result fails with `SemanticGarbage`, code `empty_result`. A page that has a
+   * next one, or is not the first, is not empty in this sense.
+   */
   readonly empty?: string | Empty<A, Params>
   /**
    * How a result says that there is more: by its fields, or by a function. Such a result fails with `PartialData`, code `more_pages`, with
@@ -110,15 +114,20 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
   const age = asOf === undefined || freshness === undefined ? undefined : ageOf(tool.name, asOf, freshness)
   const part = partOf(tool)
   const kept = (value: A, params: Params): Effect.Effect<A, Verdict<A>> => {
-    const garbage = broken?.(value, params) ?? emptied?.(value, params)
-    if (garbage !== undefined) return Effect.fail(garbage)
-    if (age === undefined) return part?.(value, params) ?? Effect.succeed(value)
+    const impossible = broken?.(value, params)
+    if (impossible !== undefined) return Effect.fail(impossible)
+    if (age === undefined) return whole(value, params)
     return Effect.withFiber((fiber) => {
       const stale = age(value, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
       if (stale !== undefined) fiber.getRef(current).note({ _tag: "CaveatAdded", text: stale })
-      return part?.(value, params, stale) ?? Effect.succeed(value)
+      return whole(value, params, stale)
     })
   }
+  const whole = (value: A, params: Params, stale?: string): Effect.Effect<A, Verdict<A>> =>
+    Effect.flatMapEager(part?.(value, params, stale) ?? Effect.succeed(value), (value) => {
+      const nothing = isFurtherPage(tool, params) ? undefined : emptied?.(value, params)
+      return nothing === undefined ? Effect.succeed(value) : Effect.fail(nothing)
+    })
   return (params) => Effect.flatMap(run(params), (value) => kept(value, params))
 }
 
@@ -176,9 +185,12 @@ const hasNothing = (value: unknown): boolean => {
   if (Option.isOption(value)) return Option.isNone(value)
   if (!Predicate.isObject(value)) return false
   const fields = Object.values(value)
-  const lists = fields.filter(Array.isArray)
-  return lists.length > 0 ? lists.every((list) => list.length === 0) : fields.length === 0 && isPlain(value)
+  return fields.some(Array.isArray) ? fields.every(saysNothing) : fields.length === 0 && isPlain(value)
 }
+
+// Beside an empty list: a count of zero or the first page, but no name of what has the list.
+const saysNothing = (field: unknown): boolean =>
+  Array.isArray(field) ? field.length === 0 : typeof field === "number" ? field <= 1 : !field || field === true
 
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -216,6 +228,9 @@ const longer = (age: string, limit: string): string => {
 // Pages
 // -----------------------------------------------------------------------------
 
+const isFurtherPage = <A, Params>({ pages }: Tool<A, Params>, params: Params): boolean =>
+  pages !== undefined && typeof pages !== "function" && isFurther(pages.next, params)
+
 /** What is wrong with a result that is not the whole. `stale`: what is said of its age. */
 const partOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
   if (pages === undefined) return undefined
@@ -235,11 +250,14 @@ const partOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
 // What a definition may say
 // -----------------------------------------------------------------------------
 
-type Demand = readonly [what: string, isSo: boolean, value: unknown]
+/** What is asked of a definition. */
+export type Demand = readonly [what: string, isSo: boolean, value: unknown]
 
 /** What the compiler asks of a contract; a program without types does not. */
 export const contractDemands = (
-  { asOf, empty, freshness, invariants, pages, parameters, size, success }: Readonly<Record<string, unknown>>
+  { asOf, empty, freshness, invariants, pages, parameters, sideEffect, size, success }: Readonly<
+    Record<string, unknown>
+  >
 ): ReadonlyArray<Demand> => {
   const isParameter = isFieldOf(parameters)
   const isField = isFieldOf(success)
@@ -251,9 +269,14 @@ export const contractDemands = (
     ...declared("A tool's 'asOf' is a function", asOf, Predicate.isFunction),
     ...declared("A tool's 'freshness' is a duration above zero", freshness, isPositive),
     [
-      "A tool with one of 'asOf' and 'freshness' has both",
+      "A tool's 'asOf' needs a 'freshness' beside it, and a 'freshness' an 'asOf'",
       (asOf === undefined) === (freshness === undefined),
       asOf ?? freshness
+    ],
+    [
+      "A tool with 'pages' only reads, or is idempotent, since the model calls it for each page",
+      pages === undefined || sideEffect !== "non_idempotent",
+      sideEffect
     ],
     ...declared("A tool's 'size' is one of its parameters", size, isParameter),
     ...declared(

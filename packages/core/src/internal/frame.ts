@@ -36,7 +36,7 @@ import { and, certaintyOf, nothing } from "./done.ts"
 import { asKnown } from "./ending.ts"
 import { heardOutside, isOfAnswer } from "./heard.ts"
 import { Live, Running } from "./live.ts"
-import { isAboutArguments } from "./refusal.ts"
+import { isBlameless } from "./refusal.ts"
 import { RefusalSignal } from "./signal.ts"
 import { cut, mostDetail } from "./text.ts"
 
@@ -234,7 +234,7 @@ const summary = (failure: ToolFailure): Summary => {
   const { outcome } = failure
   return {
     ...told,
-    ...(isAboutArguments(failure) ? { scope: "arguments" } : {}),
+    ...(isBlameless(failure) ? { scope: "arguments" } : {}),
     ...(outcome === undefined ? {} : { outcome })
   }
 }

@@ -1,3 +1,5 @@
+import { attempted } from "./stranger.ts"
+
 /**
  * Where and why a text is no JSON.
  *
@@ -104,7 +106,9 @@ export const faultOf = (text: string): SyntaxFault => firstFault(text) ?? { offs
 
 /** Is it an object or an array that ends too early? Of a longer text than a million characters nobody can tell. */
 export const isCutOff = (text: string): boolean =>
-  text.length <= mostLookedAt && container.test(text) && firstFault(text)?.offset === text.length
+  text.length <= mostLookedAt && container.test(text) && !isJson(text) && firstFault(text)?.offset === text.length
+
+const isJson = (text: string): boolean => attempted(() => (JSON.parse(text), true)) === true
 
 const container = /^[ \t\n\r]*[{[]/
 const mostLookedAt = 1_000_000

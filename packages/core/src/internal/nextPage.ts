@@ -64,6 +64,12 @@ const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value:
   return isFull ? { at: count, detail: "The page is full: there may be more." } : undefined
 }
 
+/** Is it a page after the first, as far as its parameter says? */
+export const isFurther = (next: string, params: unknown): boolean => {
+  const page = fieldOf(params, next)
+  return page !== undefined && page !== null && page !== "" && page !== 0 && page !== 1
+}
+
 const fieldOf = (value: unknown, field: string): unknown =>
   Predicate.isObject(value) && Object.hasOwn(value, field) ? Reflect.get(value, field) : undefined
 

@@ -17,3 +17,7 @@ export const isRefusal = ({ code }: { readonly code: string }): boolean => codes
 /** Is a permanent failure about the arguments alone? Then the tool works, and other arguments may succeed. */
 export const isAboutArguments = ({ scope, transient }: Pick<ToolUnavailable, "scope" | "transient">): boolean =>
   !transient && scope === "arguments"
+
+/** Does a failure say nothing against the tool? An error of an unknown kind may be its fault, whatever it is about. */
+export const isBlameless = (failure: Pick<ToolUnavailable, "code" | "scope" | "transient">): boolean =>
+  isAboutArguments(failure) && failure.code !== "failed"
