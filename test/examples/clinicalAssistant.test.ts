@@ -189,7 +189,7 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "ToolUnavailable",
     code: "quota_exhausted",
-    hint: /^The account at the service has no credit left.* Call get_drug_facts instead\.$/,
+    hint: /^The service wants a payment.* Call get_drug_facts instead\.$/,
     retry: never
   },
   {

@@ -7,6 +7,7 @@
  * | 402           | `ToolUnavailable`, code `quota_exhausted`                   | no        |                |
  * | 404, 410      | `SemanticGarbage`, code `not_found`                         |           |                |
  * | 408           | `ToolUnavailable`, code `timeout`                           | yes       | by the method  |
+ * | 409           | `ToolUnavailable`, code `rejected`                          | no        |                |
  * | 422           | `SchemaMismatch` of the arguments, code `invalid_arguments` |           |                |
  * | 429           | `ToolUnavailable`, code `rate_limited`                      | yes       | `not_executed` |
  * | any other 4xx | `ToolUnavailable`, code `rejected`                          | no        |                |
