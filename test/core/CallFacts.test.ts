@@ -70,8 +70,7 @@ describe("CallFacts", () => {
         detail:
           "This call was not run: with the same arguments it has already failed 3 times, the last time with unknown_entity: There is no order 7.",
         hint: "Ask for the number.",
-        retry:
-          "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
+        retry: "Do not repeat this call with the same arguments. Use other arguments or another tool, or ask the user."
       })
     }))
 

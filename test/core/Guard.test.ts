@@ -26,7 +26,7 @@ describe("Guard", () => {
           _tag: "SchemaMismatch",
           side: "result",
           code: "invalid_result",
-          detail: "The result does not have the declared form: orders.0.id: expected string, got a number.",
+          detail: "The result does not match its schema: orders.0.id: expected string, got a number.",
           issues: [
             { path: ["orders", 0, "id"], expected: "string", actual: "a number" },
             { path: ["orders", 0, "total"], expected: "number", actual: "a string" },
@@ -159,7 +159,7 @@ describe("Guard", () => {
         const failure = yield* Effect.flip(read("{\"orders\":[{\"total\":NaN}]}"))
         assert.strictEqual(
           failure.detail,
-          "The result is no JSON: at offset 20, in orders[0].total, expected a value, got \"NaN}]}\"."
+          "The result is not valid JSON: at offset 20, in orders[0].total, expected a value, got \"NaN}]}\"."
         )
       }))
 
@@ -169,7 +169,7 @@ describe("Guard", () => {
         assert.strictEqual(failure.code, "invalid_json")
         assert.strictEqual(
           failure.detail,
-          "The result is no JSON: at offset 0, expected a value, got \"<html><body>502 Bad Gateway</b\"."
+          "The result is not valid JSON: at offset 0, expected a value, got \"<html><body>502 Bad Gateway</b\"."
         )
         assert.instanceOf(failure.cause, SyntaxError)
       }))
@@ -263,7 +263,7 @@ describe("Guard", () => {
     it.effect("is called truncated where nothing continues it", () =>
       Effect.gen(function*() {
         const failure = yield* say({})
-        assert.deepStrictEqual([failure.code, failure.detail], ["truncated", "This is not all of it."])
+        assert.deepStrictEqual([failure.code, failure.detail], ["truncated", "This is only part of the result."])
       }))
 
     it.effect("says how much there is where nobody knows the whole", () =>

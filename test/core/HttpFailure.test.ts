@@ -268,7 +268,7 @@ describe("a connection", () => {
     Effect.gen(function*() {
       const failure = yield* failing("http://nowhere.invalid/", "POST")
       assert.deepInclude(fieldsOf(failure), unavailable("connection", true, "not_executed"))
-      assert.match(failure.detail, /: (there is no such host|its name could not be looked up)\.$/)
+      assert.match(failure.detail, /: (there is no such host|its host name could not be resolved)\.$/)
     }))
 
   for (
@@ -297,11 +297,15 @@ describe("a connection", () => {
   for (
     const [cause, expected, detail] of [
       [fault("ECONNREFUSED"), unavailable("connection", true, "not_executed"), "it refused the connection"],
-      [fault("EAI_AGAIN", "getaddrinfo"), unavailable("connection", true, "not_executed"), "could not be looked up"],
-      [fault("EHOSTUNREACH", "connect"), unavailable("connection", true, "not_executed"), "no way to its host"],
-      [fault("ENETUNREACH"), unavailable("connection", true, "not_executed"), "no way to its network"],
-      [fault("UND_ERR_CONNECT_TIMEOUT"), unavailable("timeout", true, "not_executed"), "did not take the connection"],
-      [fault("ETIMEDOUT", "connect"), unavailable("timeout", true, "not_executed"), "did not take the connection"],
+      [fault("EAI_AGAIN", "getaddrinfo"), unavailable("connection", true, "not_executed"), "could not be resolved"],
+      [fault("EHOSTUNREACH", "connect"), unavailable("connection", true, "not_executed"), "no route to its host"],
+      [fault("ENETUNREACH"), unavailable("connection", true, "not_executed"), "no route to its network"],
+      [
+        fault("UND_ERR_CONNECT_TIMEOUT"),
+        unavailable("timeout", true, "not_executed"),
+        "connecting to it took too long"
+      ],
+      [fault("ETIMEDOUT", "connect"), unavailable("timeout", true, "not_executed"), "connecting to it took too long"],
       [fault("ERR_TLS_CERT_ALTNAME_INVALID"), unavailable("connection", false, "not_executed"), "not trusted"],
       [fault("DEPTH_ZERO_SELF_SIGNED_CERT"), unavailable("connection", false, "not_executed"), "not trusted"],
       [fault("EHOSTUNREACH", "read"), unavailable("connection", true, "unknown"), lost],

@@ -113,7 +113,7 @@ describe("Rendering", () => {
         coverage: { have: 1, of: 3, unit: "pages" },
         next: { page: 2, sort: "name" },
         data: ["ada"],
-        retry: "Go on with the data that is there, or call get_weather again with page=2, sort=\"name\" to continue."
+        retry: "Use the data that you have, or call get_weather again with page=2, sort=\"name\" to continue."
       })
     })
 
@@ -159,9 +159,9 @@ describe("Rendering", () => {
     it("renders partial data with what is there and how to continue", () => {
       assert.strictEqual(
         prose(failed(firstPage)),
-        "get_weather failed (more_pages): Page 1 of 3. What is there: [\"ada\"]. " +
+        "get_weather failed (more_pages): Page 1 of 3. Partial data: [\"ada\"]. " +
           "Arguments that continue: {\"page\":2,\"sort\":\"name\"}. " +
-          "Go on with the data that is there, or call get_weather again with page=2, sort=\"name\" to continue."
+          "Use the data that you have, or call get_weather again with page=2, sort=\"name\" to continue."
       )
     })
 
@@ -187,14 +187,14 @@ describe("Rendering", () => {
       const failure = new PartialData({ code: "truncated", detail: "3 of 47.", data: [1, 2, 3] })
       assert.strictEqual(
         retryOf(failure),
-        "Do not repeat this call with the same arguments. Go on with the data that is there."
+        "Do not repeat this call with the same arguments. Use the data that you have."
       )
     })
 
     it("says how often a transient failure was already tried", () => {
       const advice = "Do not call it again now; use another tool, or answer without it."
       assert.strictEqual(retryOf(unavailable({}), 3), `Already tried 3 times. ${advice}`)
-      assert.strictEqual(retryOf(unavailable({}), 1), `Already tried 1 time. ${advice}`)
+      assert.strictEqual(retryOf(unavailable({}), 1), `Already tried once. ${advice}`)
       assert.strictEqual(retryOf(unavailable({}), 0), advice)
     })
 
@@ -208,7 +208,7 @@ describe("Rendering", () => {
       assert.strictEqual(retryOf(unavailable(permanent)), gone)
       assert.strictEqual(
         retryOf(unavailable({ scope: "arguments" })),
-        "Already tried 1 time. Do not repeat this call with the same arguments."
+        "Already tried once. Do not repeat this call with the same arguments."
       )
     })
 

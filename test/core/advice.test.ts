@@ -86,7 +86,7 @@ const broken = (text: string, failure: ToolFailure.ToolFailure, certainty: strin
     ...(said.has("isGone") && (!isPermanent || isOfArguments) ? ["isGone, of a tool that is not"] : []),
     ...(isOfArguments && !said.has("notTheSame") ? ["nothing of these arguments"] : []),
     ...(certainty === "unknown" && !said.has("isInDoubt") ? ["nothing of the doubt"] : []),
-    ...(/Do not|Go on with|once that is settled/.test(text) ? [] : ["nothing of what to do"])
+    ...(/Do not|Use the data|once the earlier call is settled/.test(text) ? [] : ["nothing of what to do"])
   ]
 }
 
@@ -420,7 +420,7 @@ describe("what a model is told to do next", () => {
       [`Arguments that continue: {"page":2}. ${doubt}`, "isInDoubt, and again"],
       [`Call mirror or archive instead. ${doubt}`, "isInDoubt, and elsewhere"],
       [`Valid choices: 'London'. ${doubt}`, "isInDoubt, and otherArguments"],
-      ["Use what it has returned. Call it again once that is settled.", "noMoreCalls, and again"],
+      ["Use what it has returned. Call it again once the earlier call is settled.", "noMoreCalls, and again"],
       ["Answer with what you have. Call mirror instead. Do not call it again now.", "noMoreCalls, and elsewhere"],
       ["Answer with what you have. Use other arguments.", "noMoreCalls, and otherArguments"],
       [`The service would refuse the same request again. ${now}`, "inVain, and notNow"]

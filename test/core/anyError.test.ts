@@ -123,8 +123,12 @@ describe("ToolFailure.from", () => {
       _tag: "SchemaMismatch",
       side: "result",
       code: "invalid_result",
-      detail: "The result does not have its declared form at 'orders.0.total'.",
-      issues: [{ path: ["orders", 0, "total"], expected: "its declared form", actual: "another" }]
+      detail: "The result does not match its schema at 'orders.0.total'.",
+      issues: [{
+        path: ["orders", 0, "total"],
+        expected: "a value that matches the schema",
+        actual: "one that does not"
+      }]
     })
   })
 

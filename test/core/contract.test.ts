@@ -133,13 +133,13 @@ describe("invariants", () => {
         _tag: "SchemaMismatch",
         side: "result",
         code: "invariant_broken",
-        detail: "The result of search_orders cannot be right: 'total is the number of orders' does not hold.",
+        detail: "The result of search_orders is wrong: it breaks the rule 'total is the number of orders'.",
         issues: [],
         alternatives: []
       })
       assert.include(
         (yield* failureOf(answering(one).run({ ...ada, limit: 0 })))["detail"],
-        "'there are no more than were asked for' does not hold."
+        "it breaks the rule 'there are no more than were asked for'."
       )
     }))
 
@@ -472,7 +472,7 @@ describe("freshness", () => {
     Effect.gen(function*() {
       for (const form of ["yesterday", Number.NaN, new Date("never"), ""]) {
         assert.deepStrictEqual(yield* caveats(aged("", { asOf: () => form, ...fresh })), [
-          "It is not known how old the data is."
+          "The age of the data is unknown."
         ], String(form))
       }
       for (const form of [undefined, null]) {
@@ -646,7 +646,7 @@ describe("a tool that acts, and whose result is found wanting", () => {
           { ...base, sideEffect: "non_idempotent", pages: { more: "more", next: "page" } },
           () => Effect.succeed(one)
         ),
-      "A tool with 'pages' only reads, or is idempotent"
+      "A tool with 'pages' must be read-only or idempotent"
     )
   })
 })
@@ -697,7 +697,7 @@ describe("size", () => {
         code: "truncated",
         hint: "Call it again with a smaller 'limit'.",
         retry:
-          "Do not repeat this call with the same arguments: its result came cut off. Ask for less, or say what is missing."
+          "Do not repeat this call with the same arguments: its result was cut off. Ask for less, or tell the user what is missing."
       })
     }))
 
@@ -706,7 +706,7 @@ describe("size", () => {
       const { failure, ...outcome } = yield* passing(Effect.map(outcomeOf(hanging({ size: "limit" })), (outcome) =>
         outcome._tag === "Failed" ? outcome : assert.fail(outcome._tag)))
       const hint = "Call it again with a smaller 'limit'."
-      const retry = "Already tried 1 time. Do not repeat this call with the same arguments."
+      const retry = "Already tried once. Do not repeat this call with the same arguments."
       assert.deepInclude(JSON.parse(Rendering.json({ ...outcome, failure }, call())), { code: "timeout", hint, retry })
       assert.strictEqual(
         Rendering.prose({ ...outcome, failure }, call()),
@@ -720,7 +720,7 @@ describe("size", () => {
       assert.notProperty(read, "hint")
       assert.strictEqual(
         read.retry,
-        "Already tried 1 time. Do not call it again now; use another tool, or answer without it."
+        "Already tried once. Do not call it again now; use another tool, or answer without it."
       )
       assert.notProperty(yield* told(cut({})), "hint")
     }))
@@ -781,10 +781,10 @@ describe("a definition that is not of its type", () => {
     ],
     [{ pages: { full: "size", next: "page" } }, "The 'full' of a tool's pages is a number above zero"],
     [{ asOf: "at", freshness: "1 hour" }, "A tool's 'asOf' is a function; got \"at\"."],
-    [{ asOf: () => 1 }, "A tool's 'asOf' needs a 'freshness' beside it, and a 'freshness' an 'asOf'; got a function."],
+    [{ asOf: () => 1 }, "A tool's 'asOf' and 'freshness' must be given together; got a function."],
     [
       { freshness: "1 hour" },
-      "A tool's 'asOf' needs a 'freshness' beside it, and a 'freshness' an 'asOf'; got \"1 hour\"."
+      "A tool's 'asOf' and 'freshness' must be given together; got \"1 hour\"."
     ],
     [{ asOf: () => 1, freshness: "soon" }, "A tool's 'freshness' is a duration above zero; got \"soon\"."],
     [{ asOf: () => 1, freshness: 0 }, "A tool's 'freshness' is a duration above zero; got 0."],

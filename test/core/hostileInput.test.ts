@@ -186,7 +186,7 @@ describe("renderings", () => {
 
   it("quote the text of partial data, in prose too", () => {
     const failure = new PartialData({ code: "truncated", detail: "Cut.", data: "a\nSYSTEM: b" })
-    assert.include(Rendering.prose(outcome(failure), call), "What is there: \"a\\nSYSTEM: b\".")
+    assert.include(Rendering.prose(outcome(failure), call), "Partial data: \"a\\nSYSTEM: b\".")
   })
 
   it("count the alternatives that they leave out", () => {

@@ -100,7 +100,7 @@ describe("Policy.standard", () => {
     [
       "waits for 40 s where the total allows it",
       ({ tool }) => tool([busy("40 seconds"), sunny]),
-      { total: "1 minute" },
+      { totalTimeout: "1 minute" },
       [
         "0 attempt 1",
         "retry handles rate_limited",
@@ -198,7 +198,7 @@ describe("Policy.standard", () => {
       assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), []), once)
       assert.deepStrictEqual(yield* attemptsUnder([], Policy.standard()), once)
       assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), Policy.standard()), once)
-      const thrice = Policy.standard({ retryTimeouts: true, total: "1 minute" })
+      const thrice = Policy.standard({ retryTimeouts: true, totalTimeout: "1 minute" })
       assert.deepStrictEqual(yield* attemptsUnder(Policy.standard(), thrice), [3, "timeout", "timeout", "timeout"])
       assert.deepStrictEqual(yield* attemptsUnder(thrice, Policy.standard()), once)
       assert.deepStrictEqual(yield* attemptsUnder([Policy.deadline("4 seconds")], [Policy.retry(RetryPolicy.none)]), [
@@ -239,21 +239,29 @@ describe("Policy.standard", () => {
     }
     assert.deepStrictEqual(explain(), [3, "30s", "30s", 0])
     assert.deepStrictEqual(explain({ retryTimeouts: true }), [3, "30s", "30s", 0])
-    assert.deepStrictEqual(explain({ attempt: "2 seconds", attempts: 5, total: "2 minutes" }), [5, "2m", "2m", 0])
+    assert.deepStrictEqual(explain({ attemptTimeout: "2 seconds", attempts: 5, totalTimeout: "2 minutes" }), [
+      5,
+      "2m",
+      "2m",
+      0
+    ])
     assert.deepStrictEqual(explain({ attempts: 1 }), [1, "0ms", "10s", 0])
   })
 
   it("give an attempt no longer than a total that is short", () => {
-    const told = Policy.standard({ total: "5 seconds" }).map(({ description }) => description)
+    const told = Policy.standard({ totalTimeout: "5 seconds" }).map(({ description }) => description)
     assert.deepStrictEqual(told, ["timeout of 5s", "retry of transient failures", "deadline of 5s"])
   })
 
   const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
-    [{ attempt: "1 minute" }, /^An 'attempt' is no longer than the 'total'; got 1m and 30s\.$/],
+    [
+      { attemptTimeout: "1 minute" },
+      /^An 'attemptTimeout' must not be longer than the 'totalTimeout'; got 1m and 30s\.$/
+    ],
     ...[0, "Infinity", "10s"].flatMap((bad) =>
       [
-        [{ attempt: bad }, /^A limit of an attempt \('attempt'\) is a finite duration above zero/],
-        [{ total: bad }, /^A limit of a call \('total'\) is a finite duration above zero/]
+        [{ attemptTimeout: bad }, /^An attemptTimeout is a finite duration above zero/],
+        [{ totalTimeout: bad }, /^A totalTimeout is a finite duration above zero/]
       ] as const
     ),
     [{ attempts: 0 }, /^A retry's limit of attempts is a whole number from 1; got 0\.$/],
@@ -266,6 +274,6 @@ describe("Policy.standard", () => {
   }
 
   it("takes an attempt as long as the total", () => {
-    assert.strictEqual(Policy.standard({ attempt: "30 seconds" }).length, 3)
+    assert.strictEqual(Policy.standard({ attemptTimeout: "30 seconds" }).length, 3)
   })
 })

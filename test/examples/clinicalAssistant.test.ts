@@ -180,7 +180,7 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "ToolUnavailable",
     code: "permission_denied",
-    hint: /^Access has to be granted first.* Call get_drug_facts instead\.$/,
+    hint: /^Someone has to grant access first.* Call get_drug_facts instead\.$/,
     retry: once
   },
   {
@@ -189,7 +189,7 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "ToolUnavailable",
     code: "quota_exhausted",
-    hint: /^The service wants a payment.* Call get_drug_facts instead\.$/,
+    hint: /^The service requires payment.* Call get_drug_facts instead\.$/,
     retry: never
   },
   {
@@ -223,7 +223,7 @@ const rows: ReadonlyArray<Row> = [
     error: "PartialData",
     code: "incomplete_record",
     hint: /^Go by no dose that depends on the weight/,
-    retry: /Go on with the data that is there\.$/
+    retry: /Use the data that you have\.$/
   },
   {
     what: "the quality of data: a drug that is not covered",
@@ -231,7 +231,7 @@ const rows: ReadonlyArray<Row> = [
     error: "PartialData",
     code: "not_covered",
     hint: /^Say so/,
-    retry: /Go on with the data that is there\.$/
+    retry: /Use the data that you have\.$/
   },
   {
     what: "the quality of data: a page where facts should be",
@@ -239,7 +239,7 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "SchemaMismatch",
     code: "invalid_json",
-    retry: /^Do not repeat this call.* say what is missing\.$/
+    retry: /^Do not repeat this call.* tell the user what is missing\.$/
   },
   {
     what: "the quality of data: an answer that breaks off",
@@ -247,7 +247,7 @@ const rows: ReadonlyArray<Row> = [
     call: together("aspirin", "warfarin"),
     error: "SchemaMismatch",
     code: "truncated",
-    retry: /^Do not repeat this call.* say what is missing\.$/
+    retry: /^Do not repeat this call.* tell the user what is missing\.$/
   },
   {
     what: "all sources of one fact",

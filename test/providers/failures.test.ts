@@ -112,7 +112,7 @@ describe("a server that is not there", () => {
           Effect.provide(FetchHttpClient.layer)
         )
       const nowhere = yield* failing("http://nowhere.invalid/v1")
-      assert.match(nowhere.detail, /there is no such host|its name could not be looked up/)
+      assert.match(nowhere.detail, /there is no such host|its host name could not be resolved/)
       const plain = yield* failing(server.url.replace("http:", "https:"))
       assert.deepInclude({ ...plain }, { code: "connection", transient: false })
       assert.match(plain.hint!, /http:\/\/ or https:\/\//)
@@ -355,7 +355,7 @@ describe("the original error", () => {
   it.effect("may be a few causes down, and is hidden where it is secret", () =>
     Effect.gen(function*() {
       const deep = yield* transport({ cause: { errors: [{ cause: { code: "ENETUNREACH" } }] } })
-      assert.match(deep.detail, /there is no way to its network \(ENETUNREACH\)/)
+      assert.match(deep.detail, /there is no route to its network \(ENETUNREACH\)/)
       const telling = yield* transport(
         new Error("bad header", { cause: new Error("Bearer sk-0123456789 is no header") })
       )

@@ -37,6 +37,7 @@ import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
 import { withOutcome } from "./internal/ending.ts"
+import { isGuess } from "./internal/error/guess.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
@@ -543,7 +544,7 @@ const settle = (
       return Effect.succeed(failedCall(record, failure, stage))
     case "ToolUnavailable": {
       const failed = Effect.succeed(unavailable(failure, stage, tool, record))
-      return failure.code === "failed" ? reported(failure.cause, tool, failed) : failed
+      return failure.code === "failed" && isGuess(failure) ? reported(failure.cause, tool, failed) : failed
     }
   }
 }

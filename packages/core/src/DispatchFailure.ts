@@ -236,7 +236,7 @@ export const retryBudgetExceeded = (earlier: {
   } as const
   // This call does nothing. What is asked for may have been done before.
   const outcome = earlier.certainty === "not_executed" ? earlier.certainty : "unknown"
-  // What was unavailable is not a matter of the arguments.
+  // Other arguments may still succeed.
   return outcome === "unknown" || earlier.tag === "ToolUnavailable"
     ? unavailable({ ...fields, transient: false, scope: "arguments", outcome })
     : new SemanticGarbage(fields) as Repeated

@@ -218,7 +218,7 @@ export const partOf = <A>(data: A, what: Incomplete): PartialData<A> =>
   })
 
 const extent = (coverage: Coverage | undefined): string => {
-  if (coverage === undefined) return "This is not all of it."
+  if (coverage === undefined) return "This is only part of the result."
   const { have, of, unit = "parts" } = coverage
   return of === undefined ? `This is ${have} ${unit}, and not all.` : `This is ${have} of ${of} ${unit}.`
 }
@@ -228,7 +228,7 @@ const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
   return new SchemaMismatch({
     side: "result",
     code: "invalid_result",
-    detail: `The result does not have the declared form: ${firstIssue(issues)}.`,
+    detail: `The result does not match its schema: ${firstIssue(issues)}.`,
     issues
   })
 }
@@ -244,7 +244,7 @@ const noJson = (text: string, cause: unknown) => {
       ? `The result ends too early, after ${text.length} characters: ${
         place === "" ? "" : `at ${place}, `
       }${fault.expected} is missing.`
-      : `The result is no JSON: at offset ${fault.offset}${
+      : `The result is not valid JSON: at offset ${fault.offset}${
         place === "" ? "" : `, in ${place}`
       }, expected ${fault.expected}, got ${excerpt(text.slice(fault.offset, fault.offset + 30))}.`,
     cause

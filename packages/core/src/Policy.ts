@@ -670,10 +670,10 @@ const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
  * @since 0.1.0
  */
 export interface StandardOptions {
-  /** How long each attempt may take, finite and above zero. Default: 10 seconds, or the `total` if that is shorter. */
-  readonly attempt?: Duration.Input
+  /** How long each attempt may take, finite and above zero. Default: 10 seconds, or the `totalTimeout` if that is shorter. */
+  readonly attemptTimeout?: Duration.Input
   /** How long the whole call may take, with all its attempts and waits: no less than an attempt. Default: 30 seconds. */
-  readonly total?: Duration.Input
+  readonly totalTimeout?: Duration.Input
   /** How many attempts at most, the first among them: a whole number from 1. Default: 3. */
   readonly attempts?: number
   /** Retries an attempt that timed out. Default: `false`, so that a service that hangs is asked once. */
@@ -706,7 +706,7 @@ export interface StandardOptions {
  * const ping = Tool.make("ping", { description: "Answers", success: Schema.String, sideEffect: "none" }, () =>
  *   Effect.succeed("pong")
  * )
- * const toolkit = Toolkit.make(ping).pipe(Toolkit.withDefaults(Policy.standard({ attempt: "2 seconds", total: "5 seconds" })))
+ * const toolkit = Toolkit.make(ping).pipe(Toolkit.withDefaults(Policy.standard({ attemptTimeout: "2 seconds", totalTimeout: "5 seconds" })))
  *
  * Explanation.overview(Toolkit.explain(toolkit)).split("\n").slice(2, 7)
  * // => ["  policy       timeout of 2s", "  policy       retry of transient failures", "  policy       deadline of 5s", "  attempts     3", "  waiting      5s"]
@@ -716,15 +716,15 @@ export interface StandardOptions {
  * @since 0.1.0
  */
 export const standard = (
-  { attempt, attempts = 3, retryTimeouts = false, total = "30 seconds" }: StandardOptions = {}
+  { attemptTimeout, attempts = 3, retryTimeouts = false, totalTimeout = "30 seconds" }: StandardOptions = {}
 ): ReadonlyArray<Policy> => {
-  const all = finite("limit of a call ('total')", total)
-  const each = attempt === undefined
+  const all = finite("totalTimeout", totalTimeout)
+  const each = attemptTimeout === undefined
     ? Duration.min(Duration.seconds(10), all)
-    : finite("limit of an attempt ('attempt')", attempt)
+    : finite("attemptTimeout", attemptTimeout)
   if (Duration.isGreaterThan(each, all)) {
     const [one, whole] = [Duration.format(each), Duration.format(all)]
-    throw new TypeError(`An 'attempt' is no longer than the 'total'; got ${one} and ${whole}.`)
+    throw new TypeError(`An 'attemptTimeout' must not be longer than the 'totalTimeout'; got ${one} and ${whole}.`)
   }
   return [
     timeout(each),

@@ -96,8 +96,8 @@ export const prose: Rendering = (outcome, call) => {
         alternatives.length === 0 || hint !== undefined
           ? undefined
           : `Valid choices: ${list(alternatives, limits.alternatives)}.`,
-        tried === undefined ? undefined : `Tried were: ${list(tried)}.`,
-        data === undefined ? undefined : `What is there: ${JSON.stringify(data)}.`,
+        tried === undefined ? undefined : `Already tried: ${list(tried)}.`,
+        data === undefined ? undefined : `Partial data: ${JSON.stringify(data)}.`,
         next === undefined ? undefined : `Arguments that continue: ${JSON.stringify(next)}.`,
         ...notes.map((note) => `Note: ${note}.`),
         retry
@@ -230,20 +230,20 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         }`
       }
       return failure.code === "truncated"
-        ? "Do not repeat this call with the same arguments: its result came cut off. Ask for less, or say what is missing."
-        : "Do not repeat this call: the fault is in the tool's own result. Use another tool, or say what is missing."
+        ? "Do not repeat this call with the same arguments: its result was cut off. Ask for less, or tell the user what is missing."
+        : "Do not repeat this call: the fault is in the tool's own result. Use another tool, or tell the user what is missing."
     case "PartialData":
       return !isSendable(failure.next)
-        ? "Do not repeat this call with the same arguments. Go on with the data that is there."
-        : `Go on with the data that is there, or call ${cut(oneLine(call.name), 80)} again with ${
+        ? "Do not repeat this call with the same arguments. Use the data that you have."
+        : `Use the data that you have, or call ${cut(oneLine(call.name), 80)} again with ${
           assignments(failure.next)
         } to continue.`
     case "SemanticGarbage":
       return failure.alternatives.length > 0
         ? "Do not repeat this call with the same arguments. Call again with different ones."
-        : "Do not repeat this call with the same arguments. Think again: other arguments, another tool, or ask the user."
+        : "Do not repeat this call with the same arguments. Use other arguments or another tool, or ask the user."
     case "ToolUnavailable":
-      if (failure.code === "not_run") return "Call it again once that is settled."
+      if (failure.code === "not_run") return "Call it again once the earlier call is settled."
       if (failure.code === "call_limit") return "Do not call it again now."
       if (failure.code === "retry_budget_exceeded") {
         return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
@@ -273,7 +273,7 @@ const within = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>
     : `within ${Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(retryAfter))))}`
 
 const tried = (attempts: number): string =>
-  attempts === 0 ? "" : `Already tried ${attempts} ${attempts === 1 ? "time" : "times"}. `
+  attempts === 0 ? "" : attempts === 1 ? "Already tried once. " : `Already tried ${attempts} times. `
 
 const assignments = (next: Schema.JsonObject): string =>
   cut(oneLine(Object.entries(next).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")), limits.line)

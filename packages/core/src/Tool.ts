@@ -30,7 +30,7 @@ import { accountOf } from "./internal/callOutcome.ts"
 import {
   type Contract,
   contractDemands,
-  type ContractFailure,
+  type ContractFailures,
   type Demand,
   type Empty,
   keeping,
@@ -42,7 +42,7 @@ import { boundsOf, explained } from "./internal/explaining.ts"
 import { current } from "./internal/frame.ts"
 import { isOwn } from "./internal/own.ts"
 import { callOf } from "./internal/policyCall.ts"
-import { left, type PromiseCall, promised } from "./internal/promised.ts"
+import { continuing, type PromiseCall, promised } from "./internal/promised.ts"
 import { framed, inContext } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended, endedHere } from "./internal/userCode.ts"
@@ -167,7 +167,7 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly description: string
   /** What the tool takes. Default: nothing. */
   readonly parameters?: Schema.ConstraintDecoder<Params>
-  /** What the tool returns. It may be nested in at most 512 levels. */
+  /** What the handler returns, decoded. The model reads its JSON form, nested in at most 512 levels. */
   readonly success: Schema.ConstraintCodec<A, unknown>
   /** Default: `"non_idempotent"`, the careful assumption. Within one call such a tool never runs again unless all its attempts did nothing. */
   readonly sideEffect?: SideEffect
@@ -175,19 +175,16 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly instead?: ReadonlyArray<string>
   /** The tool that tells whether a call of this one took effect. The model is told of it when it needs to know. */
   readonly check?: string
-  /** What the tool refuses, it refuses before anything is done: policies may run it again then. Default: `false`. */
+  /** Declares that the tool refuses before it does anything. Policies may then run it again. Default: `false`. */
   readonly refusesFirst?: boolean
-  /**
-   * An attempt comes to its end when its time is up or its run is interrupted, and so learns what it came to (`LateResult`): for what should
-   * not be cut off half-way, and ends by itself. Default: `false`.
-   */
+  /** Lets an attempt run to its end after its time is up or its run is interrupted. `LateResult` tells how it ended. Default: `false`. */
   readonly uninterruptible?: boolean
 }
 
-export type { Contract, ContractFailure, Empty, Pages }
+export type { Contract, ContractFailures, Empty, Pages }
 
 /**
- * A definition that has certain fields. It serves to infer them: what a tool can fail with depends on its words ({@link ContractFailure}).
+ * A definition with certain fields. `make` infers which it has, since they decide what the tool can fail with ({@link ContractFailures}).
  *
  * @category utility types
  * @since 0.1.0
@@ -210,8 +207,8 @@ export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Wo
  * a scope.
  *
  * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
- * @param definition {@link Definition}. Words of its {@link Contract} are checked after each success of the handler: `invariants`, then `empty`,
- * the age, and `pages`. What they fail with enters the tool's type. Of a tool that acts, the call knows that it has taken effect, so that no
+ * @param definition {@link Definition}. Words of its {@link Contract} are checked after each success of the handler: `invariants`, the age,
+ * `pages`, then `empty`. What they fail with enters the tool's type. Of a tool that acts, the call knows that it has taken effect, so that no
  * policy runs it again because of them
  * @param handler from the decoded parameters to an Effect; with several failures it reads best as an
  * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })`
@@ -249,7 +246,13 @@ export const make = <
   definition: Definition<A, Params> & Having<Word>,
   // Inferred whole, so that a handler may return one Effect or another.
   handler: (params: NoInfer<Params>) => Handled
-): Tool<Name, Params, A, Effect.Error<Handled> | ContractFailure<Word, A>, Effect.Services<Handled>> =>
+): Tool<
+  Name,
+  Params,
+  A,
+  Effect.Error<Handled> | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>],
+  Effect.Services<Handled>
+> =>
   defined<Name, A, Handled, Params, Word>(
     name,
     definition,
@@ -315,7 +318,7 @@ export const promise = <
   Name,
   Params,
   A,
-  SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailure<Word, A>
+  SchemaMismatch | SemanticGarbage | ToolUnavailable | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>]
 > => {
   const { tell = [] } = definition
   demand([
@@ -327,7 +330,7 @@ export const promise = <
     name,
     { ...definition, uninterruptible: true },
     called,
-    (handled) => eitherWay(left(handled(true)), handled(true))
+    (handled) => eitherWay(continuing(handled(true)), handled(true))
   )
 }
 
@@ -347,7 +350,13 @@ const defined = <
   definition: Definition<A, Params> & Having<Word>,
   handler: (params: Params) => Handled,
   around: Around<Params>
-): Tool<Name, Params, A, Effect.Error<Handled> | ContractFailure<Word, A>, Effect.Services<Handled>> => {
+): Tool<
+  Name,
+  Params,
+  A,
+  Effect.Error<Handled> | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>],
+  Effect.Services<Handled>
+> => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
   const { uninterruptible: isUninterruptible = false } = definition
   const given = { ...definition, instead, refusesFirst, isUninterruptible, sideEffect, handler }

@@ -434,8 +434,10 @@ export class ToolUnavailable extends CodedFailure<
     readonly transient: boolean
     /**
      * What a permanent failure is about. `"arguments"`: the tool works, and would refuse the same arguments again. The model may call it
-     * with others, and neither `ToolHealth` nor a breaker counts it as an error. `"tool"`: no call can succeed, so the model does not call
-     * the tool again. Default: `"tool"`. Of a transient failure, dispatch says `"arguments"` of a timeout where the tool has a `size`.
+     * with others. Neither `ToolHealth` nor a breaker counts it as an error, unless its code is `failed`, whose reason nobody knows.
+     * `"tool"`: no call can succeed, so the model does not call the tool again. Default: `"tool"`.
+     *
+     * Of a transient failure, dispatch sets `"arguments"` on a timeout where the tool has a `size`.
      */
     readonly scope?: "arguments" | "tool"
     /** How long to wait before trying again, when the service said so. */
@@ -529,7 +531,7 @@ export interface FromOptions {
 }
 
 /**
- * The failure that an error of any library amounts to, by its shape.
+ * The failure that an error of any library amounts to, by its shape. It throws what is not a failure: mistakes of the program.
  *
  * When to use: as the `catch` of `Effect.tryPromise` in a handler. `Tool.promise` does so by itself.
  *
@@ -554,9 +556,9 @@ export interface FromOptions {
  * A failure of this library stays as it is. A mistake of the program is thrown again and becomes a defect: `TypeError`, `RangeError`,
  * `ReferenceError`, an assertion. So is `PartialData`, since nobody can check the type of its data here.
  *
- * An error speaks of the request that failed, and not of what the handler did before. So of a tool that must not act twice, nobody believes
- * that "the connection was refused" means that nothing was done, unless the tool is declared `refusesFirst`. A sentence is believed: it says that the tool refused. After
- * the handler has acted, fail with a `ToolUnavailable` whose `outcome` says so.
+ * An error is about the request that failed, not about what the handler did before. So a refused connection does not prove that a
+ * non-idempotent tool did nothing, unless it is declared `refusesFirst`. A thrown sentence does: it says that the tool refused. After the
+ * handler has acted, fail with a `ToolUnavailable` whose `outcome` says so.
  *
  * @param error what was thrown
  * @param options `tell`: classes of errors whose messages the model may read; default: none

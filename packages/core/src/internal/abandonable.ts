@@ -13,8 +13,8 @@ interface Limits<A, E, R> {
 }
 
 /**
- * Runs an Effect for at most a given time, behind a gate. When nobody waits for it any more, the gate is closed: it then notes nothing but
- * its end, and counts as running until it has ended.
+ * Runs an Effect for at most a given time, behind a gate. When the time is up, the gate closes and drops all later events but the last.
+ * The Effect counts as running until it has ended.
  */
 export const abandonable = <A, E, R>(
   run: Effect.Effect<A, E, R>,

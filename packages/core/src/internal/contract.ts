@@ -3,12 +3,11 @@
  *
  *     handler ─ execution ─ invariants ─ freshness ─ pages ─ empty ─ policies
  *
- * Why in this order? A result that contradicts itself is not believed in anything else. How old the data is, is noted before the rest is
- * asked for, so that a result of many pages says it, too. An empty page may have a next one, and an empty last page ends a list that
- * was not empty.
+ * Why this order? A result that breaks an invariant is not trusted further. The age is noted before pages are followed, so that a merged
+ * result has it, too. An empty page may have a next one, so emptiness is checked last.
  *
- * Why outside of the execution? The call has learned by then that a tool that acts has taken effect. So whatever is said of the result
- * here, it is never taken for a refusal that did nothing, and nothing runs the tool again because of it.
+ * Why outside of the execution? By then the call knows that a tool that acts has taken effect. So no check here counts as a refusal, and
+ * nothing runs the tool again.
  */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -37,8 +36,8 @@ export type { Pages } from "./nextPage.ts"
  */
 export interface Empty<in A, in Params> {
   /**
-   * Is a result empty? Default: nothing, an empty text, an empty list, an object without fields. So is one with lists that are all empty,
-   * beside nothing but flags and numbers up to 1.
+   * Is a result empty? Default: `undefined`, `null`, `""`, `Option.none`, an empty list, map or set, an object without fields. An object
+   * with lists is empty if its lists are, and its other fields are flags, numbers up to 1, or absent.
    */
   readonly when?: (value: A, params: Params) => boolean
   /** What it means: "No orders match this name." */
@@ -74,8 +73,8 @@ export interface Contract<A, Params> {
   /** How old a result may be. */
   readonly freshness?: Duration.Input
   /**
-   * What holds of every result: predicates, each by its sentence. The first that is false fails with a `SchemaMismatch` of the result, code
-   * `invariant_broken`: the tool is at fault, and other arguments do not help.
+   * Rules that hold for every result: each predicate under its rule. The first that returns `false` fails with a `SchemaMismatch` of the
+   * result, code `invariant_broken`. The model is told that the tool is at fault.
    */
   readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
   /** The parameter that asks for less. The model is told of it when a tool that only reads was cut off, or did not answer in time. */
@@ -83,15 +82,16 @@ export interface Contract<A, Params> {
 }
 
 /**
- * What a tool can fail with because of the words in its definition.
+ * What a tool can fail with because of a field of its definition.
  *
  * @category utility types
  * @since 0.1.0
  */
-export type ContractFailure<Word, A> =
-  | (Word extends "invariants" ? SchemaMismatch : never)
-  | (Word extends "empty" ? SemanticGarbage : never)
-  | (Word extends "pages" ? PartialData<A> : never)
+export interface ContractFailures<A> {
+  readonly invariants: SchemaMismatch
+  readonly empty: SemanticGarbage
+  readonly pages: PartialData<A>
+}
 
 interface Tool<A, Params> extends Contract<A, Params> {
   readonly name: string
@@ -160,7 +160,7 @@ const brokenIn = <A, Params>({ invariants, name }: Tool<A, Params>) => {
     return broken === undefined ? undefined : new SchemaMismatch({
       side: "result",
       code: "invariant_broken",
-      detail: `The result of ${name} cannot be right: '${broken[0].replace(/\.$/, "")}' does not hold.`
+      detail: `The result of ${name} is wrong: it breaks the rule '${broken[0].replace(/\.$/, "")}'.`
     })
   }
 }
@@ -208,7 +208,7 @@ const ageOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, freshness
     const time = asked(`The 'asOf' of '${name}'`, () => asOf(value))
     if (time === undefined || time === null) return undefined
     const at = attempted(() => Option.getOrUndefined(DateTime.make(time)))
-    if (at === undefined) return "It is not known how old the data is."
+    if (at === undefined) return "The age of the data is unknown."
     const age = Duration.millis(Math.max(0, now - DateTime.toEpochMillis(at)))
     return Duration.isGreaterThan(age, limit)
       ? `The data is ${longer(Duration.format(age), most)} old; it should be at most ${most} old.`
@@ -269,12 +269,12 @@ export const contractDemands = (
     ...declared("A tool's 'asOf' is a function", asOf, Predicate.isFunction),
     ...declared("A tool's 'freshness' is a duration above zero", freshness, isPositive),
     [
-      "A tool's 'asOf' needs a 'freshness' beside it, and a 'freshness' an 'asOf'",
+      "A tool's 'asOf' and 'freshness' must be given together",
       (asOf === undefined) === (freshness === undefined),
       asOf ?? freshness
     ],
     [
-      "A tool with 'pages' only reads, or is idempotent, since the model calls it for each page",
+      "A tool with 'pages' must be read-only or idempotent ('sideEffect'), since the model calls it for each page",
       pages === undefined || sideEffect !== "non_idempotent",
       sideEffect
     ],

@@ -9,17 +9,19 @@ export const positive = (what: string, input: Duration.Input): Duration.Duration
 export const finite = (what: string, input: Duration.Input): Duration.Duration => {
   const duration = limit(what, input, "finite ")
   if (Duration.isFinite(duration)) return duration
-  throw new TypeError(`A ${what} is a finite duration above zero; got Infinity.`)
+  throw new TypeError(`${articled(what)} is a finite duration above zero; got Infinity.`)
 }
 
 const limit = (what: string, input: Duration.Input, finite: string): Duration.Duration => {
   const duration = Option.getOrUndefined(Duration.fromInput(input))
   if (duration === undefined) {
-    throw new TypeError(`A ${what} is a ${finite}duration above zero, such as "5 seconds"; got ${excerpt(input)}.`)
+    throw new TypeError(
+      `${articled(what)} is a ${finite}duration above zero, such as "5 seconds"; got ${excerpt(input)}.`
+    )
   }
   if (Duration.isPositive(duration)) return duration
   const given = typeof input === "object" ? Duration.format(duration) : String(input)
-  throw new TypeError(`A ${what} is a ${finite}duration above zero; got ${given}.`)
+  throw new TypeError(`${articled(what)} is a ${finite}duration above zero; got ${given}.`)
 }
 
 /** A whole number from so many; anything else throws. */
@@ -27,3 +29,5 @@ export const whole = (what: string, limit: number, least = 1): number => {
   if (Number.isSafeInteger(limit) && limit >= least) return limit
   throw new TypeError(`${what} is a whole number from ${least}; got ${limit}.`)
 }
+
+const articled = (what: string): string => `${/^[aeiou]/.test(what) ? "An" : "A"} ${what}`

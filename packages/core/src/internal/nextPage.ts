@@ -27,7 +27,7 @@ export interface Pages<A, Params> {
    * counts as what it holds. Anything else says that there is more, but not how to go on.
    */
   readonly more?: Field<A>
-  /** The parameter that goes on: the number of a page, or a cursor. A page without a number is the first. */
+  /** The parameter that continues: a page number, counted from 1, or a cursor. Not an offset. A call without it asks for page 1. */
   readonly next: Field<Params>
   /** The field that has the items of a page. Default: the result itself, or its only list. */
   readonly items?: Field<A>

@@ -1,8 +1,6 @@
 /*
- * A handler whose code is promises: an async function, and what becomes of it when nobody waits for it any more.
- *
- * Interrupting a fiber does not stop a promise. So an attempt runs until its promise has settled: until then it counts as running, and
- * what it came to is known, also when it comes too late.
+ * Handlers that are async functions. Interrupting a fiber does not stop a promise. So an attempt counts as running until its promise
+ * settles, and its late result is still recorded.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -18,7 +16,12 @@ declare global {
   }
 }
 
-/** What an async handler is given beside its parameters. */
+/**
+ * What an async handler is given beside its parameters.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface PromiseCall {
   /** Aborted when the call's time is up, or its run is interrupted. */
   readonly signal: AbortSignal
@@ -62,7 +65,7 @@ export const promised = <Params, A>(
 const afterAbort = (error: unknown): ToolUnavailable =>
   isUnavailable(error) && error.outcome !== undefined ? error : new ToolUnavailable({
     code: "timeout",
-    detail: "It was aborted.",
+    detail: "The call was aborted before it finished.",
     transient: true,
     outcome: "unknown",
     cause: error
@@ -72,8 +75,8 @@ const isUnavailable = isA(ToolUnavailable)
 
 const effectOf = (who: string) => new TypeError(`${who} returned an Effect: make the tool with Tool.make.`)
 
-/** A run in a fiber of its own, which goes on where its caller does not: a caller that is interrupted waits 5 s at most. */
-export const left = <Params, A, E extends ToolFailure, R>(
+/** Runs a handler in its own fiber, which keeps running when its caller is interrupted. An interrupted caller waits 5 s at most. */
+export const continuing = <Params, A, E extends ToolFailure, R>(
   run: (params: Params) => Effect.Effect<A, E, R>
 ) =>
 (params: Params): Effect.Effect<A, E, R> =>

@@ -99,11 +99,11 @@ const sayings: ReadonlyMap<string, string> = new Map([
   ["ECONNRESET", "the connection was reset"],
   ["UND_ERR_SOCKET", "the connection was closed"],
   ["ENOTFOUND", "there is no such host"],
-  ["EAI_AGAIN", "its name could not be looked up"],
+  ["EAI_AGAIN", "its host name could not be resolved"],
   ["EHOSTUNREACH", "there is no way to the host"],
-  ["ENETUNREACH", "there is no way to its network"],
-  ["ETIMEDOUT", "it did not take the connection in time"],
-  ["UND_ERR_CONNECT_TIMEOUT", "it did not take the connection in time"]
+  ["ENETUNREACH", "there is no route to its network"],
+  ["ETIMEDOUT", "connecting to it took too long"],
+  ["UND_ERR_CONNECT_TIMEOUT", "connecting to it took too long"]
 ])
 
 /** The system's own word for what happened: it is a few causes down. */

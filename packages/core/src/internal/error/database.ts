@@ -7,16 +7,16 @@ import { at, textAt, wholeAt } from "./look.ts"
 const told = (kind: Kind, sentence: string): Recognized => ({ kind, sentence })
 
 export const database = {
-  unique: told(garbage("rejected"), "The database refused it: there is such a record already."),
-  reference: told(garbage("rejected"), "The database refused it: it would break a reference between records."),
-  constraint: told(garbage("rejected"), "The database refused it: a value breaks one of its rules."),
-  value: told(mismatch("arguments"), "The database does not accept one of the values."),
+  unique: told(garbage("rejected"), "The database refused: this record already exists."),
+  reference: told(garbage("rejected"), "The database refused: a reference between records would break."),
+  constraint: told(garbage("rejected"), "The database refused: a value violates a constraint."),
+  value: told(mismatch("arguments"), "The database rejected one of the values."),
   denied: told(refused("permission_denied"), "The database denied access."),
   query: told(refused("server_error"), "The database could not run the query."),
   failed: told(broken("server_error"), "The database failed."),
-  conflict: told(transient("server_error"), "The database rolled the transaction back because of a conflict."),
+  conflict: told(transient("server_error"), "The database rolled back the transaction because of a conflict."),
   busy: told(transient("server_error"), "The database is busy."),
-  full: told(transient("server_error", "not_executed"), "The database takes no more connections."),
+  full: told(transient("server_error", "not_executed"), "The database accepts no more connections."),
   unreachable: told(transient("connection", "not_executed"), "The database could not be reached."),
   lost: told(transient("connection"), "The connection to the database failed."),
   late: told(transient("timeout"), "The database did not answer in time.")

@@ -2,7 +2,7 @@
  * From any error to a failure: of what kind it is, and what a model is told.
  */
 import { attempted } from "../stranger.ts"
-import { type Described, garbage, type Kind, transient } from "./kind.ts"
+import { type Described, garbage, type Kind, transient, unrecognized } from "./kind.ts"
 import { at } from "./look.ts"
 import { isFault, recognize, saysRetryable } from "./recognize.ts"
 import { retryAfterOf } from "./retryAfter.ts"
@@ -15,7 +15,7 @@ export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described
   if (found === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) {
     return undefined
   }
-  const kind = asItSays(found?.kind ?? (words === undefined ? unknown : refusal), saysRetryable(error))
+  const kind = asItSays(found?.kind ?? (words === undefined ? unrecognized : refusal), saysRetryable(error))
   return {
     kind,
     detail: words ?? found?.sentence ?? "The tool failed. Only its operators can see why.",
@@ -33,12 +33,10 @@ const isListedItself = (error: unknown, listed: ReadonlyArray<Told>): boolean =>
 // A sentence that was thrown says no: "Room A1 is booked."
 const refusal: Kind = garbage("rejected")
 
-const unknown: Kind = { _tag: "ToolUnavailable", code: "failed", transient: false, scope: "arguments", outcome: "open" }
-
 // What the error says itself goes before what its kind says.
 const asItSays = (kind: Kind, isRetryable: boolean | undefined): Kind => {
   if (isRetryable === undefined) return kind
-  if (kind._tag !== "ToolUnavailable") return isRetryable && kind === refusal ? transient(unknown.code) : kind
+  if (kind._tag !== "ToolUnavailable") return isRetryable && kind === refusal ? transient(unrecognized.code) : kind
   if (isRetryable === kind.transient) return kind
   // What may be tried again did not refuse.
   return isRetryable ? transient(kind.code, kind.outcome) : { ...kind, transient: false }

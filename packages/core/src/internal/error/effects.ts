@@ -61,8 +61,8 @@ const byPlatform: Readonly<Record<string, Recognized>> = {
     kind: refused("permission_denied", { scope: "arguments" }),
     sentence: "The system denied access."
   },
-  AlreadyExists: { kind: garbage("rejected"), sentence: "It exists already." },
-  BadArgument: { kind: garbage("rejected"), sentence: "The system does not accept one of the values." },
+  AlreadyExists: { kind: garbage("rejected"), sentence: "The file or directory already exists." },
+  BadArgument: { kind: garbage("rejected"), sentence: "The system rejected one of the arguments." },
   Busy: { kind: transient("server_error"), sentence: "The system is busy." },
   WouldBlock: { kind: transient("server_error"), sentence: "The system is busy." },
   TimedOut: { kind: transient("timeout"), sentence: "The system did not answer in time." }
@@ -70,8 +70,8 @@ const byPlatform: Readonly<Record<string, Recognized>> = {
 
 const byAi: Readonly<Record<string, Recognized>> = {
   NetworkError: lost,
-  RateLimitError: { kind: transient("rate_limited"), sentence: "The model is asked too often." },
-  QuotaExhaustedError: { kind: refused("quota_exhausted"), sentence: "The quota of the model is used up." },
+  RateLimitError: { kind: transient("rate_limited"), sentence: "The model is rate limiting requests." },
+  QuotaExhaustedError: { kind: refused("quota_exhausted"), sentence: "The model's quota is used up." },
   AuthenticationError: { kind: refused("permission_denied"), sentence: "The model denied access." }
 }
 

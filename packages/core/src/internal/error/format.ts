@@ -16,13 +16,13 @@ export const ofSyntax = (error: object): Recognized | undefined => {
 
 const invalid: Recognized = {
   kind: mismatch("result", "invalid_json"),
-  sentence: "The service's answer is not valid JSON: it is broken, or was cut off."
+  sentence: "The service's answer is not valid JSON."
 }
 
 const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [/unexpected end|unterminated|EOF|No number after|missing a number/i, {
     kind: mismatch("result", "truncated"),
-    sentence: "The service's answer is empty, or was cut off: its JSON is not complete."
+    sentence: "The service's answer is empty or was cut off: its JSON is incomplete."
   }],
   [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
 ]
@@ -38,12 +38,12 @@ export const ofIssues = (error: object): Recognized | undefined => {
   // What a schema's own message says may quote the value.
   const issues = found.map((issue): Issue => ({
     path: pathOf(issue),
-    expected: "its declared form",
-    actual: "another"
+    expected: "a value that matches the schema",
+    actual: "one that does not"
   }))
   const places = issues.filter(({ path }) => path.length > 0).map(({ path }) => path.join("."))
   const where = places.length === 0 ? "" : ` at ${list(places)}`
-  return { kind: mismatch("result"), sentence: `The result does not have its declared form${where}.`, issues }
+  return { kind: mismatch("result"), sentence: `The result does not match its schema${where}.`, issues }
 }
 
 // A step of a path may be an object with the key. Some keys are data.

@@ -63,6 +63,9 @@ export const refused = (
 /** The service is broken, and may have done something. */
 export const broken = (code: string): Unavailable => ({ ...refused(code), outcome: "open" })
 
+/** Nobody knows what the error means. */
+export const unrecognized: Unavailable = { ...broken("failed"), scope: "arguments" }
+
 export const mismatch = (side: "arguments" | "result", code = `invalid_${side}`): Kind => ({
   _tag: "SchemaMismatch",
   side,

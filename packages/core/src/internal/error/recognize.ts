@@ -8,7 +8,7 @@ import { isA } from "../stranger.ts"
 import { ofDatabase } from "./database.ts"
 import { ofEffect, ofOurs } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
-import { leavesOpen, type Recognized, transient, unproven } from "./kind.ts"
+import { leavesOpen, type Recognized, transient, unproven, unrecognized } from "./kind.ts"
 import { at, classesOf, listAt, most, namesOf, textAt, wholeAt } from "./look.ts"
 import { ofRpc } from "./rpc.ts"
 import { kindOfStatus, ofStatus } from "./status.ts"
@@ -37,7 +37,7 @@ class Search {
   #below(error: object, own: Recognized | undefined): Recognized | undefined {
     const several = listAt(error, "errors")
     if (several.length === 0) return this.of(at(error, "cause")) ?? own
-    // Of several errors the one that leaves most open counts.
+    // Of several errors, take one that leaves the outcome open.
     const all = several.map((error) => this.of(error))
     if (all.includes(undefined)) return own === undefined ? undefined : unproven(own)
     return all.find((one) => one !== undefined && leavesOpen(one.kind)) ?? all[0]
@@ -77,11 +77,11 @@ const byStatus: Look = (error) => {
   if (status === undefined || status < 300 || status >= 600) return undefined
   // AWS has one status for many things, and names them.
   const said = (status === 400 ? byName(error) : undefined) ?? ofStatus(status)
-  // Of its own attempts, the last one tells nothing of the others.
+  // The client retried: its last attempt says nothing of the earlier ones.
   return (wholeAt(error, "$metadata", "attempts") ?? 1) > 1 ? unproven(said) : said
 }
 
-// A number below 400 may be anything, unless it is a response's.
+// A number below 400 is a status only on a response.
 const ownStatus = (error: object): number | undefined => {
   const status = statusOf(error)
   return status !== undefined && status < 400 && at(error, "ok") !== false ? undefined : status
@@ -96,7 +96,7 @@ const responseStatus = (error: object): number | undefined =>
 const statusOf = (response: unknown): number | undefined =>
   wholeAt(response, "status") ?? wholeAt(response, "statusCode")
 
-const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is asked too often." }
+const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }
 
 const byThrottling: Look = (error) => at(error, "$retryable", "throttling") === true ? tooOften : undefined
 
@@ -119,7 +119,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
     kind: kindOfStatus(403),
     sentence: "The service denied access."
   }],
-  [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "What was asked for was not found." }],
+  [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "The requested item was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
   [/(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
@@ -131,7 +131,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
 
 const isError = isA(Error)
 
-/** Wrapped once more, an error may have nothing left but its message. A word in it does not prove that nothing was sent. */
+/** A wrapped error may have only its message. A word in it does not prove that nothing was sent. */
 const inMessage = (table: ReadonlyArray<readonly [message: RegExp, Recognized]>): Look => (error) => {
   const message = isError(error) ? textAt(error, "message") ?? "" : ""
   return message === "" ? undefined : table.find(([pattern]) => pattern.test(message))?.[1]
@@ -169,7 +169,10 @@ const statuses = [
 const reasons = (words: string) => new RegExp(`\\b(?:${words})\\b`, "i")
 
 const inWords = inMessage([
-  [reasons("Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"), ofStatus(503)],
+  [reasons("Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"), {
+    kind: kindOfStatus(503),
+    sentence: "The service failed."
+  }],
   [reasons("Too Many Requests|rate limit(?:ed| exceeded)"), unproven(tooOften)],
   [/\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b/, mute(lost)],
   [
@@ -182,8 +185,8 @@ const inWords = inMessage([
     late
   ],
   [/^(?:an? )?(?:unexpected|unknown|internal) error\b|^something went wrong\b|^an error (?:has )?occurred\b/i, {
-    kind: { _tag: "ToolUnavailable", code: "failed", transient: false, scope: "tool", outcome: "open" },
-    sentence: "The tool failed, and did not say why."
+    kind: unrecognized,
+    sentence: "The tool failed without saying why."
   }]
 ])
 

@@ -19,7 +19,7 @@ export const retryAfterOf = (error: unknown): Duration.Duration | undefined => {
 
 export const retryAfterIn = (headers: unknown): Duration.Duration | undefined => {
   const millis = headerIn(headers, "retry-after-ms") ?? ""
-  if (/^\d+(\.\d+)?$/.test(millis)) return Duration.millis(Number(millis))
+  if (/^\d+(\.\d+)?$/.test(millis)) return Duration.seconds(Math.min(Number(millis) / 1000, longest))
   const after = headerIn(headers, "retry-after") ?? ""
   if (/^\d+$/.test(after)) return Duration.seconds(Math.min(Number(after), longest))
   const until = /^[a-z]{3,9}, /i.test(after) ? Date.parse(after) : Number.NaN

@@ -16,29 +16,29 @@ export const ofStatus = (status: number): Recognized => ({
 const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [
     /^401$/,
-    refused("permission_denied", { hint: "The service does not accept this tool's credentials: tell the user." })
+    refused("permission_denied", { hint: "The service rejected this tool's credentials: tell the user." })
   ],
-  [/^402$/, refused("quota_exhausted", { hint: "The service wants a payment, or refused one: tell the user." })],
+  [/^402$/, refused("quota_exhausted", { hint: "The service requires payment: tell the user." })],
   [
     /^403$/,
     refused("permission_denied", {
-      hint: "Access has to be granted first: tell the user.",
+      hint: "Someone has to grant access first: tell the user.",
       scope: "arguments"
     })
   ],
-  [/^4(04|10)$/, garbage("not_found", "Check the identifiers among the arguments.")],
+  [/^4(04|10)$/, garbage("not_found", "Check the ids in the arguments.")],
   [/^408$/, transient("timeout")],
   [
     /^409$/,
     refused("rejected", {
-      hint: "The request conflicts with what is there already. It may have been done before.",
+      hint: "It conflicts with the current state. Check whether it was done before.",
       scope: "arguments"
     })
   ],
   [/^422$/, mismatch("arguments")],
   [/^429$/, transient("rate_limited", "not_executed")],
   [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again.", scope: "arguments" })],
-  [/^50[15]$/, refused("server_error", { hint: "The service cannot do this, now or later." })],
+  [/^50[15]$/, refused("server_error", { hint: "The service does not support this, now or later." })],
   [/^5\d\d$/, transient("server_error")],
   [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, outcome: "open" }]
 ]

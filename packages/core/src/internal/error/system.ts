@@ -55,11 +55,11 @@ const unreachable = (saying: string, kind: Kind = transient("connection", "not_e
 })
 
 const distrusted: Kind = {
-  ...refused("connection", { hint: "Somebody has to see to that." }),
+  ...refused("connection", { hint: "Only an operator can fix this: tell the user." }),
   outcome: "not_executed"
 }
 
-const pathological: Recognized = { kind: garbage("rejected"), sentence: "The path does not fit." }
+const rejected = (sentence: string): Recognized => ({ kind: garbage("rejected"), sentence })
 
 const failed = (sentence: string): Recognized => ({ kind: refused("server_error"), sentence })
 
@@ -71,13 +71,13 @@ const ofConnections =
 const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
   [/^ECONNREFUSED/, unreachable("it refused the connection")],
   [/^ENOTFOUND/, unreachable("there is no such host")],
-  [/^EAI_AGAIN/, unreachable("its name could not be looked up")],
+  [/^EAI_AGAIN/, unreachable("its host name could not be resolved")],
   // A connection in use can lose its way, too: then it was reading or writing.
-  [/^EHOSTUNREACH(?! read| write)/, unreachable("there is no way to its host")],
-  [/^ENETUNREACH(?! read| write)/, unreachable("there is no way to its network")],
+  [/^EHOSTUNREACH(?! read| write)/, unreachable("there is no route to its host")],
+  [/^ENETUNREACH(?! read| write)/, unreachable("there is no route to its network")],
   [
     /^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT connect)/,
-    unreachable("it did not take the connection in time", transient("timeout", "not_executed"))
+    unreachable("connecting to it took too long", transient("timeout", "not_executed"))
   ],
   [
     /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_(VERIFY|GET)_|INVALID_CA|HOSTNAME_MISMATCH)/,
@@ -98,11 +98,15 @@ const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
     kind: refused("permission_denied", { scope: "arguments" }),
     sentence: "The system denied access."
   }],
-  [/^EEXIST/, { kind: garbage("rejected"), sentence: "It exists already." }],
-  [/^(EISDIR|ENOTDIR|ENOTEMPTY|ENAMETOOLONG|ELOOP)/, pathological],
+  [/^EEXIST/, { kind: garbage("rejected"), sentence: "The file or directory already exists." }],
+  [/^EISDIR/, rejected("The path is a directory.")],
+  [/^ENOTDIR/, rejected("A part of the path is not a directory.")],
+  [/^ENOTEMPTY/, rejected("The directory is not empty.")],
+  [/^ENAMETOOLONG/, rejected("The path is too long.")],
+  [/^ELOOP/, rejected("The path has too many symbolic links.")],
   [
     /^(EMFILE|ENFILE|EBUSY|EAGAIN|ENOMEM|ENOBUFS)/,
-    { kind: transient("server_error"), sentence: "The system is short of resources." }
+    { kind: transient("server_error"), sentence: "The system is out of resources." }
   ],
-  [/^(ENOSPC|EDQUOT|EROFS|EIO)/, failed("The system could not store it.")]
+  [/^(ENOSPC|EDQUOT|EROFS|EIO)/, failed("The file system failed.")]
 ]

@@ -51,8 +51,8 @@ export const plain = (text: string): string =>
     .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
 /**
- * Without addresses, queries, stacks, paths, names of classes, and what looks like a secret. Made for a short text: nobody can find all
- * that may be one, so this is a net below the rule whose words are told at all.
+ * Without addresses, queries, stacks, paths, names of classes, and what looks like a secret. No pattern finds every secret: `wordsOf`
+ * decides which messages are shown, and this is the second line of defence.
  */
 export const withoutInsides = (text: string): string =>
   insides.reduce(
