@@ -212,7 +212,15 @@ describe("ToolFailure.from", () => {
       "private_key=hunter22",
       "key=hunter22",
       "sessionid=hunter22",
-      "otp: hunter22",
+      "otp=hunter22",
+      "Wrong password 'hunter22 two'",
+      "<password>hunter22</password>",
+      "Authorization: ApiKey hunter22",
+      "curl -u ada:hunter22",
+      "run --token hunter22",
+      "STRIPE_KEY=hunter22",
+      "PHPSESSID=hunter22",
+      "insert into users values ('hunter22')",
       "password='hunter22 two hunter22'",
       "the password is hunter22",
       "{\\\"token\\\":\\\"hunter22\\\"}",
@@ -255,7 +263,14 @@ describe("ToolFailure.from", () => {
         "Give a date such as 2026-11-22, or a page from 1 to 20.",
         "/rooms/A1 is booked.",
         "Order 17 costs 4,200.50 EUR; at most 3/5 may be paid.",
-        "Please select a room from the list."
+        "Please select a room from the list.",
+        "There is no file docs/report.md.",
+        "Pass: 12 of 20. OTP: required.",
+        "The connection from Berlin to Prague is closed on Sundays.",
+        "No response from the guest yet.",
+        "The live stream ended at 20:00.",
+        "The customer returned 500 of 600 items.",
+        "Invalid URL: give a full address with https."
       ]
       for (const sentence of plain) assert.strictEqual(words(new Error(sentence)), sentence)
     })
@@ -351,7 +366,16 @@ describe("ToolFailure.from", () => {
           "Flight status: gate 512 is closed.",
           "Room 404 is booked.",
           "At most 500 guests fit.",
-          "The connection from Paris to Rome is booked out."
+          "The connection from Paris to Rome is booked out.",
+          "The connection from Berlin to Prague is closed on Sundays.",
+          "No connection between Berlin and Rome on this day.",
+          "No response from the guest yet.",
+          "The live stream ended at 20:00.",
+          "The client has ended the contract.",
+          "The customer returned 500 of 600 items.",
+          "The search failed: 412 of 500 are locked.",
+          "503 Service Road is not an address.",
+          "The quiz timed out on Monday."
         ]]
       ] as const
     ) {
@@ -399,6 +423,17 @@ describe("ToolFailure.from", () => {
         ["an unknown error beside it", new AggregateError([coded("ECONNREFUSED"), new Error("x")]), "unknown"],
         ["a code with CERT in it", coded("OUTCOME_UNCERTAIN"), "unknown"],
         ["a certificate", coded("CERT_HAS_EXPIRED"), "not_executed"],
+        [
+          "one of several things that were done",
+          new AggregateError([coded("ECONNREFUSED")], "1 of 3 failed"),
+          undefined
+        ],
+        [
+          "several attempts to connect",
+          Object.assign(new AggregateError([coded("ECONNREFUSED")]), { code: "ECONNREFUSED" }),
+          "not_executed"
+        ],
+        ["the last of several attempts of a client", coded("ECONNREFUSED", { attemptNumber: 3 }), undefined],
         ["the last of several attempts", { $metadata: { httpStatusCode: 429, attempts: 3 } }, undefined],
         ["a status in a text", new Error("HTTP 429"), undefined],
         ["five digits of somebody", coded("40001"), "unknown"],

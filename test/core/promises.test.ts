@@ -333,6 +333,45 @@ describe("an error of one request says nothing of those before", () => {
       }))
   }
 
+  it.effect("nor after a copy of such a failure", () =>
+    Effect.gen(function*() {
+      const copies: ReadonlyArray<(failure: ToolUnavailable) => ToolUnavailable> = [
+        (failure) => new ToolUnavailable({ ...failure, detail: `Payment: ${failure.detail}` }),
+        (failure) => Object.assign(Object.create(ToolUnavailable.prototype), failure),
+        (failure) => Schema.decodeSync(ToolUnavailable.schema)(Schema.encodeSync(ToolUnavailable.schema)(failure))
+      ]
+      for (const copy of copies) {
+        let paid = 0
+        const pay = Tool.promise("pay", acting, async () => {
+          paid++
+          const failure = ToolFailure.from(refused())
+          throw failure._tag === "ToolUnavailable" ? copy(failure) : failure
+        }).pipe(Tool.retry(RetryPolicy.transient))
+        assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "unknown")
+        assert.strictEqual(paid, 1)
+      }
+    }))
+
+  it.effect("nor because a tool inside did nothing", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const look = Tool.make("look", reading, () => Effect.fail(notExecuted())).pipe(Tool.limit(1))
+      const pay = Tool.make("pay", acting, () =>
+        Effect.suspend(() => {
+          paid++
+          return look.run({})
+        })).pipe(Tool.retry(RetryPolicy.transient))
+      yield* Effect.flip(pay.run({}))
+      assert.strictEqual(paid, 1)
+    }))
+
+  it.effect("a stop goes before all", () =>
+    Effect.gen(function*() {
+      const tool = Tool.promise("pay", acting, () => Effect.runPromise(ToolCall.stop("Enough.")))
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay" })
+      assert.strictEqual(outcome._tag, "Stopped")
+    }))
+
   it.effect("and that holds for a failure that was read off an error by hand, and for one of another tool", () =>
     Effect.gen(function*() {
       let paid = 0

@@ -20,7 +20,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import * as Guard from "../Guard.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
-import { current } from "./frame.ts"
+import { current, Page } from "./frame.ts"
 import { type Field, isFurther, nextPageOf, type Pages } from "./nextPage.ts"
 import { attempted, isA } from "./stranger.ts"
 import { kind } from "./text.ts"
@@ -126,7 +126,12 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
   const whole = (value: A, params: Params, stale?: string): Effect.Effect<A, Verdict<A>> =>
     Effect.flatMapEager(part?.(value, params, stale) ?? Effect.succeed(value), (value) => {
       const nothing = isFurtherPage(tool, params) ? undefined : emptied?.(value, params)
-      return nothing === undefined ? Effect.succeed(value) : Effect.fail(nothing)
+      if (nothing === undefined) return Effect.succeed(value)
+      // An empty page after others is the end of them.
+      return Effect.flatMap(
+        current,
+        (frame) => frame instanceof Page ? Effect.succeed(value) : Effect.fail(nothing)
+      )
     })
   return (params) => Effect.flatMap(run(params), (value) => kept(value, params))
 }

@@ -5,6 +5,7 @@ import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { type Certainty, join } from "../Certainty.ts"
 import { isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
+import { isForeign } from "./error/guess.ts"
 import { withFields } from "./failure.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
@@ -64,7 +65,14 @@ const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Read
       // What a tool inside rejects, says nothing of what the handler did before.
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
-      if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : unknown
+      // A tool inside did nothing. The handler may have, and is not run again because of it.
+      if (failure.outcome === "not_executed") {
+        return isForeign(failure)
+          ? refusal
+          : isBelieved(failure)
+          ? nothing
+          : unknown
+      }
       if (failure.outcome === "executed") return executed
       return failure.outcome === undefined && isPermanent(failure) ? refusal : unknown
   }

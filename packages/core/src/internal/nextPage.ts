@@ -67,7 +67,7 @@ const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value:
 /** Is it a page after the first, as far as its parameter says? */
 export const isFurther = (next: string, params: unknown): boolean => {
   const page = fieldOf(params, next)
-  return page !== undefined && page !== null && page !== "" && page !== 0 && page !== 1
+  return page !== undefined && page !== null && page !== "" && page !== 0 && page !== 1 && page !== "1"
 }
 
 const fieldOf = (value: unknown, field: string): unknown =>

@@ -4,10 +4,12 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../CallEvent.ts"
 import * as ToolCall from "../ToolCall.ts"
-import type { ToolFailure } from "../ToolFailure.ts"
+import { isNotExecuted, type ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { doubtOf } from "./callOutcome.ts"
 import { hasPart } from "./ending.ts"
+import { asForeign } from "./error/guess.ts"
+import { withFields } from "./failure.ts"
 import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
 import { hearing } from "./hearing.ts"
 import { randomId } from "./randomId.ts"
@@ -35,7 +37,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
     if (outer === detached) return alone(tool, run, finish, fiber)
     const own = outer.enter(tool)
     return own instanceof Inside && own !== outer
-      ? finish(inside(own, outer, run), own, false)
+      ? finish(Effect.mapError(inside(own, outer, run), ofAnother), own, false)
       : finish(run, own, true)
   })
 
@@ -51,6 +53,10 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
     call.claim()
     return finish(Effect.provideService(run, current, call), call, false)
   })
+
+// A copy: a failure may be a constant that many share.
+const ofAnother = <E extends ToolFailure>(failure: E): E =>
+  isNotExecuted(failure) ? asForeign(withFields(failure, {})) : failure
 
 const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()

@@ -8,8 +8,9 @@ import { isFault, recognize, saysRetryable } from "./recognize.ts"
 import { retryAfterOf } from "./retryAfter.ts"
 import { type Told, wordsOf } from "./words.ts"
 
-/** What an error amounts to; `undefined` of a mistake in the program. */
+/** What an error amounts to; `undefined` of a mistake in the program, and of a stop (`ToolCall.stop`), which goes before all. */
 export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described | undefined => {
+  if (at(error, "_tag") === "StopSignal") return undefined
   const found = attempted(() => recognize(error))
   const words = found?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
   if (found === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) {

@@ -22,27 +22,51 @@ class Search {
   readonly #above = new Set<object>()
   #left = most.errors
 
-  of(error: unknown): Recognized | undefined {
+  of(error: unknown, isOfAttempts = false): Recognized | undefined {
     if (!Predicate.isObjectOrArray(error) || this.#above.has(error) || this.#left === 0) return undefined
     this.#left--
     const isMistake = isFault(error)
     const own = first(isMistake ? looksAtFaults : looks, error)
-    if (own === undefined ? isMistake : own.isVague !== true) return own
+    if (own === undefined ? isMistake : own.isVague !== true) return ofAttempts(error, own)
     this.#above.add(error)
-    const found = this.#below(error, own)
+    const found = this.#below(error, own, isOfAttempts)
     this.#above.delete(error)
-    return found
+    return ofAttempts(error, found)
   }
 
-  #below(error: object, own: Recognized | undefined): Recognized | undefined {
+  /** @param isOfAttempts are several errors those of several attempts to connect? */
+  #below(error: object, own: Recognized | undefined, isOfAttempts: boolean): Recognized | undefined {
     const several = listAt(error, "errors")
-    if (several.length === 0) return this.of(at(error, "cause")) ?? own
+    const isConnecting = isOfAttempts || own !== undefined && isOfConnection(own)
+    if (several.length === 0) return moreExact(own, this.of(at(error, "cause"), isConnecting))
     // Of several errors, take one that leaves the outcome open.
     const all = several.map((error) => this.of(error))
     if (all.includes(undefined)) return own === undefined ? undefined : unproven(own)
-    return all.find((one) => one !== undefined && leavesOpen(one.kind)) ?? all[0]
+    const most = all.find((one) => one !== undefined && leavesOpen(one.kind)) ?? all[0]
+    // Somebody's own aggregate may be of several things, some of which were done.
+    return most === undefined || isConnecting ? moreExact(own, most) : unproven(most)
   }
 }
+
+// The client retried: its last attempt says nothing of the earlier ones.
+const ofAttempts = (error: object, found: Recognized | undefined): Recognized | undefined =>
+  found !== undefined && (retries(error) || namesOf(error).some((name) => retrying.test(name)))
+    ? unproven(found)
+    : found
+
+const retries = (error: object): boolean =>
+  (wholeAt(error, "attempts") ?? wholeAt(error, "$metadata", "attempts") ?? wholeAt(error, "attemptNumber") ?? 1) > 1 ||
+  (wholeAt(error, "retryCount") ?? wholeAt(error, "request", "retryCount") ?? 0) > 0
+
+/** Classes of clients that retry by default, and do not say how often. */
+const retrying = /^(APIConnection|Stripe|Retry|NumberOfRetries|MaxRetries)/
+
+// Below a connection that failed, only what is said of connections is about that.
+const moreExact = (own: Recognized | undefined, below: Recognized | undefined): Recognized | undefined =>
+  own === undefined || below !== undefined && (!isOfConnection(own) || isOfConnection(below)) ? below : own
+
+const isOfConnection = ({ kind }: Recognized): boolean =>
+  ["connection", "timeout", "invalid_request"].includes(kind.code)
 
 type Look = (error: object) => Recognized | undefined
 
@@ -76,9 +100,7 @@ const byStatus: Look = (error) => {
   const status = ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
   // AWS has one status for many things, and names them.
-  const said = (status === 400 ? byName(error) : undefined) ?? ofStatus(status)
-  // The client retried: its last attempt says nothing of the earlier ones.
-  return (wholeAt(error, "$metadata", "attempts") ?? 1) > 1 ? unproven(said) : said
+  return (status === 400 ? byName(error) : undefined) ?? ofStatus(status)
 }
 
 // A number below 400 is a status only on a response.
@@ -121,7 +143,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
   }],
   [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "The requested item was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
-  [/(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
+  [/^(APIUser)?(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
 ]
 
@@ -137,20 +159,25 @@ const inMessage = (table: ReadonlyArray<readonly [message: RegExp, Recognized]>)
   return message === "" ? undefined : table.find(([pattern]) => pattern.test(message))?.[1]
 }
 
-const mute = (found: Recognized): Recognized => ({ ...unproven(found), isMute: true })
+const mute = (found: Recognized): Recognized => ({ ...found, isMute: true })
 
-/** The words of fetch, in Node and in browsers. */
+/** The words of fetch: in Node, in browsers, and in Deno. */
 const ofClients = inMessage([
   [
-    /^(fetch failed|terminated$|Failed to fetch|Load failed|NetworkError when attempting|other side closed)/,
+    /^(fetch failed|terminated|Failed to fetch|Load failed|NetworkError when attempting.*|other side closed)$|^error sending request for url/,
     mute(lost)
   ],
-  [/^(Invalid URL|Failed to parse URL|Only absolute URLs|unknown scheme$|bad port$)/, {
-    ...unsendable,
-    isMute: true,
+  [/^(Invalid URL(?:$| protocol)|Failed to parse URL from |Only absolute URLs|unknown scheme$|bad port$)/, {
+    ...mute(unsendable),
     isVague: true
   }]
 ])
+
+// Anybody may write them, too.
+const inClients: Look = (error) => {
+  const found = ofClients(error)
+  return found === undefined ? undefined : unproven(found)
+}
 
 /** How people write a status: `HTTP 503`, `503 Service Unavailable`, `Request failed: 503`. */
 const inStatus: Look = (error) => {
@@ -159,29 +186,51 @@ const inStatus: Look = (error) => {
   return status === undefined ? undefined : unproven(ofStatus(Number(status)))
 }
 
+const phrases =
+  "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Not Acceptable|Request Time-?out|Conflict|Gone|Payload Too Large|Content Too Large|Unsupported Media Type|Unprocessable (?:Entity|Content)|Too Many Requests|Internal Server Error|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time-?out"
+
+// 404 of 500 is not a status.
+const end = "\\b(?=\\)?(?:$|[:,.;)]|\\s+(?:from|for|on|at|when|while|error|response)\\b|\\s+\\())"
+
 const statuses = [
-  /\bHTTP(?:\/\d(?:\.\d)?)?(?: error)?(?: status)?(?: code)?!?[ :]{1,3}(?:status: ?)?\(?([45]\d\d)\b/i,
-  /\bstatus(?: ?code)?(?: of| was|:|=)? ?\(?([45]\d\d)\b(?! is)/i,
-  /\b(?:error|failed|responded|response|returned|answered)(?: with)?(?: a| an)?[ :]{1,3}\(?([45]\d\d)\b/i,
-  /^\(?([45]\d\d)\)?:? (?:Bad|Unauthorized|Payment|Forbidden|Not|Method|Proxy|Request|Conflict|Gone|Precondition|Payload|Unsupported|Unprocessable|Locked|Too|Unavailable|Internal|Service|Gateway)\b/
+  new RegExp(
+    `\\bHTTP(?:/\\d(?:\\.\\d)?)?(?: error)?(?: status)?(?: code)?!?[ :]{1,3}(?:status: ?)?\\(?([45]\\d\\d)${end}`,
+    "i"
+  ),
+  new RegExp(`\\bstatus(?: ?code)?(?: of| was|:|=)? ?\\(?([45]\\d\\d)${end}`, "i"),
+  new RegExp(`\\b(?:error|failed|responded|response)(?: with)?(?: a| an)?[ :]{1,3}\\(?([45]\\d\\d)${end}`, "i"),
+  new RegExp(`\\b([45]\\d\\d)\\)?:? (?:${phrases})\\b`, "i")
 ]
 
-const reasons = (words: string) => new RegExp(`\\b(?:${words})\\b`, "i")
-
+/** Whole sentences that libraries write, of servers and connections alone. A sentence about bookings may have any of their words. */
 const inWords = inMessage([
-  [reasons("Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"), {
+  [/^(?:Error: )?(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\.?$/i, {
     kind: kindOfStatus(503),
     sentence: "The service failed."
   }],
-  [reasons("Too Many Requests|rate limit(?:ed| exceeded)"), unproven(tooOften)],
-  [/\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b/, mute(lost)],
+  [/^(?:Too Many Requests|rate limit(?:ed| exceeded))\.?$/i, unproven(tooOften)],
   [
-    /\b(?:connection|socket|channel|stream|client)\b[^.]{0,40}\b(?:closed|lost|reset|aborted|terminated|ended|hang up|dropped|broken)\b|\bconnection error\b|\bnot queryable\b|\b(?:lost|no|broken) (?:connection|response)\b|\bsocket hang up\b|\bnetwork (?:error|response was not ok)\b/i,
+    /\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b|\bnet::ERR_/,
     mute(lost)
   ],
-  [/^(?:the |this )?(?:request|operation|call|query)? ?(?:was |has been )?(?:aborted|cancell?ed)\.?$/i, mute(aborted)],
   [
-    /\b(?:ETIMEDOUT|timed out|time-?out (?:expired|exceeded|error|after)|time-?out of \w+ exceeded|(?:request|query|read|connect(?:ion)?|socket|gateway|statement|lock|acquire)(?: read)? time-?out)\b/i,
+    /^(?:the )?(?:database |redis |web ?)?(?:connection|socket|channel|pool|client|target page, context or browser)(?: to [\w .:-]{1,60})?(?: is| was| has been| got)?(?: unexpectedly)? (?:already )?(?:closed|lost|reset|terminated|dropped|broken|destroyed)(?: (?:unexpectedly|before|by|and|while)\b.*)?\.?$/i,
+    lost
+  ],
+  [
+    /^lost connection to\b|^no response (?:was )?(?:received )?from (?:the )?(?:server|service|upstream|host|api|backend)\b/i,
+    lost
+  ],
+  [
+    /^(?:socket hang up|network error|network response was not ok|stream has been aborted|client has encountered a connection error|can't add new command when connection)/i,
+    mute(lost)
+  ],
+  [
+    /^(?:the |this )?(?:request|operation|call|query)? ?(?:was |has been )?(?:aborted|cancell?ed)\.?$|^all fibers interrupted/i,
+    mute(aborted)
+  ],
+  [
+    /^(?:the |this )?(?:(?:request|operation|connection|query|call|command|promise|task|fetch|socket) )?(?:has |have )?timed out\b|\btimed out after \d+ ?ms\b|\bETIMEDOUT\b|\btime-?out (?:expired|exceeded|error)\b|\btime-?out of \w+ exceeded|\b(?:request|query|read|connect(?:ion)?|socket|gateway|statement|heartbeat)(?: read)? time-?out\b/i,
     late
   ],
   [/^(?:an? )?(?:unexpected|unknown|internal) error\b|^something went wrong\b|^an error (?:has )?occurred\b/i, {
@@ -202,7 +251,7 @@ const looks: ReadonlyArray<Look> = [
   byName,
   ofSyntax,
   ofIssues,
-  ofClients,
+  inClients,
   inStatus,
   inWords
 ]

@@ -1,8 +1,8 @@
 /*
  * What the system says went wrong: with a connection, before or after anything was sent on it, or with a file.
  */
-import { garbage, type Kind, type Recognized, refused, transient } from "./kind.ts"
-import { at, most, textAt } from "./look.ts"
+import { broken, garbage, type Kind, type Recognized, refused, transient } from "./kind.ts"
+import { at, listAt, most, textAt } from "./look.ts"
 
 /** The answer did not come in time. */
 export const late: Recognized = { kind: transient("timeout"), sentence: "The service did not answer in time." }
@@ -44,7 +44,8 @@ const faultOf = (error: unknown): string | undefined => {
 export const isDisconnected = (error: unknown, depth = 0): boolean => {
   const fault = faultOf(error)
   return fault !== undefined && ofConnections.test(fault) ||
-    depth < most.depth && error !== undefined && isDisconnected(at(error, "cause"), depth + 1)
+    depth < most.depth && error !== undefined &&
+      [at(error, "cause"), ...listAt(error, "errors")].some((error) => isDisconnected(error, depth + 1))
 }
 
 // Below a connection that was lost, one of several attempts may say more.
@@ -80,12 +81,12 @@ const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
     unreachable("connecting to it took too long", transient("timeout", "not_executed"))
   ],
   [
-    /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_(VERIFY|GET)_|INVALID_CA|HOSTNAME_MISMATCH)/,
+    /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|ERROR_IN_CERT_|INVALID_CA|HOSTNAME_MISMATCH)/,
     unreachable("its certificate is not trusted", distrusted)
   ],
   // What axios calls its own timeout.
   [/^ECONNABORTED$/, late],
-  [/^(UND_ERR_\w*TIMEOUT|E(SOCKET)?TIMEDOUT|PROTOCOL_SEQUENCE_TIMEOUT)/, { ...late, isVague: true }],
+  [/^(UND_ERR_\w*TIMEOUT|ERR_\w*TIMEOUT|E(SOCKET)?TIMEDOUT|PROTOCOL_SEQUENCE_TIMEOUT)/, { ...late, isVague: true }],
   [/^(ABORT_ERR|ERR_ABORTED|ERR_CANCELED|UND_ERR_ABORTED)$/, aborted],
   [ofConnections, lost],
   [/^ERR_(INVALID_URL|INVALID_PROTOCOL|UNSUPPORTED_PROTOCOL)/, {
@@ -108,5 +109,5 @@ const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
     /^(EMFILE|ENFILE|EBUSY|EAGAIN|ENOMEM|ENOBUFS)/,
     { kind: transient("server_error"), sentence: "The system is out of resources." }
   ],
-  [/^(ENOSPC|EDQUOT|EROFS|EIO)/, failed("The file system failed.")]
+  [/^(ENOSPC|EDQUOT|EROFS|EIO)/, { kind: broken("server_error"), sentence: "The file system failed." }]
 ]

@@ -41,7 +41,8 @@ const ofLibraries = [
 ]
 
 /** A statement in SQL. */
-const statement = /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|UPDATE\b.{1,60}?\bSET|DELETE FROM)\b/
+const statement =
+  /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|insert into\b.{1,100}?\bvalues|UPDATE\b.{1,60}?\bSET|DELETE FROM|delete from\b.{1,100}?\bwhere)\b/
 
 /** Without addresses, queries, and the lines of a stack. */
 export const plain = (text: string): string =>
@@ -62,13 +63,14 @@ export const withoutInsides = (text: string): string =>
   )
 
 const label =
-  "[\\w-]{0,40}(?:passwords?|passwd|passphrase|pwd|secret|token|(?:api|access|account|private|shared|secret)[ _-]?key|authorization|credentials?|signature|session[ _-]?id)|\\b(?:pass|pw|auth|sig|otp|bearer)"
+  "[\\w-]{0,40}(?:passwords?|passwd|passphrase|pwd|secret|token|(?:api|access|account|private|shared|secret)[ _-]?key|authorization|credentials?|signature|session[ _-]?id)"
 const quoted = "\\\\?\"(?:[^\"\\\\]|\\\\.)*\"?|'[^']*'?|`[^`]*`?"
 
 const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/ {2,}at \S.*$/gm, ""],
   [/-----BEGIN [^]*?(?:-----END [^-]*-----|$)/g, "<redacted>"],
-  [/\b(?:set-)?cookie["']?\s*[:=].*$/gim, "cookie: <redacted>"],
+  [/\b(?:set-)?cookie["']?\s*[:=]\s*[^\s=;]+=.*$/gim, "cookie: <redacted>"],
+  [/\b(authorization["'\\]*\s*[:=]\s*)(?:[a-z]+\s+)?[^\s,;]+/gi, "$1<redacted>"],
   // A name and a password before a host.
   [/[^\s"'`<>:@/]{1,100}:[^\s"'`<>@/]{1,100}@[\w.-]+(?::\d+)?[^\s"'<>]*/g, "<address>"],
   // A word for a secret, and what follows it: password: hunter2, api_key=…, Authorization: Bearer ….
@@ -80,7 +82,14 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
     "$1<redacted>"
   ],
   [new RegExp(`((?:${label})\\s+(?:(?:is|was)\\s+)?)(?=\\S{0,60}\\d)[^\\s,;]{6,}`, "gi"), "$1<redacted>"],
-  [/\bkey=[^\s,;&"')]+/gi, "key=<redacted>"],
+  [
+    new RegExp(`((?:${label})\\s[^.=:'"\\x60]{0,20})(?:'[^']{3,}'|"[^"]{3,}"|\\x60[^\\x60]{3,}\\x60)`, "gi"),
+    "$1<redacted>"
+  ],
+  [/((?:\b|_)(?:key|pass|pw|auth|sig|otp|sid|bearer)=|\b\w{0,20}sess\w{0,10}id=)[^\s,;&"')]+/gi, "$1<redacted>"],
+  [/(\s-(?:u|p|-(?:api-key|token|password|user)) ?)\S{5,}/g, "$1<redacted>"],
+  [/(<(?:\w{0,40}(?:password|secret|token|key))>)[^<]*/gi, "$1<redacted>"],
+  [/\bcards?\b([^.\d]{0,20})\d{12,19}\b/gi, "card$1<redacted>"],
   [/\b(bearer|basic)\s+(?=[\w.~+/-]{0,200}[\d=])[\w.~+/=-]{8,}/gi, "$1 <redacted>"],
   // Keys by their prefix, and JSON web tokens.
   [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec)[_-][\w-]{8,}/g, "<redacted>"],
@@ -99,9 +108,10 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
     "<path>"
   ],
   [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]+){3,}\/?/g, "<path>"],
-  [/(?<![\w/])(?:[\w.@+-]{0,100}\/){1,20}[\w@+-]{1,100}\.[a-z]{1,5}(?::\d+){0,2}\b/g, "<path>"],
+  [/(?<![\w/])(?:[\w.@+-]{0,100}\/){1,20}[\w@+-]{1,100}\.[a-z]{1,5}(?::\d+){1,2}\b/g, "<path>"],
+  [/(?<![\w/])(?:[\w.@+-]{0,100}\/){0,20}(?:node_modules|dist)\/[\w.@+/-]*/g, "<path>"],
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "<address>"],
-  [/(?<![\w:])\[?(?:[\da-f]{1,4}:){4,7}[\da-f]{1,4}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
+  [/(?<![\w:])\[?(?=[\d:]{0,40}[a-f])(?:[\da-f]{1,4}:){4,7}[\da-f]{1,4}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
   [/(?<![\w:])\[?(?:[\da-f]{1,4}:){0,6}:(?::?[\da-f]{1,4}){1,7}\]?(?::\d{1,5})?(?![\w:])/gi, "<address>"],
   [/\b(?:localhost|(?:[\w-]{1,63}\.){1,10}[a-z][\w-]{0,62}):\d{2,5}\b/gi, "<address>"],
   [/\b(?:[a-z\d-]{1,63}\.){2,10}[a-z]{2,63}\b/gi, "<address>"],
