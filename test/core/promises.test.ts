@@ -1,6 +1,7 @@
 /** Tools whose handlers are async functions. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import {
+  CallEvent,
   Defect,
   Dispatch,
   LateResult,
@@ -30,6 +31,19 @@ const deferred = <A>() => {
     reject = no
   })
   return { promise, resolve, reject }
+}
+
+/** A tool that answers when somebody settles it from outside, whatever its signal says. */
+const slow = (definition: Parameters<typeof Tool.promise<"slow", string>>[1]) => {
+  const pending: Array<ReturnType<typeof deferred<string>>> = []
+  let aborted = 0
+  const tool = Tool.promise("slow", definition, (_, { signal }) => {
+    signal.addEventListener("abort", () => aborted++)
+    const next = deferred<string>()
+    pending.push(next)
+    return next.promise
+  })
+  return { tool, pending, aborted: () => aborted }
 }
 
 const refused = () => Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" })
@@ -168,19 +182,6 @@ describe("what an async handler throws", () => {
 })
 
 describe("an attempt runs until its promise has settled", () => {
-  /** A tool whose promise the test settles, and what its signal was told. */
-  const slow = (definition: Parameters<typeof Tool.promise<"slow", string>>[1]) => {
-    const pending: Array<ReturnType<typeof deferred<string>>> = []
-    let aborted = 0
-    const tool = Tool.promise("slow", definition, (_, { signal }) => {
-      signal.addEventListener("abort", () => aborted++)
-      const next = deferred<string>()
-      pending.push(next)
-      return next.promise
-    })
-    return { tool, pending, aborted: () => aborted }
-  }
-
   it.effect("a timeout aborts the signal, and does not wait", () =>
     Effect.gen(function*() {
       const { aborted, tool } = slow(reading)
@@ -282,6 +283,48 @@ describe("an attempt runs until its promise has settled", () => {
         assert.deepStrictEqual(late.map(({ certainty, tool }) => [tool, certainty]), [["slow", certainty]])
       }).pipe(Effect.provide(Logger.layer([]))))
   }
+})
+
+describe("what comes to its end when nobody waits any more", () => {
+  it.live("is timed by the clock that its call began with", () =>
+    Effect.gen(function*() {
+      const times: Array<number> = []
+      const { pending, tool } = slow(acting)
+      const run = Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({})))
+        yield* TestClock.adjust("5 seconds")
+        yield* Fiber.join(fiber)
+      })
+      yield* run.pipe(
+        Effect.provide(TestClock.layer()),
+        Effect.provideService(LateResult.reporter, ({ at }) => Effect.sync(() => void times.push(at))),
+        Effect.provideService(CallEvent.watcher, ({ at }) => void times.push(at))
+      )
+      pending[0]!.resolve("paid")
+      yield* macrotask
+      assert.deepStrictEqual([...new Set(times)], [0, 5000])
+    }))
+
+  it.effect("is reported, if it is a mistake of the program", () =>
+    Effect.gen(function*() {
+      const reports: Array<string> = []
+      const { pending, tool } = slow(acting)
+      const run = Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({}))
+      const fiber = yield* Effect.forkChild(
+        run.pipe(
+          Effect.provideService(
+            Defect.reporter,
+            (_, cause) => Effect.sync(() => void reports.push(String(Cause.squash(cause))))
+          ),
+          Effect.provideService(LateResult.reporter, () => Effect.void)
+        )
+      )
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.join(fiber)
+      pending[0]!.reject(new TypeError("room is not a function"))
+      yield* macrotask
+      assert.deepStrictEqual(reports, ["TypeError: room is not a function"])
+    }))
 })
 
 describe("a tool that only reads, and runs a payment inside", () => {

@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -151,7 +152,8 @@ const reasons: Readonly<Record<Exclude<WhyNotBegin, "abandoned">, (certainty: Ce
 
 class Execution {
   readonly #frame: Frame
-  readonly #fiber: Fiber.Fiber<unknown, unknown>
+  /** Its end may come when the fiber has left what provided this. */
+  readonly #context: Context.Context<never>
   readonly #attempt: number
   readonly #refusesFirst: boolean
   #hasEnded = false
@@ -161,7 +163,7 @@ class Execution {
 
   constructor(frame: Frame, fiber: Fiber.Fiber<unknown, unknown>, refusesFirst: boolean) {
     this.#frame = frame
-    this.#fiber = fiber
+    this.#context = fiber.context
     this.#refusesFirst = refusesFirst
     this.#attempt = frame.attempt
   }
@@ -215,7 +217,7 @@ class Execution {
       key,
       attempt: this.#attempt,
       certainty,
-      at: this.#fiber.getRef(Clock.Clock).currentTimeMillisUnsafe(),
+      at: Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe(),
       ...(failure === undefined ? {} : { code: failure.code })
     }
     // Whoever puts it right may run tools, and has time for it: it is not a part of the call.
@@ -223,7 +225,7 @@ class Execution {
       Effect.provideService(current, detached),
       Effect.provideService(Deadline.current, Infinity)
     )
-    Effect.runForkWith(this.#fiber.context)(report)
+    Effect.runForkWith(this.#context)(report)
   }
 }
 

@@ -55,8 +55,12 @@ export const promised = <Params, A>(
     const judged = Effect.matchEffect(settled, {
       onSuccess: (value) =>
         attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectOf(who)) : Effect.succeed(value),
-      // A mistake of the program is thrown again.
-      onFailure: (error) => Effect.suspend(() => Effect.fail(isAborted ? afterAbort(error) : from(error, options)))
+      onFailure: (error) =>
+        Effect.suspend(() => {
+          // A mistake of the program is thrown again.
+          const failure = from(error, options)
+          return Effect.fail(isAborted ? afterAbort(error) : failure)
+        })
     })
     return Effect.uninterruptible(judged)
   })
