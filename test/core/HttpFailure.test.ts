@@ -218,7 +218,18 @@ describe("Retry-After", () => {
       for (const value of ["", "soon", "-1", "1.5", "1e9", "Infinity", "2026-01-01"]) {
         assert.isUndefined(yield* retryAfter(429, value))
       }
-      for (const status of [400, 403, 501]) assert.isUndefined(yield* retryAfter(status, "30"))
+      for (const status of [400, 401, 501]) assert.isUndefined(yield* retryAfter(status, "30"))
+    }).pipe(Effect.scoped))
+
+  it.effect("or none of the requests left, makes a 403 a limit of requests", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* retryAfter(403, "60"), 60)
+      const reading = (headers: Record<string, string>) =>
+        Effect.map(Effect.flatMap(saying(403, "", headers), failing), ({ code }) => code)
+      assert.strictEqual(yield* reading({ "x-ratelimit-remaining": "0" }), "rate_limited")
+      assert.strictEqual(yield* reading({ "x-ratelimit-remaining": "17" }), "permission_denied")
+      assert.strictEqual(HttpFailure.fromStatus(403, { retryAfter: "1 minute" }).code, "rate_limited")
+      assert.strictEqual(HttpFailure.fromStatus(403).code, "permission_denied")
     }).pipe(Effect.scoped))
 
   it.effect("of any length survives a journal", () =>

@@ -2,6 +2,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { PartialData, type SchemaMismatch, type SemanticGarbage, ToolFailure, ToolUnavailable } from "@fallible/core"
 import { Cause, Duration, Effect, Exit, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import * as FastCheck from "fast-check"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -308,6 +309,21 @@ describe("ToolFailure.from", () => {
         assert.strictEqual(after({ "retry-after": "Thu, 01 Jan 1970 00:00:30 GMT" }), 30_000)
         assert.strictEqual(after({ "retry-after": "Wed, 31 Dec 1969 00:00:00 GMT" }), 0)
         assert.strictEqual(after({ "retry-after": "9".repeat(500) }), 1e12)
+      }))
+
+    it.effect("and until its limit of requests is reset, where none is left", () =>
+      Effect.gen(function*() {
+        yield* TestClock.setTime(1_700_000_000_000)
+        const limit = (remaining: string, reset: string) => ({
+          "x-ratelimit-remaining": remaining,
+          "x-ratelimit-reset": reset
+        })
+        assert.strictEqual(after(limit("0", "1700000090")), 90_000)
+        assert.strictEqual(after({ ...limit("0", "1700000090"), "retry-after": "5" }), 5_000)
+        assert.isUndefined(after(limit("1", "1700000090")))
+        assert.isUndefined(after(limit("0", "soon")))
+        const forbidden = caught({ status: 403, response: { headers: limit("0", "1700000090") } })
+        assert.deepInclude({ ...forbidden }, { code: "rate_limited", retryAfter: Duration.seconds(90) })
       }))
 
     it("and not where that cannot be read", () => {

@@ -18,6 +18,9 @@
  * By the method: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`; after any other method, or
  * an unknown one, it is `unknown`. What is permanent and has no outcome is a refusal: nothing was done (`Certainty`). What is transient comes with `retryAfter`, when the service said how long to wait.
  *
+ * Some services answer 403 where others answer 429. A 403 with a `Retry-After`, or with none of its requests left
+ * (`x-ratelimit-remaining: 0`), is read as a 429.
+ *
  * 403, `rejected` and `invalid_request` are about the arguments (`scope`): the service refuses one record or one request, and may answer the
  * next. Everything else that is permanent is about the tool.
  *
@@ -47,7 +50,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { Described, Kind } from "./internal/error/kind.ts"
 import { recognize } from "./internal/error/recognize.ts"
-import { retryAfterIn } from "./internal/error/retryAfter.ts"
+import { isLimitedIn, retryAfterIn } from "./internal/error/retryAfter.ts"
 import { kindOfStatus } from "./internal/error/status.ts"
 import { late, lost } from "./internal/error/system.ts"
 import { plain } from "./internal/error/words.ts"
@@ -175,7 +178,8 @@ export const fromResponse = (response: HttpClientResponse): Effect.Effect<HttpFa
  * When to use: with another HTTP client than Effect's.
  *
  * @param options `message` is what the service said, and is quoted, but for what is too long. `retryAfter` is how long
- * the service asked to be left alone. `method` is the request's; without it, the outcome of a 5xx is unknown.
+ * the service asked to be left alone: with one, a 403 is a 429. `method` is the request's; without it, the outcome of a
+ * 5xx is unknown.
  *
  * @example
  * ```ts
@@ -196,6 +200,7 @@ export const fromStatus = (
   byStatus(status, plain(options.message ?? ""), {
     cause: undefined,
     method: options.method,
+    isLimited: options.retryAfter !== undefined,
     retryAfter: options.retryAfter === undefined ? undefined : Duration.fromInputUnsafe(options.retryAfter)
   })
 
@@ -206,21 +211,24 @@ export const fromStatus = (
 /** What is known of a failure besides its kind. */
 interface Known extends Pick<Described, "cause" | "retryAfter"> {
   readonly method: string | undefined
+  /** Does the service limit requests? */
+  readonly isLimited?: boolean
 }
 
 const byStatus = (status: number, said: string, known: Known): HttpFailure => {
   const line = oneLine(said)
   const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
-  return after(kindOfStatus(status), `The service answered ${status}${quote}`, known)
+  return after(kindOfStatus(status, known.isLimited), `The service answered ${status}${quote}`, known)
 }
 
 // What came of it depends on the method, unless the kind says so.
-const after = (kind: Kind, detail: string, { method, ...known }: Known): HttpFailure => {
+const after = (kind: Kind, detail: string, { cause, method, retryAfter }: Known): HttpFailure => {
   const outcome = kind._tag === "ToolUnavailable" ? kind.outcome : undefined
   return made({
-    ...known,
     kind,
     detail,
+    cause,
+    retryAfter,
     outcome: outcome === "open" ? isSafe(method) ? undefined : "unknown" : outcome
   })
 }
@@ -234,7 +242,8 @@ const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<
       byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
         cause,
         method: response.request.method,
-        retryAfter: retryAfterIn(response.headers)
+        retryAfter: retryAfterIn(response.headers),
+        isLimited: isLimitedIn(response.headers)
       })
   )
 

@@ -10,6 +10,7 @@ import { ofEffect, ofOurs } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
 import { leavesOpen, type Recognized, transient, unproven, unrecognized } from "./kind.ts"
 import { at, classesOf, listAt, most, namesOf, textAt, wholeAt } from "./look.ts"
+import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpc.ts"
 import { kindOfStatus, ofStatus } from "./status.ts"
 import { aborted, late, lost, ofSystem, unsendable } from "./system.ts"
@@ -100,7 +101,7 @@ const byStatus: Look = (error) => {
   const status = ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
   // AWS has one status for many things, and names them.
-  return (status === 400 ? byName(error) : undefined) ?? ofStatus(status)
+  return (status === 400 ? byName(error) : undefined) ?? ofStatus(status, isLimited(error))
 }
 
 // A number below 400 is a status only on a response.

@@ -1,5 +1,6 @@
 /*
- * How long a service asks to be left alone: in seconds, in milliseconds, or until a date (RFC 9110, 10.2.3).
+ * How long a service asks to be left alone: in seconds, in milliseconds, or until a date (RFC 9110, 10.2.3); or until its limit of
+ * requests is reset, where none is left (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -10,11 +11,15 @@ import { attempted } from "../stranger.ts"
 import { at } from "./look.ts"
 
 /** By the headers of an error, or of its response. */
-export const retryAfterOf = (error: unknown): Duration.Duration | undefined => {
+export const retryAfterOf = (error: unknown): Duration.Duration | undefined =>
+  headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0)
+
+/** Do the headers of an error, or of its response, say that the service limits requests? */
+export const isLimited = (error: unknown): boolean => headersOf(error).some(isLimitedIn)
+
+const headersOf = (error: unknown): ReadonlyArray<unknown> => {
   const responses = ["response", "$response"].map((key) => at(error, key, "headers"))
   return [at(error, "headers"), at(error, "responseHeaders"), ...responses, at(error, "reason", "response", "headers")]
-    .flatMap((headers) => retryAfterIn(headers) ?? [])
-    .at(0)
 }
 
 export const retryAfterIn = (headers: unknown): Duration.Duration | undefined => {
@@ -22,8 +27,18 @@ export const retryAfterIn = (headers: unknown): Duration.Duration | undefined =>
   if (/^\d+(\.\d+)?$/.test(millis)) return Duration.seconds(Math.min(Number(millis) / 1000, longest))
   const after = headerIn(headers, "retry-after") ?? ""
   if (/^\d+$/.test(after)) return Duration.seconds(Math.min(Number(after), longest))
-  const until = /^[a-z]{3,9}, /i.test(after) ? Date.parse(after) : Number.NaN
-  return Number.isNaN(until) ? undefined : Duration.millis(Math.max(0, until - now()))
+  const until = /^[a-z]{3,9}, /i.test(after) ? Date.parse(after) : resetIn(headers)
+  return Number.isNaN(until) ? undefined : Duration.millis(Math.min(Math.max(0, until - now()), longest * 1000))
+}
+
+export const isLimitedIn = (headers: unknown): boolean => hasNoneLeft(headers) || retryAfterIn(headers) !== undefined
+
+const hasNoneLeft = (headers: unknown): boolean => headerIn(headers, "x-ratelimit-remaining") === "0"
+
+// Some services mean a time by it, in seconds since 1970, and others a number of seconds, which is shorter.
+const resetIn = (headers: unknown): number => {
+  const reset = hasNoneLeft(headers) ? headerIn(headers, "x-ratelimit-reset") ?? "" : ""
+  return /^\d{10}$/.test(reset) ? Number(reset) * 1000 : Number.NaN
 }
 
 /** In seconds: some thirty years, which can still be written down. */

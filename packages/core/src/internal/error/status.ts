@@ -3,12 +3,19 @@
  */
 import { garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 
-/** The kind of a failure that has a status. */
-export const kindOfStatus = (status: number): Kind => kinds.find(([pattern]) => pattern.test(String(status)))![1]
+/**
+ * The kind of a failure that has a status.
+ *
+ * @param isLimited do its headers say that the service limits requests? Some services answer 403 then, as GitHub does.
+ */
+export const kindOfStatus = (status: number, isLimited = false): Kind => {
+  const meant = status === 403 && isLimited ? 429 : status
+  return kinds.find(([pattern]) => pattern.test(String(meant)))![1]
+}
 
 /** The same, for an error without words of its own. */
-export const ofStatus = (status: number): Recognized => ({
-  kind: kindOfStatus(status),
+export const ofStatus = (status: number, isLimited = false): Recognized => ({
+  kind: kindOfStatus(status, isLimited),
   sentence: `The service answered ${status}.`
 })
 
