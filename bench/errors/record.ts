@@ -16,13 +16,16 @@ import { gotCases } from "./cases/got.ts"
 import { grpcCases } from "./cases/grpc.ts"
 import { kyCases } from "./cases/ky.ts"
 import { aggregateCases, jsonCases, plainCases, programmingCases } from "./cases/language.ts"
+import { mailCases } from "./cases/mail.ts"
 import { mcpCases } from "./cases/mcp.ts"
 import { aiSdkCases, openaiCases } from "./cases/models.ts"
 import { mysqlCases } from "./cases/mysql.ts"
 import { httpCases, systemCases } from "./cases/node.ts"
 import { postgresCases } from "./cases/postgres.ts"
 import { valibotCases, zodCases } from "./cases/schemas.ts"
+import { anthropicCases, gaxiosCases, octokitCases, postgrestCases, slackCases, stripeCases } from "./cases/services.ts"
 import { betterSqliteCases, nodeSqliteCases } from "./cases/sqlite.ts"
+import { ioredisCases, mongoCases, redisCases } from "./cases/stores.ts"
 import { undiciCases } from "./cases/undici.ts"
 import { treeOf } from "./tree.ts"
 import { type Cases, makeWorld, type World } from "./world.ts"
@@ -50,6 +53,16 @@ const suites: ReadonlyArray<(world: World) => Cases | undefined | Promise<Cases 
   mcpCases,
   zodCases,
   valibotCases,
+  octokitCases,
+  gaxiosCases,
+  stripeCases,
+  anthropicCases,
+  slackCases,
+  postgrestCases,
+  ioredisCases,
+  redisCases,
+  mongoCases,
+  mailCases,
   effectCases
 ]
 

@@ -43,6 +43,11 @@ const failures: Readonly<Record<string, Answer>> = {
   "400": { status: 400, body: { error: "bad_request", message: "Parameter 'date' has to be a day." } },
   "401": { status: 401, body: { error: { message: `Incorrect API key provided: ${key}`, code: "invalid_api_key" } } },
   "403": { status: 403, body: { message: "You may not read this record." } },
+  "403 of a limit": {
+    status: 403,
+    headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1000000000" },
+    body: { message: "API rate limit exceeded for user 17." }
+  },
   "404": { status: 404, body: { message: "No such room: 17" } },
   "408": { status: 408, body: { message: "The request took too long." } },
   "409": { status: 409, body: { message: "Room 17 is already booked." } },
@@ -67,16 +72,69 @@ const failures: Readonly<Record<string, Answer>> = {
   "504": { status: 504, body: { message: "Gateway timeout." } }
 }
 
+/** Statuses that come with a body of Stripe's own. */
+export const ofStripe = [400, 401, 403, 404, 409, 429, 500, 503]
+
+/** What single services answer. */
+const own: Readonly<Record<string, Answer>> = {
+  ...Object.fromEntries(ofStripe.map((status) => [`stripe-${status}`, {
+    status,
+    body: { error: { type: status < 500 ? "invalid_request_error" : "api_error", message: `No: ${key}` } }
+  }])),
+  "529": { status: 529, body: { type: "error", error: { type: "overloaded_error", message: "Overloaded" } } },
+  "card-declined": {
+    status: 402,
+    body: { error: { type: "card_error", code: "card_declined", message: "Your card was declined." } }
+  },
+  "key-used-twice": {
+    status: 400,
+    body: { error: { type: "idempotency_error", message: `Keys can only be used with the same parameters: ${key}` } }
+  },
+  "no-such-channel": { status: 200, body: { ok: false, error: "channel_not_found" } },
+  "wrong-token": { status: 200, body: { ok: false, error: "invalid_auth" } },
+  "not-unique": {
+    status: 409,
+    body: {
+      code: "23505",
+      message: `duplicate key value violates unique constraint "rooms_pkey"`,
+      details: `Key (secret)=(${password}) already exists.`,
+      hint: null
+    }
+  },
+  "no-rows": {
+    status: 406,
+    body: {
+      code: "PGRST116",
+      message: "Cannot coerce the result to a single JSON object",
+      details: "The result contains 0 rows",
+      hint: null
+    }
+  },
+  "row-level-security": {
+    status: 403,
+    body: {
+      code: "42501",
+      message: `new row violates row-level security policy for table "rooms"`,
+      details: null,
+      hint: null
+    }
+  }
+}
+
 /** A path for each status of failure. */
 export const failing: ReadonlyArray<readonly [name: string, path: string]> = Object.keys(failures).map((name) =>
   [name, `/${name.replaceAll(" ", "-")}`] as const
 )
 
 /** Those that say nothing new of a client that looks at the status alone. */
-const rare = ["408", "410", "413", "501", "504", "429 without a time"]
+const rare = ["403 of a limit", "408", "410", "413", "501", "504", "429 without a time"]
 export const failingOften = failing.filter(([name]) => !rare.includes(name))
 
-const answers = new Map(Object.entries(failures).map(([name, answer]) => [`/${name.replaceAll(" ", "-")}`, answer]))
+const answers = new Map(
+  [...Object.entries(failures), ...Object.entries(own)].map((
+    [name, answer]
+  ) => [`/${name.replaceAll(" ", "-")}`, answer])
+)
 
 const oddities: Readonly<Record<string, (response: Http.ServerResponse) => void>> = {
   "/cut-body": (response) => {

@@ -91,7 +91,7 @@ describe("the errors of real libraries", () => {
       return failure?._tag === "ToolUnavailable" && failure.outcome === "not_executed"
     }).map(({ name }) => name)
     const unsent =
-      /refused|unknown host|429|Response thrown 429|URL|scheme|retryAfter|throttl|throughput|too many|too many requests|cannot open|missing file|connect timeout|shutting down|aggregate Promise.any of fetches|ECONNREFUSED|retryable by its model|Promise.any of mixed|forbidden port|InvalidUrl|EncodeError|UnknownError/i
+      /refused|unknown host|429|Response thrown 429|URL|scheme|retryAfter|throttl|throughput|too many|too many requests|cannot open|missing file|connect timeout|shutting down|aggregate Promise.any of fetches|ECONNREFUSED|retryable by its model|Promise.any of mixed|forbidden port|InvalidUrl|EncodeError|UnknownError|of a limit|mailbox full|greylisted|try later|no recipient/i
     assert.deepStrictEqual(claims.filter((name) => !unsent.test(name)), [])
   })
 })
@@ -451,6 +451,12 @@ describe("ToolFailure.from", () => {
         ],
         ["the last of several attempts of a client", coded("ECONNREFUSED", { attemptNumber: 3 }), undefined],
         ["the last of several attempts", { $metadata: { httpStatusCode: 429, attempts: 3 } }, undefined],
+        [
+          "a request that axios-retry has repeated",
+          { status: 429, config: { "axios-retry": { retryCount: 1 } } },
+          undefined
+        ],
+        ["one that octokit has", { status: 429, request: { request: { retryCount: 1 } } }, undefined],
         ["a status in a text", new Error("HTTP 429"), undefined],
         ["five digits of somebody", coded("40001"), "unknown"],
         ["those of a database", coded("53300", { severity: "FATAL" }), "not_executed"],

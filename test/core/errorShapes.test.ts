@@ -121,7 +121,17 @@ describe("the recorded errors", () => {
       "node:sqlite",
       "better-sqlite3",
       "openai",
-      "ai"
+      "ai",
+      "@octokit/request",
+      "gaxios",
+      "stripe",
+      "@anthropic-ai/sdk",
+      "@slack/web-api",
+      "@supabase/postgrest-js",
+      "ioredis",
+      "redis",
+      "mongodb",
+      "nodemailer"
     ]
     for (const library of [...wanted, "@aws-sdk/client-dynamodb", "@grpc/grpc-js", "zod", "valibot", "effect"]) {
       assert.include(libraries, library)

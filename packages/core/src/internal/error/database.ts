@@ -1,5 +1,5 @@
 /*
- * What a database says went wrong: SQLSTATEs (ISO 9075, as PostgreSQL and MySQL have them) and SQLite's result codes.
+ * What a database with SQL says went wrong: SQLSTATEs (ISO 9075, as PostgreSQL and MySQL have them) and SQLite's result codes.
  */
 import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 import { at, textAt, wholeAt } from "./look.ts"
@@ -15,7 +15,13 @@ export const database = {
   query: told(refused("server_error"), "The database could not run the query."),
   failed: told(broken("server_error"), "The database failed."),
   conflict: told(transient("server_error"), "The database rolled back the transaction because of a conflict."),
+  partly: told(broken("rejected"), "The database refused some of the writes."),
   busy: told(transient("server_error"), "The database is busy."),
+  standby: told(transient("server_error"), "The database server accepts no writes now."),
+  outOfMemory: told(
+    refused("server_error", { hint: "Only an operator can fix this: tell the user." }),
+    "The database is out of memory."
+  ),
   full: told(transient("server_error", "not_executed"), "The database accepts no more connections."),
   unreachable: told(transient("connection", "not_executed"), "The database could not be reached."),
   lost: told(transient("connection"), "The connection to the database failed."),
@@ -29,20 +35,19 @@ export const ofDatabase = (error: object): Recognized | undefined => {
   const state = textAt(error, "sqlState") ?? textAt(error, "sqlstate") ?? code
   return firstOf(mysql, code) ??
     (/^[\dA-Z]{5}$/.test(state) && isOfDriver(error) ? firstOf(states, state) : undefined) ??
-    ofSqlite(code, wholeAt(error, "errcode")) ??
-    (wholeAt(error, "code") === mongoDuplicate ? database.unique : undefined)
+    firstOf(postgrest, code) ??
+    ofSqlite(code, wholeAt(error, "errcode"))
 }
 
 // Five digits may be anybody's code.
 const isOfDriver = (error: object): boolean =>
-  ["severity", "routine", "sqlState", "sqlstate", "sqlMessage"].some((field) => at(error, field) !== undefined)
+  ["severity", "routine", "sqlState", "sqlstate", "sqlMessage"].some((field) => at(error, field) !== undefined) ||
+  ["details", "hint"].every((field) => at(error, field) !== undefined)
 
 type Table = ReadonlyArray<readonly [code: RegExp, Recognized]>
 
 const firstOf = (table: Table, code: string): Recognized | undefined =>
   table.find(([pattern]) => pattern.test(code))?.[1]
-
-const mongoDuplicate = 11_000
 
 /** What MySQL's SQLSTATEs do not tell apart. */
 const mysql: Table = [
@@ -53,6 +58,15 @@ const mysql: Table = [
   [/^ER_(CON_COUNT|TOO_MANY_USER)/, database.full],
   [/^ER_\w*ACCESS_DENIED|^ER_OPTION_PREVENTS/, database.denied],
   [/^ER_(TRUNCATED_WRONG_VALUE|DATA_TOO_LONG|WARN_DATA_OUT_OF_RANGE)/, database.value]
+]
+
+/** PostgREST's own, as Supabase has them: https://docs.postgrest.org/en/stable/references/errors.html */
+const postgrest: Table = [
+  [/^PGRST00[012]$/, database.unreachable],
+  [/^PGRST003$/, database.full],
+  [/^PGRST116$/, told(garbage("not_found"), "The query found no row, or more than one.")],
+  [/^PGRST30\d$/, database.denied],
+  [/^PGRST\d/, database.query]
 ]
 
 /** The first that fits. */

@@ -8,11 +8,13 @@ import { isA } from "../stranger.ts"
 import { ofDatabase } from "./database.ts"
 import { ofEffect, ofOurs } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
-import { leavesOpen, type Recognized, transient, unproven, unrecognized } from "./kind.ts"
+import { garbage, leavesOpen, type Recognized, transient, unproven, unrecognized } from "./kind.ts"
 import { at, classesOf, listAt, most, namesOf, textAt, wholeAt } from "./look.ts"
+import { ofMail } from "./mail.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpc.ts"
 import { kindOfStatus, ofStatus } from "./status.ts"
+import { ofStore } from "./stores.ts"
 import { aborted, late, lost, ofSystem, unsendable } from "./system.ts"
 
 /** What an error amounts to; `undefined` if nothing about it is known. */
@@ -56,11 +58,21 @@ const ofAttempts = (error: object, found: Recognized | undefined): Recognized | 
     : found
 
 const retries = (error: object): boolean =>
-  (wholeAt(error, "attempts") ?? wholeAt(error, "$metadata", "attempts") ?? wholeAt(error, "attemptNumber") ?? 1) > 1 ||
-  (wholeAt(error, "retryCount") ?? wholeAt(error, "request", "retryCount") ?? 0) > 0
+  attempts.some((path) => (wholeAt(error, ...path) ?? 1) > 1) ||
+  repetitions.some((path) => (wholeAt(error, ...path) ?? 0) > 0)
+
+/** Where clients count attempts, and where repetitions. */
+const attempts = [["attempts"], ["$metadata", "attempts"], ["attemptNumber"]]
+const repetitions = [
+  ["retryCount"],
+  ["request", "retryCount"],
+  ["request", "request", "retryCount"],
+  ["config", "axios-retry", "retryCount"],
+  ["config", "retryConfig", "currentRetryAttempt"]
+]
 
 /** Classes of clients that retry by default, and do not say how often. */
-const retrying = /^(APIConnection|Stripe|Retry|NumberOfRetries|MaxRetries)/
+const retrying = /^(APIConnection|Stripe|Slack|Mongo|Retry|NumberOfRetries|MaxRetries)/
 
 // Below a connection that failed, only what is said of connections is about that.
 const moreExact = (own: Recognized | undefined, below: Recognized | undefined): Recognized | undefined =>
@@ -98,11 +110,20 @@ export const saysRetryable = (error: unknown): boolean | undefined => {
 // -----------------------------------------------------------------------------
 
 const byStatus: Look = (error) => {
+  // Octokit gives it a status, too.
+  if (namesOf(error).includes("AbortError")) return aborted
   const status = ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
-  // AWS has one status for many things, and names them.
-  return (status === 400 ? byName(error) : undefined) ?? ofStatus(status, isLimited(error))
+  // Some services have one status for many things, and name them.
+  const named = status === 400 || status === 402 ? byName(error) : undefined
+  if (named !== undefined) return named
+  const found = ofStatus(status, isLimited(error))
+  // Octokit says 500 also where there was no answer.
+  return status === 500 && hasNoResponse(error) ? { ...found, isVague: true } : found
 }
+
+const hasNoResponse = (error: object): boolean =>
+  at(error, "request") !== undefined && at(error, "response") === undefined
 
 // A number below 400 is a status only on a response.
 const ownStatus = (error: object): number | undefined => {
@@ -142,6 +163,8 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
     kind: kindOfStatus(403),
     sentence: "The service denied access."
   }],
+  // Stripe's.
+  [/^StripeCardError$/, { kind: garbage("rejected"), sentence: "The card was declined." }],
   [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "The requested item was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
   [/^(APIUser)?(Abort|Aborted|Cancel|Canceled|Cancelled)(Error|Exception)$/, aborted],
@@ -247,8 +270,10 @@ const looks: ReadonlyArray<Look> = [
   byStatus,
   ofEffect,
   ofRpc,
+  ofMail,
   ofSystem,
   ofDatabase,
+  ofStore,
   byName,
   ofSyntax,
   ofIssues,

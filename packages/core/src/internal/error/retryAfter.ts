@@ -8,11 +8,17 @@ import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import { currentContext } from "../containment.ts"
 import { attempted } from "../stranger.ts"
-import { at } from "./look.ts"
+import { at, textAt } from "./look.ts"
 
 /** By the headers of an error, or of its response. */
 export const retryAfterOf = (error: unknown): Duration.Duration | undefined =>
-  headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0)
+  headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error)
+
+// Others mean milliseconds by it.
+const ofSlack = (error: unknown): Duration.Duration | undefined =>
+  textAt(error, "code") === "slack_webapi_rate_limited_error"
+    ? retryAfterIn({ "retry-after": at(error, "retryAfter") })
+    : undefined
 
 /** Do the headers of an error, or of its response, say that the service limits requests? */
 export const isLimited = (error: unknown): boolean => headersOf(error).some(isLimitedIn)

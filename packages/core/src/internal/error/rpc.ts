@@ -1,14 +1,14 @@
 /*
- * Codes of remote calls: gRPC's, and those of JSON-RPC, which MCP uses, too. Most have a status of HTTP that means the same.
+ * Codes of remote calls: gRPC's, those of JSON-RPC, which MCP uses, too, and Slack's. Most have a status of HTTP that means the same.
  */
 import { type Kind, type Recognized, transient } from "./kind.ts"
-import { at, namesOf, wholeAt } from "./look.ts"
+import { at, namesOf, textAt, wholeAt } from "./look.ts"
 import { kindOfStatus, ofStatus } from "./status.ts"
 import { late, lost } from "./system.ts"
 
 export const ofRpc = (error: object): Recognized | undefined => {
   const code = wholeAt(error, "code")
-  if (code === undefined) return undefined
+  if (code === undefined) return ofSlack(error)
   if (code < 0) return ofJsonRpc(code, namesOf(error).includes("McpError"))
   // Some clients have the status as their code.
   if (code >= 400 && code < 600) return ofStatus(code)
@@ -48,3 +48,20 @@ const ofJsonRpc = (code: number, isOfMcp: boolean): Recognized | undefined => {
 
 /** https://www.jsonrpc.org/specification#error_object */
 const jsonRpc: Readonly<Record<number, number>> = { [-32_700]: 400, [-32_600]: 400, [-32_601]: 501, [-32_602]: 422 }
+
+const ofSlack = (error: object): Recognized | undefined => {
+  const answer = textAt(error, "data", "error") ?? ""
+  if (textAt(error, "code") !== "slack_webapi_platform_error" || !/^[a-z_]{1,60}$/.test(answer)) return undefined
+  const [, status] = slack.find(([pattern]) => pattern.test(answer)) ?? []
+  return { kind: kindOfStatus(status ?? 400), sentence: `The service answered ${answer}.` }
+}
+
+/** The first that fits: https://docs.slack.dev/reference/methods/chat.postMessage#errors */
+const slack: ReadonlyArray<readonly [answer: RegExp, status: number]> = [
+  [/not_found$|^no_such_/, 404],
+  [/auth|token|scope|^account_inactive$/, 401],
+  [/^(access|no_permission|not_allowed|restricted)|_denied$/, 403],
+  [/^rate_?limited$/, 429],
+  // Something may have been done before it.
+  [/^(fatal|internal)_error$|^service_unavailable$|^request_timeout$/, 503]
+]

@@ -35,7 +35,8 @@ export const ofSystem = (error: object): Recognized | undefined => {
 
 /** The system's words for what happened: `"ECONNRESET read"`. */
 const faultOf = (error: unknown): string | undefined => {
-  const code = textAt(error, "code")
+  // Nodemailer has a code of its own, and keeps the system's.
+  const code = textAt(error, "originalCode") ?? textAt(error, "code")
   const syscall = textAt(error, "syscall")
   return code === undefined || syscall === undefined ? code : `${code} ${syscall}`
 }
