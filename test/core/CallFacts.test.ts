@@ -109,7 +109,10 @@ describe("CallFacts", () => {
       const { texts } = yield* told(tool, { order: 7 }, { order: 7 })
       assert.strictEqual(executions(), 1)
       assert.include(texts[1], "\"error\":\"ToolUnavailable\",\"code\":\"retry_budget_exceeded\"")
-      assert.include(texts[1], "Do not repeat this call: it may already have taken effect. Check before anything else.")
+      assert.include(
+        texts[1],
+        "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
+      )
     }))
 
   it.effect("takes calls for the same whatever the order of keys and the white space, and no others", () =>
@@ -185,7 +188,7 @@ describe("CallFacts", () => {
       const { tool } = orders("non_idempotent", garbage)
       const { texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 })
       assert.strictEqual(texts[2], texts[1])
-      assert.include(texts[2], "the last time with unknown_entity: There is no order 7.")
+      assert.include(texts[2], "it has already failed with unknown_entity: There is no order 7.")
     }))
 
   it.effect("does not count pages that went well", () =>

@@ -72,8 +72,8 @@ const rejected = ofArguments("rejected")
 const notFound = { _tag: "SemanticGarbage", code: "not_found", alternatives: [] }
 
 const afterGet: ReadonlyArray<readonly [status: number, failure: object]> = [
-  [300, unavailable("unexpected_status", false)],
-  [304, unavailable("unexpected_status", false)],
+  [300, ofArguments("unexpected_status")],
+  [304, ofArguments("unexpected_status")],
   [400, rejected],
   [401, ofTool("permission_denied")],
   [402, ofTool("quota_exhausted")],
@@ -85,6 +85,8 @@ const afterGet: ReadonlyArray<readonly [status: number, failure: object]> = [
   [410, notFound],
   [413, rejected],
   [422, { _tag: "SchemaMismatch", side: "arguments", code: "invalid_arguments", issues: [], alternatives: [] }],
+  [423, unavailable("server_error", true, "not_executed")],
+  [425, unavailable("server_error", true, "not_executed")],
   [429, unavailable("rate_limited", true, "not_executed")],
   [451, rejected],
   [499, rejected],

@@ -239,7 +239,8 @@ describe("Rendering", () => {
     })
 
     it("says to check first what may have taken effect, whatever its failure is called", () => {
-      const check = "Do not repeat this call: it may already have taken effect. Check before anything else."
+      const check =
+        "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
       const mismatch = new SchemaMismatch({ side: "result", code: "truncated", detail: "Cut off." })
       const garbage = new SemanticGarbage({ code: "no_such_card", detail: "No such card." })
       for (const failure of [mismatch, garbage, firstPage, unavailable({ transient: false })]) {
@@ -266,7 +267,7 @@ describe("Rendering", () => {
     it("says to check first what may have taken effect, and must not be tried again", () => {
       assert.strictEqual(
         retryOf(unavailable({ transient: false, outcome: "unknown" }), 1, "unknown"),
-        "Do not repeat this call: it may already have taken effect. Check before anything else."
+        "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
       )
     })
 

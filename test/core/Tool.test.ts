@@ -311,7 +311,7 @@ describe("Tool", () => {
         })
         assert.deepStrictEqual(yield* end("non_idempotent"), {
           code: "outcome_unknown",
-          hint: "It may have taken effect all the same. Find out whether it did before anything else.",
+          hint: undefined,
           outcome: "unknown",
           transient: false
         })

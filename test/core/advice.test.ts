@@ -42,13 +42,13 @@ import { custom } from "../support/sequence.ts"
 const says = {
   again: /(?<!not )\bcall (it|\w+) again\b|\bcall again\b|Send the complete arguments again|Arguments that continue/i,
   elsewhere: /\bCall [\w ]+ instead\b|\buse another (one|tool)\b/i,
-  check: /to find out|Check before anything else/,
+  check: /to find out|Find out whether it has|tell the user/,
   otherArguments: /Use other arguments|Call again with (different|corrected)|Valid choices/,
   isGone: /Do not call this tool again/,
   notNow: /Do not call it again (now|within)/,
   notTheSame: /Do not repeat this call/,
   isDone: /it has already taken effect/,
-  isInDoubt: /it may already have taken effect|may have taken effect all the same/i,
+  isInDoubt: /\bmay already have taken effect|may have taken effect all the same/i,
   noMoreCalls: /Answer with what you have|Use what it has returned/,
   inVain: /would refuse the same request again|now or later/
 }
@@ -406,7 +406,8 @@ describe("what a model is told to do next", () => {
   describe("breaks a rule", () => {
     const gone = "Do not call this tool again. Use another one, or answer without it."
     const now = "Already tried 3 times. Do not call it again now; use another tool, or answer without it."
-    const doubt = "Do not repeat this call: it may already have taken effect. Check before anything else."
+    const doubt =
+      "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
     const done = "Do not repeat this call: it has already taken effect."
     const cases: ReadonlyArray<readonly [text: string, rule: string]> = [
       [`Call it again with a smaller 'limit'. ${gone}`, "isGone, and again"],

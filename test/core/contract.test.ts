@@ -215,7 +215,7 @@ describe("a function of a definition that is at fault", () => {
       const tool = Tool.make("search_orders", {
         ...base,
         sideEffect: "non_idempotent",
-        empty: { when: throwing, detail: "" }
+        empty: { when: throwing, detail: "Nothing." }
       }, () => Effect.succeed(one))
       const read = yield* told(tool)
       assert.deepInclude(read, { code: "defect", retry: "Do not repeat this call: it has already taken effect." })

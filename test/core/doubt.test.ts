@@ -92,7 +92,10 @@ describe("what acts is not run again", () => {
         assert.strictEqual(runs.count, 1)
         assert.deepInclude(outcome, { _tag: "Failed", certainty: "unknown" })
         const told = Rendering.json(outcome, call)
-        assert.include(told, "Do not repeat this call: it may already have taken effect. Check before anything else.")
+        assert.include(
+          told,
+          "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
+        )
       }))
   }
 

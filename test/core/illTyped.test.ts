@@ -450,7 +450,7 @@ describe("a policy that nobody could run", () => {
     [
       "instructions that are to come",
       () => Agent.make({ toolkit: Toolkit.empty, instructions: Promise.resolve("") as Untyped }),
-      /^An agent's instructions are a text; got an object\.$/
+      /^An agent's instructions are a text; got a promise, which has to be awaited\.$/
     ],
     [
       "a fallback that is an Effect",

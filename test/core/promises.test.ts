@@ -160,7 +160,9 @@ describe("what an async handler throws", () => {
         throw new BookingError(taken)
       }))
       yield* Dispatch.call(toolkit, { id: "1", name: "book" }).pipe(Effect.provideService(Defect.reporter, reporter))
-      assert.deepStrictEqual(reported, [`The tool book failed with an error of an unknown kind: Error: ${taken}`])
+      assert.deepStrictEqual(reported, [
+        `The tool book failed with an error of the class BookingError, which is neither known nor listed in 'tell': Error: ${taken}`
+      ])
     }))
 
   it.effect("is a defect where it is a mistake of the program", () =>
@@ -355,7 +357,7 @@ describe("an error of one request says nothing of those before", () => {
       ["a tool that acts is not run again after a refused connection", acting, refused, 1, "unknown"],
       ["nor after a 429", acting, () => Object.assign(new Error(), { status: 429 }), 1, "unknown"],
       ["one that refuses first is", { ...acting, refusesFirst: true }, refused, 3, "not_executed"],
-      ["an idempotent one is", { ...acting, sideEffect: "idempotent" }, refused, 3, "not_executed"],
+      ["an idempotent one is, and stays in doubt", { ...acting, sideEffect: "idempotent" }, refused, 3, "unknown"],
       ["one that says itself that it did nothing is", acting, notExecuted, 3, "not_executed"]
     ] as const
   ) {

@@ -50,7 +50,7 @@ const told = <T extends Tool.Any>(tool: T) => {
   }))
 }
 
-const careful = "Do not repeat this call: it may already have taken effect. Check before anything else."
+const careful = "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
 
 describe("what acts", () => {
   it.effect("is not called not executed because its last attempt was not", () =>
@@ -270,7 +270,10 @@ describe("what acts", () => {
         ScriptedModel.layer([...Array.from({ length: 4 }, () => ScriptedModel.call("pay")), ScriptedModel.text("done")])
       )
       const last = transcript.at(transcript.length - 2)
-      assert.include(last?.role === "tool" ? last.text : "", careful)
+      assert.include(
+        last?.role === "tool" ? last.text : "",
+        "it stays refused, since it may already have taken effect."
+      )
     }))
 
   it.effect("is not tried again while an attempt that was left behind may still be running", () =>

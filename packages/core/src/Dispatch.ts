@@ -37,6 +37,7 @@ import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
 import { withOutcome } from "./internal/ending.ts"
+import { unknown } from "./internal/error/describe.ts"
 import { isGuess } from "./internal/error/guess.ts"
 import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
@@ -551,7 +552,7 @@ const settle = (
 
 // Nobody knows what such an error means, but for whoever wrote the tool.
 const reported = (error: unknown, { name }: Tool.Any, failed: Effect.Effect<Failed>) =>
-  Effect.andThen(Defect.report(`The tool ${name} failed with an error of an unknown kind`, Cause.fail(error)), failed)
+  Effect.andThen(Defect.report(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), failed)
 
 // The handler has answered, and nobody can read what: whether it did what was asked is open.
 const unread = ({ acts, certaintyOfAnswer }: Call): Certainty =>

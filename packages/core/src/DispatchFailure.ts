@@ -226,18 +226,18 @@ export const retryBudgetExceeded = (earlier: {
   /** Has any of them taken effect? */
   readonly certainty: Certainty
 }): Unavailable | Repeated => {
-  const times = earlier.executions === 1 ? "once" : `${earlier.executions} times`
+  const times = earlier.executions === 1 ? "" : ` ${earlier.executions} times, the last time`
   const fields = {
     code: "retry_budget_exceeded",
-    detail: `This call was not run: with the same arguments it has already failed ${times}, the last time with ${
+    detail: `This call was not run: with the same arguments it has already failed${times} with ${
       cut(oneLine(earlier.code), 60)
     }: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
   // This call does nothing. What is asked for may have been done before.
-  const outcome = earlier.certainty === "not_executed" ? earlier.certainty : "unknown"
+  const outcome = earlier.certainty
   // Other arguments may still succeed.
-  return outcome === "unknown" || earlier.tag === "ToolUnavailable"
+  return outcome !== "not_executed" || earlier.tag === "ToolUnavailable"
     ? unavailable({ ...fields, transient: false, scope: "arguments", outcome })
     : new SemanticGarbage(fields) as Repeated
 }

@@ -126,6 +126,7 @@ export interface Warning {
  * | `settle_longer_than_timeout` | a timeout, or a deadline, is up before the outcome has settled                  |
  * | `fallback_of_acting_tool`    | it may do elsewhere what has been done already                                  |
  * | `catch_of_acting_tool`       | it answers whether or not the tool has taken effect                             |
+ * | `missing_tool`               | a `check` or an `instead` names a tool that the toolkit does not have           |
  *
  * @category models
  * @since 0.1.0
@@ -144,6 +145,7 @@ export type WarningCode =
   | "settle_longer_than_timeout"
   | "fallback_of_acting_tool"
   | "catch_of_acting_tool"
+  | "missing_tool"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})
 

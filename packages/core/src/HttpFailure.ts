@@ -9,6 +9,7 @@
  * | 408           | `ToolUnavailable`, code `timeout`                           | yes       | by the method  |
  * | 409           | `ToolUnavailable`, code `rejected`                          | no        |                |
  * | 422           | `SchemaMismatch` of the arguments, code `invalid_arguments` |           |                |
+ * | 423, 425      | `ToolUnavailable`, code `server_error`                      | yes       | `not_executed` |
  * | 429           | `ToolUnavailable`, code `rate_limited`                      | yes       | `not_executed` |
  * | any other 4xx | `ToolUnavailable`, code `rejected`                          | no        |                |
  * | 501, 505      | `ToolUnavailable`, code `server_error`                      | no        |                |
@@ -21,8 +22,8 @@
  * Some services answer 403 where others answer 429. A 403 with a `Retry-After`, or with none of its requests left
  * (`x-ratelimit-remaining: 0`), is read as a 429.
  *
- * 403, `rejected` and `invalid_request` are about the arguments (`scope`): the service refuses one record or one request, and may answer the
- * next. Everything else that is permanent is about the tool.
+ * 403, `rejected`, `invalid_request` and `unexpected_status` are about the arguments (`scope`): the service refuses one record or one
+ * request, and may answer the next. Everything else that is permanent is about the tool.
  *
  * A connection that was lost, or took too long, is `ToolUnavailable` too, code `connection` or `timeout`, transient:
  * `not_executed` when nothing had been sent, else by the method. A request that cannot be made is one with code
@@ -48,7 +49,9 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import { asRedirected } from "./internal/error/guess.ts"
 import type { Described, Kind } from "./internal/error/kind.ts"
+import { at } from "./internal/error/look.ts"
 import { recognize } from "./internal/error/recognize.ts"
 import { isLimitedIn, retryAfterIn } from "./internal/error/retryAfter.ts"
 import { kindOfStatus } from "./internal/error/status.ts"
@@ -238,13 +241,16 @@ const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(meth
 const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
   Effect.map(
     beginningOf(response),
-    (body) =>
-      byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
+    (body) => {
+      const failure = byStatus(response.status, withoutSecrets(response.request, plain(messageIn(body))), {
         cause,
         method: response.request.method,
         retryAfter: retryAfterIn(response.headers),
         isLimited: isLimitedIn(response.headers)
       })
+      // A client that runs on `fetch` has its `Response` within.
+      return at(response, "source", "redirected") === true ? asRedirected(failure) : failure
+    }
   )
 
 // -----------------------------------------------------------------------------

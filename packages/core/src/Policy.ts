@@ -772,7 +772,6 @@ const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): T
     ? new ToolUnavailable({
       code: "outcome_unknown",
       detail,
-      hint: "It may have taken effect all the same. Find out whether it did before anything else.",
       transient: false,
       outcome: certainty
     })

@@ -218,7 +218,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     return "Do not repeat this call: it has already taken effect."
   }
   if (certainty === "unknown" && !isTransient(failure)) {
-    return "Do not repeat this call: it may already have taken effect. Check before anything else."
+    return failure.code === "retry_budget_exceeded"
+      ? "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
+      : "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
   }
   switch (failure._tag) {
     case "SchemaMismatch":

@@ -1188,7 +1188,11 @@ const demands = (
     Array.isArray(instead) && instead.every(Predicate.isString),
     instead
   ],
-  ["A tool's 'check' is the name of a tool", check === undefined || Predicate.isString(check), check],
+  [
+    "A tool's 'check' is the name of another tool",
+    check === undefined || Predicate.isString(check) && check !== name,
+    check
+  ],
   ["A tool's 'refusesFirst' is a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
   ["A tool's 'uninterruptible' is a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
   ["A tool's parameters are a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],

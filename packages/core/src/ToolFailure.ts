@@ -24,10 +24,11 @@ import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { describe } from "./internal/error/describe.ts"
-import { asGuess } from "./internal/error/guess.ts"
+import { asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described } from "./internal/error/kind.ts"
 import { codec, CodedFailure } from "./internal/failure.ts"
 import { attempted } from "./internal/stranger.ts"
+import { excerpt } from "./internal/text.ts"
 
 // -----------------------------------------------------------------------------
 // What they share
@@ -591,9 +592,11 @@ export const from = (
     if (error._tag === "PartialData") throw error
     return error
   }
+  if (!Array.isArray(tell)) throw new TypeError(`'tell' is a list of classes; got ${excerpt(tell)}.`, { cause: error })
   const described = describe(error, tell)
   if (described === undefined) throw error
-  return asGuess(made(described))
+  const failure = asGuess(made(described))
+  return described.isRedirected === true ? asRedirected(failure) : failure
 }
 
 // Nothing is known of a value that was thrown: a look at it may throw.

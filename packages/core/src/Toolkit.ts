@@ -8,7 +8,7 @@ import type * as JsonSchema from "effect/JsonSchema"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
-import type { Explanation } from "./Explanation.ts"
+import type { Explanation, Warning } from "./Explanation.ts"
 import { kind } from "./internal/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -148,7 +148,8 @@ export const withDefaults: {
   make(...Array.from(self.tools.values(), (tool) => Tool.withDefaults(tool, policies))))
 
 /**
- * What each tool of a toolkit costs at worst, in the order of the tools: see `Tool.explain`.
+ * What each tool of a toolkit costs at worst, in the order of the tools: see `Tool.explain`. It warns of a `check` or an `instead` that
+ * names no tool of the toolkit, too.
  *
  * When to use: to see or to test the bounds of all tools at once, with the toolkit's defaults. An agent's policies (`Agent.make`)
  * count once they are defaults of the toolkit.
@@ -168,7 +169,20 @@ export const withDefaults: {
  * @since 0.1.0
  */
 export const explain = (toolkit: Toolkit): ReadonlyArray<Explanation> =>
-  Array.from(toolkit.tools.values(), (tool) => Tool.explain(tool))
+  Array.from(toolkit.tools.values(), (tool) => {
+    const explanation = Tool.explain(tool)
+    return { ...explanation, warnings: [...explanation.warnings, ...warningsOfNames(tool, toolkit)] }
+  })
+
+// Such a name may be of a tool that an agent adds, and so it is no error.
+const warningsOfNames = ({ check, instead, name }: Tool.Any, { tools }: Toolkit): ReadonlyArray<Warning> => {
+  const named = [...(check === undefined ? [] : [["check", check]]), ...instead.map((other) => ["instead", other])]
+  return named.filter(([, other = ""]) => !tools.has(other)).map(([field, other]) => ({
+    code: "missing_tool",
+    detail: `The '${field}' of ${name} names ${other}, which is not in the toolkit.`,
+    hint: "Add that tool, or correct the name: the model is not told of it."
+  }))
+}
 
 type ToolsOf<K extends Toolkit> = K extends Toolkit<infer T> ? T : never
 

@@ -37,7 +37,7 @@ export type { Pages } from "./nextPage.ts"
 export interface Empty<in A, in Params> {
   /**
    * Is a result empty? Default: `undefined`, `null`, `""`, `Option.none`, an empty list, map or set, an object without fields. An object
-   * with lists is empty if its lists are, and its other fields are flags, numbers up to 1, or absent.
+   * with lists is empty if its lists are, and its other fields are flags, numbers up to 1, times, or absent.
    */
   readonly when?: (value: A, params: Params) => boolean
   /** What it means: "No orders match this name." */
@@ -193,9 +193,17 @@ const hasNothing = (value: unknown): boolean => {
   return fields.some(Array.isArray) ? fields.every(saysNothing) : fields.length === 0 && isPlain(value)
 }
 
-// Beside an empty list: a count of zero or the first page, but no name of what has the list.
-const saysNothing = (field: unknown): boolean =>
-  Array.isArray(field) ? field.length === 0 : typeof field === "number" ? field <= 1 : !field || field === true
+// Beside an empty list: a count of zero, the first page, the time of the answer, but no name of what has the list.
+const saysNothing = (field: unknown): boolean => {
+  if (Array.isArray(field)) return field.length === 0
+  if (typeof field === "number") return field <= 1
+  return !field || field === true || isTime(field)
+}
+
+const isTime = (field: unknown): boolean =>
+  typeof field === "string"
+    ? /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d[\d:.]{0,16}(?:Z|[+-]\d\d:?\d\d)?)?$/.test(field)
+    : DateTime.isDateTime(field) || Predicate.isDate(field)
 
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -307,11 +315,13 @@ export const contractDemands = (
 }
 
 const isEmptiness = (empty: unknown): boolean => {
-  if (!Predicate.isObject(empty)) return Predicate.isString(empty)
+  if (!Predicate.isObject(empty)) return isSentence(empty)
   const { alternatives = [], detail, hint = "", when } = empty
-  return Predicate.isString(detail) && Predicate.isString(hint) && (when === undefined || Predicate.isFunction(when)) &&
+  return isSentence(detail) && Predicate.isString(hint) && (when === undefined || Predicate.isFunction(when)) &&
     Array.isArray(alternatives) && alternatives.every(Predicate.isString)
 }
+
+const isSentence = (text: unknown): boolean => Predicate.isString(text) && text.trim() !== ""
 
 const isRecordOfFunctions = (record: unknown): boolean =>
   Predicate.isObject(record) && Object.values(record).every(Predicate.isFunction)

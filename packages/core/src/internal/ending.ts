@@ -5,7 +5,7 @@ import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { type Certainty, join } from "../Certainty.ts"
 import { isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
-import { isForeign } from "./error/guess.ts"
+import { isForeign, isRedirected } from "./error/guess.ts"
 import { withFields } from "./failure.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
@@ -55,6 +55,8 @@ const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending
 const isSuspension = isA(SuspendSignal)
 
 const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Reading): Ending => {
+  // It answers another request than the first.
+  if (isRedirected(failure)) return unknown
   switch (failure._tag) {
     case "PartialData":
       return executed

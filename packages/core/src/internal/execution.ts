@@ -18,7 +18,7 @@ import { isRejection } from "./callArguments.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
 import { asKnown, endingOf, isWhole } from "./ending.ts"
-import { isGuess } from "./error/guess.ts"
+import { isGuess, isRedirected } from "./error/guess.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
 import { answered, judged } from "./userCode.ts"
@@ -190,10 +190,11 @@ class Execution {
       return
     }
     const { arguments: args } = frame.live
-    const isBelieved = (failure: ToolFailure) =>
-      this.#refusesFirst || frame.tool.sideEffect === "idempotent" || !isGuess(failure)
+    const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !isGuess(failure)
     // Who may have acted does not run again with other arguments.
-    if (failure !== undefined && isRejection(failure) && !isBelieved(failure)) args.disown(failure)
+    if (failure !== undefined && isRejection(failure) && (!isBelieved(failure) || isRedirected(failure))) {
+      args.disown(failure)
+    }
     const ending = endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
     const done = this.#done = and(doneOf(ending.certainty), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst

@@ -27,7 +27,9 @@ const limit = (what: string, input: Duration.Input, finite: string): Duration.Du
 /** A whole number from so many; anything else throws. */
 export const whole = (what: string, limit: number, least = 1): number => {
   if (Number.isSafeInteger(limit) && limit >= least) return limit
-  throw new TypeError(`${what} is a whole number from ${least}; got ${limit}.`)
+  throw new TypeError(
+    `${what} is a whole number from ${least}; got ${typeof limit === "number" ? limit : excerpt(limit)}.`
+  )
 }
 
 const articled = (what: string): string => `${/^[aeiou]/.test(what) ? "An" : "A"} ${what}`

@@ -2,13 +2,17 @@
  * Text for a model's eyes is bounded and on one line: what is cut says how much was cut.
  */
 
-import { attempted } from "./stranger.ts"
+import { attempted, isPromise } from "./stranger.ts"
 
-/** Cuts a text after `limit` characters, with the count of those left out. Never inside a surrogate pair. */
-export const cut = (text: string, limit: number): string => {
-  if (text.length <= limit) return text
-  const end = isHighSurrogate(text.charCodeAt(limit - 1)) ? limit - 1 : limit
-  return `${text.slice(0, end)}… (${text.length - end} more characters)`
+/**
+ * Cuts a text after `limit` characters, with the count of those left out. Never inside a surrogate pair.
+ *
+ * @param left how many were left out before
+ */
+export const cut = (text: string, limit: number, left = 0): string => {
+  if (text.length <= limit && left === 0) return text
+  const end = isHighSurrogate(text.charCodeAt(limit - 1)) ? limit - 1 : Math.min(limit, text.length)
+  return `${text.slice(0, end)}… (${text.length - end + left} more characters)`
 }
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
@@ -41,6 +45,7 @@ export const kind = (value: unknown): string => {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
   if (typeof value !== "object") return `a ${typeof value}`
+  if (isPromise(value)) return "a promise, which has to be awaited"
   const length = attempted(() => Array.isArray(value) ? value.length : undefined)
   return length === undefined ? "an object" : `an array of ${length}`
 }

@@ -1,9 +1,9 @@
 /*
  * From any error to a failure: of what kind it is, and what a model is told.
  */
-import { attempted } from "../stranger.ts"
+import { attempted, isA } from "../stranger.ts"
 import { type Described, garbage, type Kind, transient, unrecognized } from "./kind.ts"
-import { at } from "./look.ts"
+import { at, classesOf } from "./look.ts"
 import { isFault, recognize, saysRetryable } from "./recognize.ts"
 import { retryAfterOf } from "./retryAfter.ts"
 import { type Told, wordsOf } from "./words.ts"
@@ -18,13 +18,23 @@ export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described
   }
   const kind = asItSays(found?.kind ?? (words === undefined ? unrecognized : refusal), saysRetryable(error))
   return {
-    kind,
+    // A hint is about the request that failed, which may not have been the first.
+    kind: found?.isRedirected === true && "hint" in kind ? { ...kind, hint: undefined } : kind,
     detail: words ?? found?.sentence ?? "The tool failed. Only its operators can see why.",
     cause: error,
     outcome: outcomeOf(kind),
     retryAfter: attempted(() => retryAfterOf(error)),
-    issues: found?.issues
+    issues: found?.issues,
+    isRedirected: found?.isRedirected
   }
+}
+
+/** What an error is called in a log that nobody knows. */
+export const unknown = (error: unknown): string => {
+  const [name = ""] = isA(Error)(error) ? classesOf(error) : []
+  return name === "" || name === "Error"
+    ? "an error of an unknown kind"
+    : `an error of the class ${name}, which is neither known nor listed in 'tell'`
 }
 
 // A class of mistakes is told only by name, and not because it is below one that is listed.

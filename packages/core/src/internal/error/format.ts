@@ -19,11 +19,18 @@ const invalid: Recognized = {
   sentence: "The service's answer is not valid JSON."
 }
 
+/** V8 says where, and not whether the text ends there. */
+const brokenOff: Recognized = {
+  ...invalid,
+  sentence: "The service's answer is not valid JSON: it is wrong, or was cut off."
+}
+
 const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [/unexpected end|unterminated|EOF|No number after|missing a number/i, {
     kind: mismatch("result", "truncated"),
     sentence: "The service's answer is empty or was cut off: its JSON is incomplete."
   }],
+  [/^(?:Expected .*|Bad Unicode escape) in JSON at position/, brokenOff],
   [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
 ]
 

@@ -23,3 +23,13 @@ export const asForeign = <F extends object>(failure: F): F => {
 }
 
 export const isForeign = (failure: object): boolean => foreign.has(failure)
+
+/** An answer that came after a redirect: the request that was redirected may have been done. */
+const redirected = new WeakSet<object>()
+
+export const asRedirected = <F extends object>(failure: F): F => {
+  redirected.add(failure)
+  return failure
+}
+
+export const isRedirected = (failure: object): boolean => redirected.has(failure)

@@ -32,6 +32,8 @@ export interface Recognized {
   readonly isVague?: boolean
   /** Is its message of no use to a model? */
   readonly isMute?: boolean
+  /** Does the answer come from where a redirect led? */
+  readonly isRedirected?: boolean
 }
 
 /** A failure of a kind, with all that is known of it. */
@@ -42,6 +44,7 @@ export interface Described {
   readonly outcome?: "executed" | "not_executed" | "unknown" | undefined
   readonly retryAfter?: Duration.Duration | undefined
   readonly issues?: ReadonlyArray<Issue> | undefined
+  readonly isRedirected?: boolean | undefined
 }
 
 type Unavailable = Extract<Kind, { readonly _tag: "ToolUnavailable" }>

@@ -19,6 +19,12 @@ export const textAt = (value: unknown, ...path: ReadonlyArray<string>): string |
   return typeof text === "string" ? text.slice(0, most.text) : undefined
 }
 
+/** How long a text is as a whole. */
+export const lengthAt = (value: unknown, ...path: ReadonlyArray<string>): number => {
+  const text = at(value, ...path)
+  return typeof text === "string" ? text.length : 0
+}
+
 export const wholeAt = (value: unknown, ...path: ReadonlyArray<string>): number | undefined => {
   const number = at(value, ...path)
   return Number.isInteger(number) ? Number(number) : undefined

@@ -117,10 +117,16 @@ const byStatus: Look = (error) => {
   // Some services have one status for many things, and name them.
   const named = status === 400 || status === 402 ? byName(error) : undefined
   if (named !== undefined) return named
-  const found = ofStatus(status, isLimited(error))
+  const found = { ...ofStatus(status, isLimited(error)), isRedirected: wasRedirected(error) }
   // Octokit says 500 also where there was no answer.
   return status === 500 && hasNoResponse(error) ? { ...found, isVague: true } : found
 }
+
+/** A `Response` says so; axios and got tell in their own ways. */
+const wasRedirected = (error: object): boolean =>
+  at(error, "redirected") === true || at(error, "response", "redirected") === true ||
+  listAt(at(error, "response"), "redirectUrls").length > 0 ||
+  (wholeAt(error, "request", "_redirectable", "_redirectCount") ?? 0) > 0
 
 const hasNoResponse = (error: object): boolean =>
   at(error, "request") !== undefined && at(error, "response") === undefined

@@ -8,11 +8,14 @@ import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import { currentContext } from "../containment.ts"
 import { attempted } from "../stranger.ts"
-import { at, textAt } from "./look.ts"
+import { at, most, textAt } from "./look.ts"
 
-/** By the headers of an error, or of its response. */
-export const retryAfterOf = (error: unknown): Duration.Duration | undefined =>
-  headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error)
+/** By the headers of an error, or of its response, or of its cause. */
+export const retryAfterOf = (error: unknown, depth = 0): Duration.Duration | undefined =>
+  error === undefined || depth > most.depth
+    ? undefined
+    : headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error) ??
+      retryAfterOf(at(error, "cause"), depth + 1)
 
 // Others mean milliseconds by it.
 const ofSlack = (error: unknown): Duration.Duration | undefined =>

@@ -38,14 +38,16 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [
     /^409$/,
     refused("rejected", {
-      hint: "It conflicts with the current state. Check whether it was done before.",
+      hint: "It conflicts with the current state. Find out what that is.",
       scope: "arguments"
     })
   ],
   [/^422$/, mismatch("arguments")],
+  // Locked, or too early.
+  [/^42[35]$/, transient("server_error", "not_executed")],
   [/^429$/, transient("rate_limited", "not_executed")],
   [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again.", scope: "arguments" })],
   [/^50[15]$/, refused("server_error", { hint: "The service does not support this, now or later." })],
   [/^5\d\d$/, transient("server_error")],
-  [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, outcome: "open" }]
+  [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, scope: "arguments", outcome: "open" }]
 ]

@@ -4,7 +4,7 @@
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../stranger.ts"
 import { cut, oneLine } from "../text.ts"
-import { at, textAt } from "./look.ts"
+import { at, lengthAt, textAt } from "./look.ts"
 
 /** A class of errors whose messages are written for the model. */
 export type Told = abstract new(...args: Array<never>) => Error
@@ -19,9 +19,11 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
   const message = textAt(error, "message") ?? ""
   const inner = textAt(error, "cause", "message") ?? ""
   // What it repeats of its cause was not written for a model.
-  if (inner !== "" && message.includes(inner) || statement.test(message)) return undefined
-  const words = cut(oneLine(withoutInsides(message)), 500)
-  return words === "" ? undefined : words
+  if (inner !== "" && message.includes(inner) || statement.test(message) || page.test(message)) return undefined
+  const words = oneLine(withoutInsides(message))
+  // Only the beginning of a long message was looked at.
+  const left = lengthAt(error, "message") - message.length
+  return words === "" ? undefined : cut(words, 500, left)
 }
 
 const isPlain = (error: unknown): boolean => at(error, "constructor") === Error
@@ -43,6 +45,9 @@ const ofLibraries = [
 /** A statement in SQL. */
 const statement =
   /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|insert into\b.{1,100}?\bvalues|UPDATE\b.{1,60}?\bSET|DELETE FROM|delete from\b.{1,100}?\bwhere)\b/
+
+/** A web page, as a server sends it in place of a message. */
+const page = /^\s*<(?:!doctype|html|head|body|\?xml)\b/i
 
 /** Without addresses, queries, and the lines of a stack. */
 export const plain = (text: string): string =>
@@ -90,14 +95,14 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/(\s-(?:u|p|-(?:api-key|token|password|user)) ?)\S{5,}/g, "$1<redacted>"],
   [/(<(?:\w{0,40}(?:password|secret|token|key))>)[^<]*/gi, "$1<redacted>"],
   [/\bcards?\b([^.\d]{0,20})\d{12,19}\b/gi, "card$1<redacted>"],
-  [/\b(bearer|basic)\s+(?=[\w.~+/-]{0,200}[\d=])[\w.~+/=-]{8,}/gi, "$1 <redacted>"],
+  [/\b(bearer|basic)\s+(?:(?=[\w.~+/-]{0,200}[\d=])[\w.~+/=-]{8,}|[\w.~+/=-]{16,})/gi, "$1 <redacted>"],
   // Keys by their prefix, and JSON web tokens.
   [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec)[_-][\w-]{8,}/g, "<redacted>"],
   [/\b(?:AKIA|ASIA|AIza|eyJ|ya29\.|SG\.)[\w.-]{12,}/g, "<redacted>"],
   [/\b(?=[\w-]{0,60}\d)[\w-]{0,60}(?:secret|passw)[\w-]{0,60}/gi, "<redacted>"],
   // What is long and has no words in it, but for a UUID.
   [
-    /(?<![\w+/=-])(?![\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b)(?=[\w+/=-]{0,200}\d)(?=[\w+/=-]{0,200}[a-z])[\w+/=-]{32,}/gi,
+    /(?<![\w+/-])(?![\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b)(?=[\w+/-]{0,200}\d)(?=[\w+/-]{0,200}[a-z])[\w+/-]{32,}=*/gi,
     "<redacted>"
   ],
   [/\b\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}\b/g, "<redacted>"],
