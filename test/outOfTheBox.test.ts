@@ -340,6 +340,20 @@ const scenarios: ReadonlyArray<Scenario> = [
     done: ["paid o-7"]
   },
   {
+    name: "a payment is made, and redirects to a page that is missing",
+    service: (request) => request === 1 ? status(303, { location: "/receipt" }) : status(404),
+    tools: paying(async (world) => {
+      paid(world)
+      const response = await fetch(`${world.url}/pay`, { method: "POST" })
+      if (!response.ok) throw response
+      return response.text()
+    }),
+    model: careful,
+    cost: "3/2",
+    says: /^"paid"$/,
+    done: ["paid o-7"]
+  },
+  {
     name: "a payment is made, and then another service refuses the connection",
     tools: paying(async (world) => {
       paid(world)

@@ -561,6 +561,25 @@ describe("Tool.explain", () => {
       assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, Tool.reconcile(nothing, final))), [])
     })
 
+    it("a check, or what serves instead, that is not in the toolkit", () => {
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        success: Schema.Void,
+        check: "payment_sttaus",
+        instead: ["status", "pay_later"]
+      }, () => Effect.void)
+      const status = Tool.make(
+        "status",
+        { description: "", success: Schema.Void, sideEffect: "none" },
+        () => Effect.void
+      )
+      const warnings = Toolkit.explain(Toolkit.make(pay, status)).flatMap(({ warnings }) => warnings)
+      assert.deepStrictEqual(warnings.map(({ code, detail }) => [code, detail]), [
+        ["missing_tool", "The 'check' of pay names payment_sttaus, which is not in the toolkit."],
+        ["missing_tool", "The 'instead' of pay names pay_later, which is not in the toolkit."]
+      ])
+    })
+
     it("what a policy made by hand warns of", () => {
       const warning = { code: "odd", detail: "It is odd.", hint: "Leave it out." }
       const odd = byHand("odd", (inner) => ({ ...inner, warnings: [...inner.warnings, warning] }))

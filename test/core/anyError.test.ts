@@ -26,6 +26,9 @@ const toldOf = (error: unknown): string => {
   return [`${_tag} ${code}`, ...more].join(", ") + `: ${detail}${hint === undefined ? "" : ` (${hint})`}`
 }
 
+// What a program without types may pass.
+const untyped = (value: unknown) => value as never
+
 /** `undefined` where it is thrown again. */
 const caught = (error: unknown, options?: ToolFailure.FromOptions): Caught | undefined => {
   try {
@@ -167,6 +170,12 @@ describe("ToolFailure.from", () => {
       assert.strictEqual(words(new Error(sentence, { cause })), sentence)
     })
 
+    it("not where it is a web page", () => {
+      const cause = { status: 422 }
+      assert.strictEqual(words(new Error(" <!DOCTYPE html><h1>No</h1>", { cause })), "The service answered 422.")
+      assert.strictEqual(words(new Error("<b> is no tag here.", { cause })), "<b> is no tag here.")
+    })
+
     it("beside what its fields say", () => {
       assert.deepInclude({ ...caught(Object.assign(new Error("No order 7."), { status: 404 })) }, {
         code: "not_found",
@@ -192,6 +201,12 @@ describe("ToolFailure.from", () => {
           "No order 3f2504e0-4f89-11d3-9a0c-0305e82c3301.",
           "No order 3f2504e0-4f89-11d3-9a0c-0305e82c3301."
         ],
+        [
+          "a UUID behind its name",
+          "order_id=3f2504e0-4f89-11d3-9a0c-0305e82c3301 is gone.",
+          "order_id=3f2504e0-4f89-11d3-9a0c-0305e82c3301 is gone."
+        ],
+        ["a token of letters alone", "Refused for Bearer abcdefghijklmnop.", "Refused for Bearer <redacted>"],
         ["a word about secrets", "The password is too short.", "The password is too short."],
         ["a fraction and a date", "Give 1/2 or 3/5/2026.", "Give 1/2 or 3/5/2026."],
         ["lines", "One.\nTwo.\r\nThree.", "One. Two. Three."]
@@ -288,8 +303,13 @@ describe("ToolFailure.from", () => {
     it("cut to one bounded line", () => {
       const detail = words(new Error("long ".repeat(10_000))) ?? ""
       assert.isAtMost(detail.length, 540)
-      assert.match(detail, /… \(\d+ more characters\)$/)
+      assert.match(detail, /… \(49\d\d\d more characters\)$/)
     })
+  })
+
+  it("says what is wrong with its options", () => {
+    const tell = untyped(Error)
+    assert.throws(() => ToolFailure.from(new Error("No."), { tell }), /^'tell' is a list of classes; got /)
   })
 
   describe("waits as long as a service asks for", () => {
@@ -322,6 +342,10 @@ describe("ToolFailure.from", () => {
         assert.strictEqual(after({ ...limit("0", "1700000090"), "retry-after": "5" }), 5_000)
         assert.isUndefined(after(limit("1", "1700000090")))
         assert.isUndefined(after(limit("0", "soon")))
+        const below = new Error("Too many.", {
+          cause: new Response("", { status: 429, headers: { "retry-after": "7" } })
+        })
+        assert.deepInclude({ ...caught(below) }, { code: "rate_limited", retryAfter: Duration.seconds(7) })
         const forbidden = caught({ status: 403, response: { headers: limit("0", "1700000090") } })
         assert.deepInclude({ ...forbidden }, { code: "rate_limited", retryAfter: Duration.seconds(90) })
       }))

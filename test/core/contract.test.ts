@@ -80,6 +80,10 @@ describe("empty", () => {
     ["an object whose list is empty", { orders: [], total: 0 }, true],
     ["one of whose lists one is not", { orders: [], users: ["ada"] }, false],
     ["an object whose lists are all empty", { orders: [], users: [], page: 1, more: false, next: null }, true],
+    ["an object with an empty list and a time", { orders: [], at: "2026-11-22T10:30:00.000+01:00" }, true],
+    ["one with a day", { orders: [], day: "2026-11-22" }, true],
+    ["one with a date of its own", { orders: [], at: new Date(0), now: DateTime.makeUnsafe(0) }, true],
+    ["one with a text that begins like a time", { orders: [], id: "2026-11-22-7" }, false],
     ["one that counts something", { orders: [], total: 2 }, false],
     ["one that names what has the list", { name: "Ada", tags: [] }, false],
     ["an empty map", new Map(), true],
@@ -747,6 +751,7 @@ describe("size", () => {
 
 describe("a definition that is not of its type", () => {
   const cases: ReadonlyArray<readonly [words: Untyped, message: string]> = [
+    [{ empty: " " }, "A tool's 'empty' is a sentence, or an object with a 'detail'; got \" \"."],
     [{ empty: 7 }, "A tool's 'empty' is a sentence, or an object with a 'detail'; got 7."],
     [
       { empty: { hint: "Ask." } },

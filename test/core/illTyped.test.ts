@@ -473,6 +473,11 @@ describe("a policy that nobody could run", () => {
       /^A tool's 'instead' is a list of names; got "mirror"\.$/
     ],
     [
+      "a check by the tool itself",
+      () => Tool.make("pay", { description: "", success: Schema.Void, check: "pay" }, () => Effect.void),
+      /^A tool's 'check' is the name of another tool; got "pay"\.$/
+    ],
+    [
       "a description that is missing",
       () => Tool.make("p", { success: Schema.String } as Untyped, () => Effect.succeed("") as Untyped),
       /^A tool's description is a text; got nothing\.$/
