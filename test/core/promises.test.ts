@@ -7,7 +7,7 @@ import {
   LateResult,
   Policy,
   RetryPolicy,
-  type SchemaMismatch,
+  SchemaMismatch,
   SemanticGarbage,
   Tool,
   ToolCall,
@@ -397,17 +397,74 @@ describe("an error of one request says nothing of those before", () => {
       }
     }))
 
-  it.effect("nor because a tool inside did nothing", () =>
+  describe("nor does what a tool inside says", () => {
+    const busy = Tool.make("look", reading, () => Effect.fail(notExecuted()))
+    const rejecting = Tool.make(
+      "look",
+      reading,
+      () => Effect.fail(new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail: "No such order." }))
+    )
+    const copied = (failure: ToolFailure.ToolFailure) =>
+      failure._tag === "SchemaMismatch"
+        ? new SchemaMismatch({ ...failure, detail: "Copied." })
+        : new ToolUnavailable({ ...failure as ToolUnavailable, detail: "Copied." })
+
+    for (const [what, inner] of [["did nothing", busy], ["rejects its arguments", rejecting]] as const) {
+      const ways: ReadonlyArray<readonly [how: string, run: Effect.Effect<string, ToolFailure.ToolFailure>]> = [
+        ["in an Effect", inner.run({})],
+        ["in an Effect, as a copy", Effect.mapError(inner.run({}), copied)],
+        ["as an exit", Effect.flatten(Effect.exit(inner.run({})))],
+        ["as an account", Effect.flatMap(Tool.outcome(inner, {}), ({ exit }) => exit)],
+        [
+          "as an outcome",
+          Effect.flatMap(
+            Dispatch.call(Toolkit.make(inner), { id: "1", name: "look" }),
+            (outcome) => Effect.fail(outcome._tag === "Failed" ? outcome.failure : assert.fail())
+          )
+        ],
+        [
+          "out of a promise",
+          Effect.tryPromise({ try: () => Effect.runPromise(inner.run({})), catch: ToolFailure.from })
+        ]
+      ]
+      for (const [how, run] of ways) {
+        it.effect(`that it ${what}, ${how}`, () =>
+          Effect.gen(function*() {
+            let paid = 0
+            const pay = Tool.make("pay", { ...acting, parameters: Schema.Struct({ order: Schema.String }) }, () =>
+              Effect.suspend(() => {
+                paid++
+                return run
+              })).pipe(Tool.retry(RetryPolicy.transient), Tool.fix(() => ({ order: "8" })))
+            const { certainty } = yield* Tool.outcome(pay, { order: "7" })
+            assert.strictEqual(paid, 1)
+            if (inner === busy) {
+              assert.strictEqual(certainty, "unknown")
+            }
+          }))
+      }
+    }
+
+    it.effect("unless the tool refuses before it does anything", () =>
+      Effect.gen(function*() {
+        let asked = 0
+        const pay = Tool.make("pay", { ...acting, refusesFirst: true }, () =>
+          Effect.suspend(() => {
+            asked++
+            return busy.run({})
+          })).pipe(Tool.retry(RetryPolicy.transient))
+        const fiber = yield* Effect.forkChild(Tool.outcome(pay, {}))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* Fiber.join(fiber)).certainty, "not_executed")
+        assert.strictEqual(asked, 3)
+      }))
+  })
+
+  it.effect("nor does a tool that has acted in a promise, and refuses its own result", () =>
     Effect.gen(function*() {
-      let paid = 0
-      const look = Tool.make("look", reading, () => Effect.fail(notExecuted())).pipe(Tool.limit(1))
-      const pay = Tool.make("pay", acting, () =>
-        Effect.suspend(() => {
-          paid++
-          return look.run({})
-        })).pipe(Tool.retry(RetryPolicy.transient))
-      yield* Effect.flip(pay.run({}))
-      assert.strictEqual(paid, 1)
+      const charge = Tool.promise("charge", { ...acting, empty: "There is no receipt." }, async () => "")
+      const pay = Tool.promise("pay", acting, () => Effect.runPromise(charge.run({})))
+      assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
     }))
 
   it.effect("a stop goes before all", () =>

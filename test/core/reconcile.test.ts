@@ -262,7 +262,7 @@ describe("F4 Tool.reconcile", () => {
       const check = () => Effect.die("not asked for")
       for (const failure of [notExecuted, disabled]) {
         const tool = doing<Failure>(Effect.fail(failure), "non_idempotent").pipe(Tool.reconcile(check))
-        assert.strictEqual(yield* Effect.flip(tool.run(paris)), failure)
+        assert.deepStrictEqual(yield* Effect.flip(tool.run(paris)), failure)
       }
       for (const failure of [refused, noReceipt]) {
         const tool = doing<Failure>(Effect.fail(failure)).pipe(Tool.reconcile(check))

@@ -81,12 +81,14 @@ describe("what acts", () => {
       const booked: Array<string> = []
       const flight = acting("flight", Effect.sync(() => `${booked.push("flight")}`))
       const hotel = acting("hotel", Effect.fail(refused))
-      const book = (...tools: ReadonlyArray<typeof flight | typeof hotel>) =>
+      const booking = (sideEffect: SideEffect.SideEffect) => (...tools: ReadonlyArray<typeof flight | typeof hotel>) =>
         Tool.make(
           "book",
-          { description: "Books", success: Schema.String },
+          { description: "Books", success: Schema.String, sideEffect },
           () => Effect.as(Effect.forEach(tools, (tool) => tool.run({})), "booked")
         ).pipe(Tool.retry(Schedule.recurs(2)))
+      // It does nothing itself.
+      const book = booking("none")
       assert.strictEqual((yield* Effect.flip(book(flight, hotel).run({}))).outcome, "executed")
       assert.deepStrictEqual(booked, ["flight"])
       // What certainly did nothing leaves it certain that nothing was done.
@@ -96,6 +98,11 @@ describe("what acts", () => {
       // Two levels down is inside, too.
       const agency = Tool.make("agency", { description: "", success: Schema.String }, () => flight.run({}))
       assert.strictEqual((yield* Effect.flip(book(agency, hotel).run({}))).outcome, "executed")
+      // Whether it does anything itself, nobody knows.
+      const all = booking("non_idempotent")(flight, hotel)
+      booked.length = 0
+      assert.strictEqual((yield* Effect.flip(all.run({}))).outcome, "unknown")
+      assert.deepStrictEqual(booked, ["flight"])
     }))
 
   it.effect("is not tried again because what was caught came to nothing elsewhere", () =>

@@ -36,7 +36,7 @@ import * as FailureLog from "./FailureLog.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
-import { withOutcome } from "./internal/ending.ts"
+import { saysNothingDone, withOutcome } from "./internal/ending.ts"
 import { unknown } from "./internal/error/describe.ts"
 import { isGuess } from "./internal/error/guess.ts"
 import { withFields } from "./internal/failure.ts"
@@ -204,6 +204,9 @@ const heardBy = <R>(
   Effect.onExit(outcome, (exit) =>
     Effect.sync(() => {
       const certainty = Exit.isSuccess(exit) ? exit.value.certainty : record.certainty
+      if (Exit.isSuccess(exit) && exit.value._tag === "Failed" && saysNothingDone(exit.value.failure)) {
+        outer.live.mayQuote = true
+      }
       if (certainty === "not_executed") return
       outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
     }))

@@ -47,8 +47,7 @@ import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { type CallArguments, isRejection } from "./internal/callArguments.ts"
 import { currentContext } from "./internal/containment.ts"
-import { endingOf, isWhole } from "./internal/ending.ts"
-import { isGuess } from "./internal/error/guess.ts"
+import { endingOf, isOwnWord, isWhole } from "./internal/ending.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, type Frame, Sourced } from "./internal/frame.ts"
@@ -812,7 +811,7 @@ const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean) => {
     Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "PartialData"
   )
   if (isAnswer) return hasRunTools ? did.nothing : did.answered
-  const { certainty } = endingOf(exit, { isRejection, isBelieved: (failure) => !isGuess(failure) })
+  const { certainty } = endingOf(exit, { isRejection, isBelieved: isOwnWord })
   const isSaid = reasons.some((reason) =>
     Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "ToolUnavailable" &&
     reason.error.outcome !== undefined

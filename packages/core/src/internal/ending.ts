@@ -4,8 +4,9 @@
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { type Certainty, join } from "../Certainty.ts"
-import { isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
-import { isForeign, isRedirected } from "./error/guess.ts"
+import { isNotExecuted, isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
+import { isRejection } from "./callArguments.ts"
+import { doneByOther, isGuess, isRedirected } from "./error/guess.ts"
 import { withFields } from "./failure.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
@@ -26,9 +27,15 @@ const unknown: Ending = { certainty: "unknown", isRefusal: false }
 export interface Reading {
   /** Does it reject the tool's own arguments? */
   readonly isRejection: (failure: ToolFailure) => boolean
-  /** Does it speak of all that the handler did? One that was read off an error speaks of one request. */
+  /** Does it speak of all that the handler did? */
   readonly isBelieved: (failure: ToolFailure) => boolean
 }
+
+/** Does it say that nothing was done, so that the tool may be run again? */
+export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(failure) || isRejection(failure)
+
+/** Was it made by the author of what failed? One that was read off an error speaks of one request, and one of another tool of that tool. */
+export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) && doneByOther(failure) === undefined
 
 export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): Ending => {
   // What is still to come may fail.
@@ -67,14 +74,7 @@ const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Read
       // What a tool inside rejects, says nothing of what the handler did before.
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
-      // A tool inside did nothing. The handler may have, and is not run again because of it.
-      if (failure.outcome === "not_executed") {
-        return isForeign(failure)
-          ? refusal
-          : isBelieved(failure)
-          ? nothing
-          : unknown
-      }
+      if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : unknown
       if (failure.outcome === "executed") return executed
       return failure.outcome === undefined && isPermanent(failure) ? refusal : unknown
   }

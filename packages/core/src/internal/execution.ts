@@ -17,8 +17,8 @@ import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
-import { asKnown, endingOf, isWhole } from "./ending.ts"
-import { isGuess, isRedirected } from "./error/guess.ts"
+import { asKnown, endingOf, isOwnWord, isWhole } from "./ending.ts"
+import { doneByOther, isRedirected } from "./error/guess.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
 import { answered, judged } from "./userCode.ts"
@@ -189,14 +189,15 @@ class Execution {
       frame.note(event, failure, this.#attempt)
       return
     }
-    const { arguments: args } = frame.live
-    const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !isGuess(failure)
+    const { arguments: args, mayQuote } = frame.live
+    const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !mayQuote && isOwnWord(failure)
     // Who may have acted does not run again with other arguments.
     if (failure !== undefined && isRejection(failure) && (!isBelieved(failure) || isRedirected(failure))) {
       args.disown(failure)
     }
     const ending = endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
-    const done = this.#done = and(doneOf(ending.certainty), frame.state.inside)
+    const other = failure === undefined ? nothing : doneByOther(failure) ?? nothing
+    const done = this.#done = and(and(doneOf(ending.certainty), other), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)
     const isLate = !frame.isOpen

@@ -10,6 +10,11 @@ export class Live {
   readonly running: Running
   readonly arguments: CallArguments
   readonly replies: ReadonlyArray<Reply>
+  /**
+   * Has a tool inside said in this attempt that it did nothing, or that its arguments are wrong? The handler may fail with a copy of that,
+   * which says nothing of the handler.
+   */
+  mayQuote = false
   // They start anew with every attempt, so that the same attempt run again finds the same replies and the same keys.
   #used: Set<Reply> | undefined = undefined
   #counts: Map<string, number> | undefined = undefined
@@ -22,6 +27,7 @@ export class Live {
 
   /** Another attempt begins. */
   restart(): void {
+    this.mayQuote = false
     this.#used?.clear()
     this.#counts?.clear()
   }
@@ -50,6 +56,7 @@ export class Live {
 
   /** What an attempt has used that ran beside others: what comes next gets other keys. */
   rejoin(beside: Live): void {
+    this.mayQuote ||= beside.mayQuote
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [tool, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()
@@ -60,6 +67,7 @@ export class Live {
   /** The same for an attempt that nobody waits for any more: it counts on by itself, and there is nobody to reply to it. */
   apart(): Live {
     const live = new Live(this.running, this.arguments, [])
+    live.mayQuote = this.mayQuote
     if (this.#counts !== undefined) live.#counts = new Map(this.#counts)
     return live
   }

@@ -4,10 +4,12 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../CallEvent.ts"
 import * as ToolCall from "../ToolCall.ts"
-import { isNotExecuted, type ToolFailure } from "../ToolFailure.ts"
+import type { ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { doubtOf } from "./callOutcome.ts"
-import { hasPart } from "./ending.ts"
+import { doneIn } from "./callState.ts"
+import { type Done, nothing } from "./done.ts"
+import { hasPart, saysNothingDone } from "./ending.ts"
 import { asForeign } from "./error/guess.ts"
 import { withFields } from "./failure.ts"
 import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
@@ -37,7 +39,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
     if (outer === detached) return alone(tool, run, finish, fiber)
     const own = outer.enter(tool)
     return own instanceof Inside && own !== outer
-      ? finish(Effect.mapError(inside(own, outer, run), ofAnother), own, false)
+      ? finish(Effect.mapError(inside(own, outer, run), (failure) => ofAnother(failure, nothing)), own, false)
       : finish(run, own, true)
   })
 
@@ -55,8 +57,10 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
   })
 
 // A copy: a failure may be a constant that many share.
-const ofAnother = <E extends ToolFailure>(failure: E): E =>
-  isNotExecuted(failure) ? asForeign(withFields(failure, {})) : failure
+const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
+  saysNothingDone(failure) || done !== nothing && failure._tag === "SemanticGarbage"
+    ? asForeign(withFields(failure, {}), done)
+    : failure
 
 const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()
@@ -66,7 +70,9 @@ const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Eff
       if (Exit.isFailure(exit)) {
         for (const reason of exit.cause.reasons) {
           // Its arguments were the outer handler's, and not those that the outer one was called with.
-          if (Cause.isFailReason(reason) && isRejection(reason.error)) outer.live.arguments.disown(reason.error)
+          if (!Cause.isFailReason(reason) || !saysNothingDone(reason.error)) continue
+          outer.live.mayQuote = true
+          if (isRejection(reason.error)) outer.live.arguments.disown(reason.error)
         }
       }
       const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
@@ -87,4 +93,8 @@ const told = <A, E extends ToolFailure, R>(
   isDispatched: boolean
 ): Effect.Effect<A, E, R> =>
   // Dispatch does that itself.
-  isDispatched ? run : Effect.mapError(run, (failure) => frame.known(failure))
+  isDispatched ? run : Effect.mapError(run, (failure) => {
+    const known = frame.known(failure)
+    // A tool inside has told the frame around it.
+    return frame instanceof Inside ? known : ofAnother(known, doneIn(frame.state, frame.acts, false))
+  })

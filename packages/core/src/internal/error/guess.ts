@@ -1,6 +1,8 @@
 /*
  * A failure that was read off an error. It is about the request that failed, and the handler may have made others before.
  */
+import type { Done } from "../done.ts"
+
 const guesses = new WeakSet<object>()
 
 /** That nothing was sent is not copied: a copy is its author's word, and leaves open what a guess only says of one request. */
@@ -14,15 +16,17 @@ export const asGuess = <F extends { readonly _tag: string }>(failure: F): F => {
 
 export const isGuess = (failure: object): boolean => guesses.has(failure)
 
-/** A failure of a tool that ran inside of another one: that this did nothing does not say that the other one did nothing. */
-const foreign = new WeakSet<object>()
+/** Failures that a tool has ended with. That it did nothing does not say that whoever ran it did nothing. */
+const foreign = new WeakMap<object, Done>()
 
-export const asForeign = <F extends object>(failure: F): F => {
-  foreign.add(failure)
+/** @param done what that tool did, as far as nobody else knows of it */
+export const asForeign = <F extends object>(failure: F, done: Done): F => {
+  foreign.set(failure, done)
   return failure
 }
 
-export const isForeign = (failure: object): boolean => foreign.has(failure)
+/** What the tool did that has ended with this failure; `undefined` of any other failure. */
+export const doneByOther = (failure: object): Done | undefined => foreign.get(failure)
 
 /** An answer that came after a redirect: the request that was redirected may have been done. */
 const redirected = new WeakSet<object>()
