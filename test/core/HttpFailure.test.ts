@@ -50,7 +50,11 @@ const transportError = (cause: unknown, method: HttpMethod.HttpMethod = "POST") 
 const fault = (code: string, syscall?: string, cause?: unknown) =>
   Object.assign(new Error("Oh.", { cause }), { code }, syscall === undefined ? {} : { syscall })
 
-const fieldsOf = (failure: HttpFailure.HttpFailure): Record<string, unknown> => ({ ...failure })
+// That nothing was sent is not copied.
+const fieldsOf = (failure: HttpFailure.HttpFailure): Record<string, unknown> => ({
+  ...failure,
+  ...(failure._tag === "ToolUnavailable" && failure.outcome !== undefined ? { outcome: failure.outcome } : {})
+})
 
 const outcomeOf = (failure: HttpFailure.HttpFailure) =>
   failure._tag === "ToolUnavailable" ? failure.outcome : assert.fail(failure._tag)
@@ -743,16 +747,25 @@ describe("classify", () => {
       assert.deepStrictEqual(asked, statuses)
     }).pipe(Effect.scoped))
 
-  it.effect("does not have a write done twice, but for what was not done: 500", () =>
+  it.effect("does not have a write done twice, but where its tool refuses before it does anything", () =>
     Effect.gen(function*() {
-      for (const [status, attempts] of [[500, 1], [429, 3]] as const) {
+      for (
+        const [status, refusesFirst, attempts] of [[500, false, 1], [429, false, 1], [500, true, 1], [
+          429,
+          true,
+          3
+        ]] as const
+      ) {
         let asked = 0
         const url = yield* serving((_, response) => {
           asked++
           response.writeHead(status).end()
         })
-        const pay = Tool.make("pay", { description: "Pays", success: Schema.String }, () =>
-          HttpFailure.classify(asking(url, "POST"))).pipe(Tool.retry(RetryPolicy.transient))
+        const pay = Tool.make(
+          "pay",
+          { description: "Pays", success: Schema.String, refusesFirst },
+          () => HttpFailure.classify(asking(url, "POST"))
+        ).pipe(Tool.retry(RetryPolicy.transient))
         const fiber = yield* Effect.forkChild(Effect.flip(pay.run({})).pipe(Effect.provide(FetchHttpClient.layer)))
         yield* passingBy("1 second", fiber)
         assert.strictEqual(asked, attempts)

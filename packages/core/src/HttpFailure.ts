@@ -22,6 +22,9 @@
  * Some services answer 403 where others answer 429. A 403 with a `Retry-After`, or with none of its requests left
  * (`x-ratelimit-remaining: 0`), is read as a 429.
  *
+ * All of this is about one request, and a handler may have made others before. So of a tool that must not act twice, `not_executed` and
+ * `invalid_arguments` lead to another attempt only if the tool is declared `refusesFirst`.
+ *
  * 403, `rejected`, `invalid_request` and `unexpected_status` are about the arguments (`scope`): the service refuses one record or one
  * request, and may answer the next. Everything else that is permanent is about the tool.
  *
@@ -49,7 +52,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import { asRedirected } from "./internal/error/guess.ts"
+import { asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described, Kind } from "./internal/error/kind.ts"
 import { at } from "./internal/error/look.ts"
 import { recognize } from "./internal/error/recognize.ts"
@@ -227,13 +230,14 @@ const byStatus = (status: number, said: string, known: Known): HttpFailure => {
 // What came of it depends on the method, unless the kind says so.
 const after = (kind: Kind, detail: string, { cause, method, retryAfter }: Known): HttpFailure => {
   const outcome = kind._tag === "ToolUnavailable" ? kind.outcome : undefined
-  return made({
+  const failure = made({
     kind,
     detail,
     cause,
     retryAfter,
     outcome: outcome === "open" ? isSafe(method) ? undefined : "unknown" : outcome
   })
+  return asGuess(failure)
 }
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
