@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import * as FastCheck from "fast-check"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { runInNewContext } from "node:vm"
 import { shapeOf, shapes } from "../support/errorShapes.ts"
 import { root } from "../support/program.ts"
 
@@ -255,6 +256,11 @@ describe("ToolFailure.from", () => {
       "/root/hunter22",
       "src/hunter22.ts:12:3",
       "node_modules/hunter22/index.js",
+      "/data/hunter22.db",
+      "~/.ssh/hunter22",
+      "file:/x/hunter22",
+      "node:internal/hunter22:105:5",
+      "select * from users where name = 'hunter22'",
       "db.hunter22.internal:5432",
       "api.hunter22.example.com"
     ]
@@ -300,11 +306,38 @@ describe("ToolFailure.from", () => {
       }
     })
 
+    it("of one below it that has the form of a failure", () => {
+      const detail = "postgres://app:hunter22@db/x broke\n    at foo (/srv/app/db.js:3:1)"
+      const cause = { _tag: "ToolUnavailable", code: "broken", detail, transient: false }
+      assert.strictEqual(words(Object.assign(new Error("No."), { cause, code: "X" })), "<address> broke")
+    })
+
     it("cut to one bounded line", () => {
       const detail = words(new Error("long ".repeat(10_000))) ?? ""
       assert.isAtMost(detail.length, 540)
       assert.match(detail, /… \(49\d\d\d more characters\)$/)
     })
+  })
+
+  it("looks at errors that hold each other only as long as it learns something", () => {
+    const all = new AggregateError([])
+    all.errors.push(...Array.from({ length: 20 }, () => all))
+    all.cause = all
+    const decoding = { _tag: "HttpClientError", reason: { _tag: "DecodeError", cause: all } }
+    // What looks at each way from one to the other would not end.
+    assert.strictEqual(caught({ errors: Array.from({ length: 20 }, () => decoding) })?.code, "invalid_result")
+  })
+
+  it("knows the words of fetch in an error of another realm", () => {
+    const cause = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" })
+    const error: unknown = runInNewContext("new TypeError('fetch failed', { cause })", { cause })
+    assert.notInstanceOf(error, TypeError)
+    assert.deepInclude({ ...caught(error) }, { code: "connection" })
+  })
+
+  it("names no key of a result that may be a secret", () => {
+    const issues = [{ message: "No.", path: ["sessions", "sk_live_4242424242424242424242", "user"] }]
+    assert.include(caught({ issues })?.detail, "'sessions.….user'")
   })
 
   it("says what is wrong with its options", () => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Policy, RetryPolicy, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
-import { Context, Effect, Exit, Option, Schedule } from "effect"
+import { Context, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { after, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
 const merge = (soFar: never): never => soFar
@@ -91,7 +91,17 @@ describe("Policy.withDefaults", () => {
     ])
   })
 
-  it("leaves a default deadline out where the tool itself says how long it may take, by a timeout or a deadline", () => {
+  it("gives a tool with timeouts of its own their time, and that of the default deadline on top", () => {
+    const withOwn = (...own: ReadonlyArray<Policy.Policy>) =>
+      descriptions(Policy.withDefaults(own, [Policy.deadline("30 seconds")])).at(-1)
+    assert.strictEqual(withOwn(), "deadline of 30s")
+    assert.strictEqual(withOwn(Policy.timeout("2 minutes")), "deadline of 2m 30s")
+    assert.strictEqual(withOwn(Policy.timeout("1 second"), Policy.timeout("2 seconds")), "deadline of 33s")
+    assert.strictEqual(withOwn(Policy.deadline("1 second"), Policy.timeout("2 seconds")), "timeout of 2s")
+    assert.strictEqual(withOwn(Policy.timeout(Duration.infinity)), "timeout of Infinity")
+  })
+
+  it("leaves a default deadline out where the tool has one, or a timeout of which nobody knows how long it is", () => {
     const defaults = [inert("timeout"), inert("retry"), inert("deadline")]
     const withOwn = (...own: ReadonlyArray<Policy.Kind>) =>
       descriptions(Policy.withDefaults(own.map((kind) => inert(kind, `own ${kind}`)), defaults))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, CallEvent, Explanation, Policy, RetryPolicy, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Fiber, Random, Schedule } from "effect"
+import { Duration, Effect, Fiber, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { after, around, doing, type Failure, lost, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
@@ -172,6 +172,19 @@ describe("Policy.standard", () => {
       assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "timeout")
     }))
 
+  it.effect("end a call that waits outside of the tool's own timeout for what never ends", () =>
+    Effect.gen(function*() {
+      const stuck = Tool.promise(
+        "stuck",
+        { description: "Hangs", success: Schema.String, sideEffect: "none" },
+        () => new Promise<string>(() => {})
+      ).pipe(Tool.timeout("2 seconds"), Tool.limit(1), Tool.withDefaults(Policy.standard()))
+      yield* around(Effect.flip(stuck.run({})), 2_000)
+      const [before, end] = yield* around(Effect.flip(stuck.run({})), 32_000)
+      assert.isUndefined(before)
+      assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "bulkhead_full")
+    }))
+
   it.effect("of a toolkit and of an agent are the same, and an agent's win", () =>
     Effect.gen(function*() {
       const attemptsUnder = Effect.fnUntraced(function*(
@@ -218,7 +231,8 @@ describe("Policy.standard", () => {
     const patient = Tool.timeout(bare, "2 minutes")
     assert.deepStrictEqual(descriptions(Tool.withDefaults(patient, Policy.standard())), [
       "timeout of 2m",
-      "retry of transient failures"
+      "retry of transient failures",
+      "deadline of 2m 30s"
     ])
   })
 

@@ -310,7 +310,7 @@ export const timeout = (duration: Duration.Input): Policy => timeLimit("timeout"
 /**
  * Ends a whole call after a time, with all its attempts and waits. See `Tool.deadline`.
  *
- * As a default it is left out of a tool that has a timeout or a deadline of its own: see {@link withDefaults}.
+ * As a default it is longer for a tool that has a timeout of its own: see {@link withDefaults}.
  *
  * @category policies
  * @since 0.1.0
@@ -323,7 +323,7 @@ type TimeLimit = "timeout" | "deadline"
 const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
   const limit = positive(kind, duration)
   const millis = Duration.toMillis(limit)
-  return ours({
+  const policy = ours({
     kind,
     description: `${kind} of ${Duration.format(limit)}`,
     bound: bounds.timeLimit(limit),
@@ -333,7 +333,12 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
       return (params) => limited(inside(params), subject, millis, kind)
     }
   })
+  limits.set(policy, limit)
+  return policy
 }
+
+/** How long our own limits of time let something take. */
+const limits = new WeakMap<Any, Duration.Duration>()
 
 /**
  * Ends a run when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
@@ -639,23 +644,35 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry;
  * but outside of what maps failures.
  *
- * A default `deadline` is also left out of a tool that has a `timeout` of its own: that tool has said how long it may take, and a shorter
- * default must not cut it off. A default timeout and a default deadline stand side by side.
+ * A tool that has a {@link timeout} of its own has said how long it may take, and a shorter default must not cut it off. So it has that
+ * time, and the default {@link deadline}'s on top: for what waits outside of its timeout, such as a queue. The default is left out where
+ * nobody knows how long that is: of a timeout without an end, or one made by {@link make}. A default timeout and a default deadline stand
+ * side by side.
  *
  * @category defaults
  * @since 0.1.0
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
-  const hasOwnTimeout = own.some(({ kind }) => kind === "timeout")
-  return defaults.reduce((policies, policy) => {
-    if (policy.kind === "deadline" && hasOwnTimeout) return policies
-    if (policies.some((known) => isOfSameKind(known, policy))) return policies
+  const timeouts = own.filter(({ kind }) => kind === "timeout")
+  return defaults.reduce((policies, given) => {
+    if (policies.some((known) => isOfSameKind(known, given))) return policies
+    const policy = given.kind === "deadline" ? prolonged(given, timeouts) : given
+    if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
     const mapped = policies.findLastIndex(({ kind }) => kind === "map")
     const outer = policies.findIndex(({ kind }, index) => index > mapped && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
   }, own)
+}
+
+/** A deadline that leaves each timeout its time; `undefined` where that has no end. */
+const prolonged = (deadlined: Any, timeouts: ReadonlyArray<Any>): Any | undefined => {
+  if (timeouts.length === 0) return deadlined
+  const limit = [deadlined, ...timeouts]
+    .map((policy) => limits.get(policy) ?? Duration.infinity)
+    .reduce(Duration.sum)
+  return Duration.isFinite(limit) ? deadline(limit) : undefined
 }
 
 // Custom ones are of as many kinds as they have names.
@@ -691,8 +708,10 @@ export interface StandardOptions {
  * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that one, it
  * does not retry an attempt that timed out unless you ask for it.
  *
- * A tool's own policies win, kind by kind. A tool with a timeout of its own has no default deadline. To replace one of the three, put
- * yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top. To replace one of the
+ * three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ *
+ * What stands outside of the deadline has its own time: a breaker, a fixer, a fallback. A {@link timeout} inside of those limits them.
  *
  * A tool with these policies may fail with `ToolUnavailable`. An option out of its range throws, and so does an attempt that is longer
  * than the total.

@@ -1,10 +1,12 @@
 /*
  * effect's own errors, by their tags and those of their reasons; and the failures of this library, below another error.
  */
+import { cut } from "../text.ts"
 import { database } from "./database.ts"
 import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 import { at, textAt } from "./look.ts"
 import { isDisconnected, late, lost, unsendable } from "./system.ts"
+import { clean } from "./words.ts"
 
 export const ofEffect = (error: object): Recognized | undefined => {
   const reason = at(error, "reason")
@@ -84,7 +86,7 @@ export const ofOurs = (error: object): Recognized | undefined => {
   const code = textAt(error, "code")
   const sentence = textAt(error, "detail")
   const kind = code === undefined ? undefined : kindOf(error, code)
-  return kind === undefined || sentence === undefined ? undefined : { kind, sentence }
+  return kind === undefined || sentence === undefined ? undefined : { kind, sentence: cut(clean(sentence), 500) }
 }
 
 const kindOf = (error: object, code: string): Kind | undefined => {

@@ -6,6 +6,7 @@ import { attempted } from "../stranger.ts"
 import { list } from "../text.ts"
 import { type Issue, mismatch, type Recognized } from "./kind.ts"
 import { at, listAt, namesOf, textAt } from "./look.ts"
+import { withoutInsides } from "./words.ts"
 
 /** What `JSON.parse` throws. Its words differ from engine to engine, and may quote the text. */
 export const ofSyntax = (error: object): Recognized | undefined => {
@@ -58,7 +59,7 @@ const pathOf = (issue: unknown): ReadonlyArray<string | number> =>
   listAt(issue, "path").map((step) => {
     const key = at(step, "key") ?? step
     if (Number.isInteger(key)) return Number(key)
-    return typeof key === "string" && /^[\w$-]{1,60}$/.test(key) ? key : "…"
+    return typeof key === "string" && /^[\w$-]{1,60}$/.test(key) && withoutInsides(key) === key ? key : "…"
   })
 
 const formatted = SchemaIssue.makeFormatterStandardSchemaV1()

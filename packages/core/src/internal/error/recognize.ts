@@ -64,6 +64,7 @@ const retries = (error: object): boolean =>
 /** Where clients count attempts, and where repetitions. */
 const attempts = [["attempts"], ["$metadata", "attempts"], ["attemptNumber"]]
 const repetitions = [
+  ["retries"],
   ["retryCount"],
   ["request", "retryCount"],
   ["request", "request", "retryCount"],
@@ -181,7 +182,8 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
 // By message
 // -----------------------------------------------------------------------------
 
-const isError = isA(Error)
+// Another realm has classes of its own.
+const isError = (error: object): boolean => isA(Error)(error) || textAt(error, "stack") !== undefined
 
 /** A wrapped error may have only its message. A word in it does not prove that nothing was sent. */
 const inMessage = (table: ReadonlyArray<readonly [message: RegExp, Recognized]>): Look => (error) => {

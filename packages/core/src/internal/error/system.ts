@@ -42,11 +42,17 @@ const faultOf = (error: unknown): string | undefined => {
 }
 
 /** Has a connection failed, by a cause of the error? */
-export const isDisconnected = (error: unknown, depth = 0): boolean => {
-  const fault = faultOf(error)
-  return fault !== undefined && ofConnections.test(fault) ||
-    depth < most.depth && error !== undefined &&
-      [at(error, "cause"), ...listAt(error, "errors")].some((error) => isDisconnected(error, depth + 1))
+export const isDisconnected = (error: unknown): boolean => {
+  // Errors may hold each other, and be many.
+  const all = new Set([error])
+  for (const one of all) {
+    const fault = faultOf(one)
+    if (fault !== undefined && ofConnections.test(fault)) return true
+    for (const below of [at(one, "cause"), ...listAt(one, "errors")]) {
+      if (below !== undefined && all.size < most.errors) all.add(below)
+    }
+  }
+  return false
 }
 
 // Below a connection that was lost, one of several attempts may say more.

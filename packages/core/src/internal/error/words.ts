@@ -20,7 +20,7 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
   const inner = textAt(error, "cause", "message") ?? ""
   // What it repeats of its cause was not written for a model.
   if (inner !== "" && message.includes(inner) || statement.test(message) || page.test(message)) return undefined
-  const words = oneLine(withoutInsides(message))
+  const words = clean(message)
   // Only the beginning of a long message was looked at.
   const left = lengthAt(error, "message") - message.length
   return words === "" ? undefined : cut(words, 500, left)
@@ -44,10 +44,13 @@ const ofLibraries = [
 
 /** A statement in SQL. */
 const statement =
-  /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|insert into\b.{1,100}?\bvalues|UPDATE\b.{1,60}?\bSET|DELETE FROM|delete from\b.{1,100}?\bwhere)\b/
+  /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|insert into\b.{1,100}?\bvalues|UPDATE\b.{1,60}?\bSET|DELETE FROM|delete from\b.{1,100}?\bwhere|select\b.{1,200}?\bfrom [\w."`]{1,60} where [\w."`]{1,60}(?= ?[=<>]| like\b))\b/
 
 /** A web page, as a server sends it in place of a message. */
 const page = /^\s*<(?:!doctype|html|head|body|\?xml)\b/i
+
+/** One line without insides. */
+export const clean = (text: string): string => oneLine(withoutInsides(text))
 
 /** Without addresses, queries, and the lines of a stack. */
 export const plain = (text: string): string =>
@@ -97,7 +100,7 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\bcards?\b([^.\d]{0,20})\d{12,19}\b/gi, "card$1<redacted>"],
   [/\b(bearer|basic)\s+(?:(?=[\w.~+/-]{0,200}[\d=])[\w.~+/=-]{8,}|[\w.~+/=-]{16,})/gi, "$1 <redacted>"],
   // Keys by their prefix, and JSON web tokens.
-  [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec)[_-][\w-]{8,}/g, "<redacted>"],
+  [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec|shp(?:at|ca|pa|ss))[_-][\w-]{8,}/g, "<redacted>"],
   [/\b(?:AKIA|ASIA|AIza|eyJ|ya29\.|SG\.)[\w.-]{12,}/g, "<redacted>"],
   [/\b(?=[\w-]{0,60}\d)[\w-]{0,60}(?:secret|passw)[\w-]{0,60}/gi, "<redacted>"],
   // What is long and has no words in it, but for a UUID.
@@ -108,6 +111,10 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}\b/g, "<redacted>"],
   [/\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi, "<path>"],
   [/\\\\[\w.-]+\\[^\s"'<>|]*/g, "<path>"],
+  [/\b(?:file|node):\/?[^\s"'<>,;)]+/g, "<path>"],
+  // To a file, by its ending.
+  [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi, "<path>"],
+  [/(?<![\w.])~\/[^\s"'<>:,;)]+/g, "<path>"],
   [
     /(?<![\w.])~?\/(?:home|root|usr|var|etc|opt|srv|app|tmp|Users|private|mnt|proc|run|workspace|bin|lib)\b[^\s"'<>:,;)]*/g,
     "<path>"
