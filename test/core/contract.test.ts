@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  Defect,
   Dispatch,
   Guard,
   PartialData,
@@ -214,17 +215,32 @@ describe("a function of a definition that is at fault", () => {
       assert.include(wrong.message, "The 'pages' of 'search_orders' returned a number: return an object, or undefined.")
     }))
 
-  it.effect("is a fault of the tool for the model, and says whether the tool has acted", () =>
+  it.effect("is a fault of a tool that reads, for the model", () =>
     Effect.gen(function*() {
-      const tool = Tool.make("search_orders", {
-        ...base,
-        sideEffect: "non_idempotent",
-        empty: { when: throwing, detail: "Nothing." }
-      }, () => Effect.succeed(one))
-      const read = yield* told(tool)
-      assert.deepInclude(read, { code: "defect", retry: "Do not repeat this call: it has already taken effect." })
+      const read = yield* told(saying({ empty: { when: throwing, detail: "Nothing." } }, one))
+      assert.deepInclude(read, { ok: false, code: "defect" })
       assert.notInclude(JSON.stringify(read), "undefined")
     }))
+
+  for (const [whose, words] of cases) {
+    it.effect(`loses no answer of a tool that acts, and is reported: ${whose}`, () =>
+      Effect.gen(function*() {
+        // What acts has no pages.
+        const sideEffect = whose.includes("pages") ? "idempotent" : "non_idempotent"
+        const reports: Array<string> = []
+        const tool = Tool.make(
+          "search_orders",
+          { ...base, sideEffect, ...words(throwing) },
+          () => Effect.succeed(one)
+        )
+        const read = yield* Effect.provideService(told(tool), Defect.reporter, (message, cause) =>
+          Effect.sync(() =>
+            void reports.push(`${message}: ${(Cause.squash(cause) as Error).message}`)
+          ))
+        assert.deepStrictEqual(read, { value: one, notes: ["This result could not be checked"] })
+        assert.deepStrictEqual(reports, [`The definition of search_orders could not check a result: ${whose} threw.`])
+      }))
+  }
 })
 
 describe("pages", () => {

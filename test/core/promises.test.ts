@@ -15,7 +15,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import { Cause, Effect, Exit, Fiber, Logger, Option, Schema } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Logger, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { macrotask } from "../support/virtualTime.ts"
 
@@ -306,6 +306,44 @@ describe("what comes to its end when nobody waits any more", () => {
       yield* macrotask
       assert.deepStrictEqual([...new Set(times)], [0, 5000])
     }))
+
+  const going = {
+    "an async function": () => {
+      const { promise, resolve } = deferred<string>()
+      return { resolve, tool: Tool.promise("pay", acting, () => promise) }
+    },
+    "an uninterruptible handler": () => {
+      const { promise, resolve } = deferred<string>()
+      return {
+        resolve,
+        tool: Tool.make("pay", { ...acting, uninterruptible: true }, () => Effect.promise(() => promise))
+      }
+    }
+  }
+  for (const [what, make] of Object.entries(going)) {
+    for (const limit of ["1 minute", Duration.infinity] as const) {
+      for (const wait of [0, 6_000]) {
+        it.effect(`is told of an interrupted run: ${what}, with a timeout of ${String(limit)}, after ${wait} ms`, () =>
+          Effect.gen(function*() {
+            const late: Array<LateResult.LateResult> = []
+            const { resolve, tool } = make()
+            const run = Effect.provideService(
+              tool.pipe(Tool.timeout(limit)).run({}),
+              LateResult.reporter,
+              (result) => Effect.sync(() => void late.push(result))
+            )
+            const fiber = yield* Effect.forkChild(run, { startImmediately: true })
+            yield* macrotask
+            const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+            yield* TestClock.adjust(wait)
+            resolve("paid")
+            yield* macrotask
+            yield* Fiber.join(interrupting)
+            assert.deepStrictEqual(late.map(({ certainty, tool }) => [tool, certainty]), [["pay", "executed"]])
+          }))
+      }
+    }
+  }
 
   it.effect("is reported, if it is a mistake of the program", () =>
     Effect.gen(function*() {

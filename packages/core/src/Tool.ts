@@ -375,7 +375,7 @@ const defined = <
       return (isHere ? endedHere : ended)(who, parted(handler(params)))
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
-  const kept = (isHere: boolean) => keeping({ ...definition, name, parameters }, handled(isHere))
+  const kept = (isHere: boolean) => keeping({ ...definition, name, parameters, sideEffect }, handled(isHere))
   return assemble({
     name,
     description,

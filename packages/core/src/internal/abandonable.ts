@@ -28,6 +28,9 @@ export const abandonable = <A, E, R>(
     onEnd: () => {
       gate.isOver = true
     },
+    onInterrupt: () => {
+      gate.wasInterrupted = true
+    },
     onLeft: (fiber) => {
       gate.close()
       frame.live.running.add(fiber)

@@ -15,12 +15,12 @@ import * as Scheduler from "effect/Scheduler"
  * Runs an Effect in a fiber of its own and waits for it.
  *
  * @param judge what its end comes to; by default it stays as it is
- * @param onEnd told of its end, where it does not end at once, also when nobody waits for it any more
+ * @param watching told of its end, where it does not end at once, and of an interruption of whoever waits for that
  */
 export const contained = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit,
-  onEnd?: (exit: Exit.Exit<A, E>) => void
+  watching?: { readonly end: (exit: Exit.Exit<A, E>) => void; readonly leave: () => void }
 ): Effect.Effect<A, E, R> => {
   // What has ended already needs no fiber.
   if (isExit(self)) return judge(self)
@@ -30,9 +30,12 @@ export const contained = <A, E, R>(
     const fiber = started(restore(self), currentContext<R>(), { uninterruptible: true })
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return judge(exit)
-    if (onEnd !== undefined) fiber.addObserver(onEnd)
+    if (watching !== undefined) fiber.addObserver(watching.end)
     const end = endOf(fiber)
-    const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
+    const interrupted = (interruptors: ReadonlySet<number>) => {
+      watching?.leave()
+      return Effect.andThen(interruption(fiber, interruptors), end)
+    }
     // A caller that may not be interrupted passes on that it was: what it waits for may be so in parts.
     const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
     return Effect.flatMap(

@@ -9,6 +9,7 @@
  * Why outside of the execution? By then the call knows that a tool that acts has taken effect. So no check here counts as a refusal, and
  * nothing runs the tool again.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
@@ -17,7 +18,9 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import * as Defect from "../Defect.ts"
 import * as Guard from "../Guard.ts"
+import type { SideEffect } from "../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 import { current, Page } from "./frame.ts"
@@ -96,6 +99,7 @@ export interface ContractFailures<A> {
 interface Tool<A, Params> extends Contract<A, Params> {
   readonly name: string
   readonly parameters: Schema.ConstraintDecoder<unknown>
+  readonly sideEffect: SideEffect
 }
 
 type Run<A, Params, E, R> = (params: Params) => Effect.Effect<A, E, R>
@@ -133,8 +137,24 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
         (frame) => frame instanceof Page ? Effect.succeed(value) : Effect.fail(nothing)
       )
     })
-  return (params) => Effect.flatMap(run(params), (value) => kept(value, params))
+  const checked = tool.sideEffect === "none" ?
+    kept :
+    (value: A, params: Params) => atLeast(value, tool.name, Effect.suspend(() => kept(value, params)))
+  return (params) => Effect.flatMap(run(params), (value) => checked(value, params))
 }
+
+/** What a tool that acts has answered is not lost because a function of its definition threw. */
+const atLeast = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.catchCause(checked, (cause) =>
+    Cause.hasDies(cause)
+      ? Effect.andThen(
+        Defect.report(`The definition of ${name} could not check a result`, cause),
+        Effect.map(current, (frame) => {
+          frame.note({ _tag: "CaveatAdded", text: "This result could not be checked." })
+          return value
+        })
+      )
+      : Effect.failCause(cause))
 
 /** Calls a user's function that must answer at once. What it throws is a defect that says whose it is. */
 const asked = <B>(who: string, call: () => B): B => {

@@ -60,9 +60,9 @@ export const executed = <A, E extends ToolFailure, R>(
     frame.note(acted)
     return answer
   }
-  const execution = new Execution(frame, fiber, handler.refusesFirst)
+  const execution = new Execution(frame, fiber, handler)
   const whole = handler.isUninterruptible && !isOver ? uncut(answer, execution) : answer
-  if (!isHere) return contained(whole, (exit) => execution.judged(who, exit), execution.end)
+  if (!isHere) return contained(whole, (exit) => execution.judged(who, exit), execution)
   if (!isOver) fiber.addObserver(execution.end)
   return Effect.flatMap(Effect.exit(whole), (exit) => execution.judged(who, exit))
 }
@@ -156,15 +156,22 @@ class Execution {
   readonly #context: Context.Context<never>
   readonly #attempt: number
   readonly #refusesFirst: boolean
+  readonly #isUninterruptible: boolean
   #hasEnded = false
+  #isLeft = false
   /** Of a tool that acts: what it did, and whether it refused. */
   #done: Done | undefined = undefined
   #isRefusal = false
 
-  constructor(frame: Frame, fiber: Fiber.Fiber<unknown, unknown>, refusesFirst: boolean) {
+  constructor(
+    frame: Frame,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    { isUninterruptible, refusesFirst }: Pick<Handler<unknown, never, unknown>, "isUninterruptible" | "refusesFirst">
+  ) {
     this.#frame = frame
     this.#context = fiber.context
     this.#refusesFirst = refusesFirst
+    this.#isUninterruptible = isUninterruptible
     this.#attempt = frame.attempt
   }
 
@@ -200,7 +207,7 @@ class Execution {
     const done = this.#done = and(and(doneOf(ending.certainty), other), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)
-    const isLate = !frame.isOpen
+    const isLate = !frame.isOpen || this.#isUninterruptible && (this.#isLeft || frame.isLeft)
     const told: Ended = {
       ...event,
       certainty,
@@ -210,6 +217,11 @@ class Execution {
     }
     frame.note(told, failure, this.#attempt)
     if (isLate) this.#report(certainty, failure)
+  }
+
+  /** Whoever waited for its end was interrupted. It may go on. */
+  readonly leave = (): void => {
+    this.#isLeft = true
   }
 
   #report(certainty: Certainty, failure: ToolFailure | undefined) {

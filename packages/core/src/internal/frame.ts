@@ -89,6 +89,12 @@ export abstract class Frame {
     return false
   }
 
+  /** Was somebody interrupted who waited for what happens here? */
+  get isLeft(): boolean {
+    for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.wasInterrupted) return true
+    return false
+  }
+
   /** What knows of all that happens in the call: what happens beside, a gate is not told. */
   get whole(): Frame {
     return this
@@ -384,6 +390,8 @@ export class Gate extends Frame {
   protected readonly outer: Frame
   /** Has what it is around ended in time? */
   isOver = false
+  /** Was whoever waited for it interrupted? */
+  wasInterrupted = false
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {

@@ -12,6 +12,8 @@ export interface Limits<A, E, R, A2, E2, R2> {
   readonly late: () => Effect.Effect<A2, E2, R2>
   /** Told when it has ended in time. */
   readonly onEnd?: () => void
+  /** Told when the caller is interrupted, before what it started is. */
+  readonly onInterrupt?: () => void
   /** Told of the fiber when it is left behind, and still runs. */
   readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
   /** What it is called where a defect is reported. Default: a handler. */
@@ -54,11 +56,13 @@ export const withinTime = <A, E, R, A2, E2, R2>(
       )
     )
     return Effect.flatMap(
-      Effect.onInterrupt(restore(endWithin(fiber, millis)), (interruptors) =>
-        Effect.flatMap(
+      Effect.onInterrupt(restore(endWithin(fiber, millis)), (interruptors) => {
+        limits.onInterrupt?.()
+        return Effect.flatMap(
           Effect.andThen(interruption(fiber, interruptors), endWithin(fiber, grace)),
           (end) => end === undefined ? abandon : Effect.void
-        )),
+        )
+      }),
       (end): Effect.Effect<A | A2, E | E2, R2> => {
         if (end === undefined) return Effect.andThen(abandon, Effect.suspend(limits.late))
         limits.onEnd?.()
