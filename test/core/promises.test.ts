@@ -15,7 +15,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import { Cause, Duration, Effect, Exit, Fiber, Logger, Option, Schema } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Logger, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { macrotask } from "../support/virtualTime.ts"
 
@@ -382,6 +382,21 @@ describe("a tool that only reads, and runs a payment inside", () => {
       const fiber = yield* Effect.forkChild(Tool.outcome(outer, {}))
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* Fiber.join(fiber)).certainty, "unknown")
+      assert.strictEqual(paid, 1)
+    }))
+
+  it.effect("is not tried again after one that began while it waited", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", acting, () => Effect.sync(() => `${++paid}`))
+      const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true })
+      const outer = Tool.make("look", reading, () =>
+        Effect.andThen(Effect.forkDetach(Effect.delay(pay.run({}), 10)), Effect.fail(busy))).pipe(
+          Tool.retry(Schedule.spaced("1 second"))
+        )
+      const fiber = yield* Effect.forkChild(Tool.outcome(outer, {}))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(fiber)).certainty, "executed")
       assert.strictEqual(paid, 1)
     }))
 })

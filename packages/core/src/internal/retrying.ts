@@ -83,8 +83,14 @@ const again = <A, E, R, Retryable extends E, R2>(
         why === undefined
           ? Effect.andThen(
             onRetry(failure, length),
-            Effect.flatMap(waiting(Effect.sleep(length)), () =>
-              Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from))
+            Effect.flatMap(
+              Effect.andThen(waiting(Effect.sleep(length)), Effect.suspend(() => refusal(failure))),
+              (why) =>
+                // What began in the background may have acted since.
+                why === undefined
+                  ? Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from)
+                  : refused(failure, why)
+            )
           )
           : refused(failure, why))
     const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
