@@ -273,6 +273,24 @@ describe("logs", () => {
         assert.match(line?.message ?? "", /^[^\n]+\n {2}a b\S.{0,200}: expected number, got a string$/)
       }))
 
+    it.effect("say that there was a defect that nobody can look at", () =>
+      Effect.gen(function*() {
+        const lines: Array<string> = []
+        // As loggers do that print a cause.
+        const logger = Logger.make(({ cause, message }) => {
+          const thrown = cause.reasons.length === 0 ? "" : Cause.pretty(cause)
+          lines.push(`${String(message)}${thrown}`)
+        })
+        const hostile = new Proxy({}, { get: () => assert.fail("no look") })
+        const tool = Tool.make("hostile", { description: "", success: Schema.String }, () => Effect.die(hostile))
+        yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "hostile" }).pipe(
+          Effect.provide(Logger.layer([logger]))
+        )
+        assert.deepStrictEqual(lines, [
+          "The tool hostile failed because of a fault of its own. What it threw cannot be shown."
+        ])
+      }))
+
     it.effect("leave the outcome as it is when a logger dies", () =>
       Effect.gen(function*() {
         const odd = Tool.make("odd", { description: "", success: Schema.Int, sideEffect: "none" }, () =>

@@ -45,8 +45,15 @@ export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.
  * @since 0.1.0
  */
 export const reporter: Context.Reference<Reporter> = Context.Reference("@fallible/core/Defect/reporter", {
-  defaultValue: (): Reporter => Effect.logError
+  defaultValue: (): Reporter => logged
 })
+
+// A look at what was thrown may throw, too.
+const logged: Reporter = (message, cause) =>
+  Effect.catchCause(
+    Effect.logError(message, cause),
+    () => Effect.logError(`${message}. What it threw cannot be shown.`)
+  )
 
 /**
  * Reports a defect.
