@@ -175,7 +175,10 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly instead?: ReadonlyArray<string>
   /** The tool that tells whether a call of this one took effect. The model is told of it when it needs to know. */
   readonly check?: string
-  /** Declares that the tool refuses before it does anything. Policies may then run it again. Default: `false`. */
+  /**
+   * Declares that the tool refuses before it does anything. So a 429, a refused connection, or a tool inside that was not run, says that
+   * nothing was done, and policies may run the tool again. Default: `false`.
+   */
   readonly refusesFirst?: boolean
   /** Lets an attempt run to its end after its time is up or its run is interrupted. `LateResult` tells how it ended. Default: `false`. */
   readonly uninterruptible?: boolean

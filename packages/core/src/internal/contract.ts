@@ -54,6 +54,9 @@ export interface Empty<in A, in Params> {
 /**
  * What the author of a tool knows of its results.
  *
+ * A function here that throws is a fault of the tool: a defect. The answer of a tool that acts is kept all the same, with a note, and the
+ * defect goes to `Defect.reporter`.
+ *
  * @category models
  * @since 0.1.0
  */
