@@ -4,6 +4,7 @@ import {
   AgentFailure,
   CallFacts,
   PartialData,
+  Policy,
   RetryPolicy,
   SemanticGarbage,
   type SideEffect,
@@ -51,7 +52,9 @@ const told = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string | obje
     const { ledger, transcript } = yield* Effect.provide(agent.run("?"), ScriptedModel.layer(script))
     const texts = Array.from({ length: transcript.length }, (_, index) => transcript.at(index))
       .flatMap((message) => message?.role === "tool" ? [message.text] : [])
-    return { codes: ledger.failures.filter(({ ended }) => ended === "told").map(({ code }) => code), texts }
+    const entries = ledger.failures.filter(({ ended }) => ended === "told")
+    const certainties = entries.map((entry) => "certainty" in entry ? entry.certainty : undefined)
+    return { codes: entries.map(({ code }) => code), certainties, texts }
   })
 
 describe("CallFacts", () => {
@@ -112,6 +115,27 @@ describe("CallFacts", () => {
       assert.include(
         texts[1],
         "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
+      )
+    }))
+
+  it.effect("says of a refused call that the earlier one has taken effect, and claims no effect for itself", () =>
+    Effect.gen(function*() {
+      const { executions, tool } = orders("non_idempotent", "found")
+      const failing = Tool.with(
+        tool,
+        Policy.make<never, SemanticGarbage>({
+          kind: "custom",
+          name: "fails after it",
+          description: "fails after it",
+          wrap: (run) => (params) => Effect.andThen(run(params), Effect.fail(garbage))
+        })
+      )
+      const { certainties, texts } = yield* told(failing, { order: 7 }, { order: 7 })
+      assert.strictEqual(executions(), 1)
+      assert.deepStrictEqual(certainties, ["executed", "unknown"])
+      assert.include(
+        texts[1],
+        "with the same arguments it has already taken effect, and failed with unknown_entity: There is no order 7."
       )
     }))
 
