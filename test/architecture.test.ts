@@ -36,6 +36,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/error/recognize",
     "internal/error/retryAfter",
     "internal/error/rpc",
+    "internal/error/sentences",
     "internal/error/status",
     "internal/error/stores",
     "internal/error/system",

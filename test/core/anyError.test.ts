@@ -409,10 +409,28 @@ describe("ToolFailure.from", () => {
           "Server responded with 502",
           "API error (503)",
           "Bad Gateway",
-          "Internal Server Error"
+          "Internal Server Error",
+          "Booking failed: Internal Server Error",
+          "Order service returned 503",
+          "The payment API answered with status 502: down",
+          "Server error",
+          "Payment gateway error",
+          "Deadlock found when trying to get lock; try restarting transaction"
         ]],
-        ["rate_limited true", ["429 Too Many Requests", "Too Many Requests", "HTTP 429", "Rate limit exceeded."]],
-        ["not_found", ["HTTP 404", "404 Not Found", "Request failed with status code 404"]],
+        ["rate_limited true", [
+          "429 Too Many Requests",
+          "Too Many Requests",
+          "HTTP 429",
+          "Rate limit exceeded.",
+          "Rate limit exceeded, retry in 20s"
+        ]],
+        ["not_found", [
+          "HTTP 404",
+          "404 Not Found",
+          "Request failed with status code 404",
+          "The service returned 404: no such order"
+        ]],
+        ["invalid_json", ["Failed to parse: Unexpected token < in JSON at position 0"]],
         ["connection true", [
           "Connection is closed.",
           "socket closed",
@@ -420,7 +438,11 @@ describe("ToolFailure.from", () => {
           "Lost connection to the bank.",
           "No response from server",
           "Network response was not ok",
-          "Connection terminated unexpectedly"
+          "Connection terminated unexpectedly",
+          "Failed to book: fetch failed",
+          "Could not book: socket hang up",
+          "Could not reach the booking service",
+          "Unable to connect to the database: no route"
         ]],
         ["timeout true", [
           "timeout of 50ms exceeded",
@@ -429,9 +451,27 @@ describe("ToolFailure.from", () => {
           "The request timed out.",
           "This operation was aborted",
           "Request aborted",
-          "canceled"
+          "canceled",
+          "Timeout",
+          "Request timeout.",
+          "Payment failed: timed out"
         ]],
-        ["failed false", ["Something went wrong", "Unexpected error", "An error occurred."]],
+        ["failed false", [
+          "Something went wrong",
+          "Unexpected error",
+          "An error occurred.",
+          // In doubt.
+          "Could not confirm the payment",
+          "The payment may have gone through, but the gateway did not confirm it.",
+          "It is unknown whether the mail was sent.",
+          // Without a reason. Without words in HTTP/2, a status leaves nothing after the colon.
+          "Could not book the room.",
+          "Failed to create order #7",
+          "Unable to charge the card for order o-7",
+          "Payment failed",
+          "Booking failed: ",
+          "The transaction has failed."
+        ]],
         ["rejected", [
           "Session timeout must be between 1 and 60 minutes.",
           "The meeting's timeout of 30 minutes is too short.",
@@ -448,7 +488,19 @@ describe("ToolFailure.from", () => {
           "The customer returned 500 of 600 items.",
           "The search failed: 412 of 500 are locked.",
           "503 Service Road is not an address.",
-          "The quiz timed out on Monday."
+          "The quiz timed out on Monday.",
+          "Could not book the room: it is taken.",
+          "Could not find order 7.",
+          "Could not book more than 4 rooms.",
+          "Unable to refund without a receipt",
+          "Validation failed",
+          "Card verification failed.",
+          "Your e-mail address is not confirmed.",
+          "The name may have been misspelled.",
+          "Cannot cancel a paid order.",
+          "Payment failed: the card has expired.",
+          "The customer returned 500.",
+          "The server room is closed."
         ]]
       ] as const
     ) {

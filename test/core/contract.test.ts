@@ -19,7 +19,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, DateTime, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { Cause, DateTime, Effect, Exit, Logger, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Untyped } from "../support/nonsense.ts"
 import { passing } from "../support/virtualTime.ts"
@@ -146,6 +146,19 @@ describe("invariants", () => {
         (yield* failureOf(answering(one).run({ ...ada, limit: 0 })))["detail"],
         "it breaks the rule 'there are no more than were asked for'."
       )
+    }))
+
+  it.effect("are told of to whoever reads the log", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ logLevel, message }) => {
+        lines.push(`${logLevel}: ${String(message)}`)
+      })
+      const broken = saying({ invariants: { "there is an order": ({ orders }) => orders.length > 1 } }, one)
+      yield* Effect.provide(outcomeOf(broken), Logger.layer([logger]))
+      assert.deepStrictEqual(lines, [
+        "Warn: The result of search_orders is wrong: it breaks the rule 'there is an order'."
+      ])
     }))
 
   it.effect("come before pages, and those before what an empty result means", () =>
@@ -525,6 +538,16 @@ describe("freshness", () => {
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, [
         "The data is 3h old; it should be at most 1h old."
       ])
+    }))
+
+  it.effect("is told of an empty result", () =>
+    Effect.gen(function*() {
+      const words = { asOf: ({ at }: Orders) => at, ...fresh, empty: "No orders match this name." }
+      yield* TestClock.setTime(now)
+      assert.strictEqual(
+        (yield* told(saying(words, { orders: [], total: 0, at: iso(3 * hour) }))).detail,
+        "No orders match this name. The data is 3h old; it should be at most 1h old."
+      )
     }))
 
   it.effect("is that of the answer that is given, and not of an attempt before it", () =>

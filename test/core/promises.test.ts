@@ -165,6 +165,24 @@ describe("what an async handler throws", () => {
       ])
     }))
 
+  it.effect("is not told of a class that is listed and has a code, and the log says why", () =>
+    Effect.gen(function*() {
+      class CodedError extends Error {
+        readonly code = "ROOM_TAKEN"
+      }
+      const reported: Array<string> = []
+      const tool = Tool.promise("book", { ...acting, tell: [CodedError] }, async () => {
+        throw new CodedError(taken)
+      })
+      const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "book" }).pipe(
+        Effect.provideService(Defect.reporter, (message) => Effect.sync(() => reported.push(message)))
+      )
+      assert.notInclude(JSON.stringify(outcome), taken)
+      assert.deepStrictEqual(reported, [
+        "The tool book failed with an error of the class CodedError, which is not known. Its message is not told, since it has a field 'code'"
+      ])
+    }))
+
   it.effect("is a defect where it is a mistake of the program", () =>
     Effect.gen(function*() {
       const tool = Tool.promise("get", reading, async () => {

@@ -51,7 +51,7 @@ export interface Options {
   readonly attempts?: number
   /** The longest wait before the second attempt. It doubles before each further one. Default: 200 ms. */
   readonly base?: Duration.Input
-  /** The longest wait of all, unless the service asks for a longer one. Default: 5 seconds. */
+  /** The longest wait of all, unless the service asks for a longer one, and `honourRetryAfter` allows it. Default: 5 seconds. */
   readonly cap?: Duration.Input
   /** Draws each wait evenly from zero to its longest. Without jitter each wait is its longest. Default: `true`. */
   readonly jitter?: boolean

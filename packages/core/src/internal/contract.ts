@@ -122,7 +122,7 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
   const part = partOf(tool)
   const kept = (value: A, params: Params): Effect.Effect<A, Verdict<A>> => {
     const impossible = broken?.(value, params)
-    if (impossible !== undefined) return Effect.fail(impossible)
+    if (impossible !== undefined) return Effect.andThen(warned(impossible), Effect.fail(impossible))
     if (age === undefined) return whole(value, params)
     return Effect.withFiber((fiber) => {
       const stale = age(value, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
@@ -134,10 +134,11 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
     Effect.flatMapEager(part?.(value, params, stale) ?? Effect.succeed(value), (value) => {
       const nothing = isFurtherPage(tool, params) ? undefined : emptied?.(value, params)
       if (nothing === undefined) return Effect.succeed(value)
+      const failure = stale === undefined ? nothing : withFields(nothing, { detail: `${nothing.detail} ${stale}` })
       // An empty page after others is the end of them.
       return Effect.flatMap(
         current,
-        (frame) => frame instanceof Page ? Effect.succeed(value) : Effect.fail(nothing)
+        (frame) => frame instanceof Page ? Effect.succeed(value) : Effect.fail(failure)
       )
     })
   const checked = tool.sideEffect === "none" ?
@@ -192,6 +193,9 @@ const brokenIn = <A, Params>({ invariants, name }: Tool<A, Params>) => {
     })
   }
 }
+
+// The model cannot do anything about it. Whoever wrote the tool can. What a logger dies of is not the tool's.
+const warned = ({ detail }: SchemaMismatch) => Effect.ignoreCause(Effect.logWarning(detail))
 
 // -----------------------------------------------------------------------------
 // Emptiness

@@ -6,7 +6,7 @@ import { type Described, garbage, type Kind, transient, unrecognized } from "./k
 import { at, classesOf } from "./look.ts"
 import { isFault, recognize, saysRetryable } from "./recognize.ts"
 import { retryAfterOf } from "./retryAfter.ts"
-import { type Told, wordsOf } from "./words.ts"
+import { fieldOfLibraries, type Told, wordsOf } from "./words.ts"
 
 /** What an error amounts to; `undefined` of a mistake in the program, and of a stop (`ToolCall.stop`), which goes before all. */
 export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described | undefined => {
@@ -32,9 +32,11 @@ export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described
 /** What an error is called in a log that nobody knows. */
 export const unknown = (error: unknown): string => {
   const [name = ""] = isA(Error)(error) ? classesOf(error) : []
-  return name === "" || name === "Error"
-    ? "an error of an unknown kind"
-    : `an error of the class ${name}, which is neither known nor listed in 'tell'`
+  if (name === "" || name === "Error") return "an error of an unknown kind"
+  const field = fieldOfLibraries(error)
+  return field === undefined
+    ? `an error of the class ${name}, which is neither known nor listed in 'tell'`
+    : `an error of the class ${name}, which is not known. Its message is not told, since it has a field '${field}'`
 }
 
 // A class of mistakes is told only by name, and not because it is below one that is listed.

@@ -12,8 +12,12 @@ import { withoutInsides } from "./words.ts"
 export const ofSyntax = (error: object): Recognized | undefined => {
   const message = textAt(error, "message") ?? ""
   if (!namesOf(error).includes("SyntaxError") || !/JSON/.test(message)) return undefined
-  return unreadable.find(([pattern]) => pattern.test(message))?.[1] ?? invalid
+  return syntaxOf(message)
 }
+
+/** What the words of `JSON.parse` say. */
+export const syntaxOf = (message: string): Recognized =>
+  unreadable.find(([pattern]) => pattern.test(message))?.[1] ?? invalid
 
 const invalid: Recognized = {
   kind: mismatch("result", "invalid_json"),

@@ -36,6 +36,9 @@ export interface Recognized {
   readonly isRedirected?: boolean
 }
 
+/** Recognizes some errors. */
+export type Look = (error: object) => Recognized | undefined
+
 /** A failure of a kind, with all that is known of it. */
 export interface Described {
   readonly kind: Kind

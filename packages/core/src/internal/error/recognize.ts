@@ -4,18 +4,18 @@
  *     an error ─ its own shape ─ vague? ─ its cause, or the errors of an aggregate
  */
 import * as Predicate from "effect/Predicate"
-import { isA } from "../stranger.ts"
 import { ofDatabase } from "./database.ts"
 import { ofEffect, ofOurs } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
-import { garbage, leavesOpen, type Recognized, transient, unproven, unrecognized } from "./kind.ts"
-import { at, classesOf, listAt, most, namesOf, textAt, wholeAt } from "./look.ts"
+import { garbage, leavesOpen, type Look, type Recognized, transient, unproven } from "./kind.ts"
+import { at, classesOf, listAt, most, namesOf, wholeAt } from "./look.ts"
 import { ofMail } from "./mail.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpc.ts"
-import { kindOfStatus, ofStatus } from "./status.ts"
+import { inWords, ofClients } from "./sentences.ts"
+import { kindOfStatus, ofStatus, tooOften } from "./status.ts"
 import { ofStore } from "./stores.ts"
-import { aborted, late, lost, ofSystem, unsendable } from "./system.ts"
+import { aborted, late, lost, ofSystem } from "./system.ts"
 
 /** What an error amounts to; `undefined` if nothing about it is known. */
 export const recognize = (error: unknown): Recognized | undefined => new Search().of(error)
@@ -82,8 +82,6 @@ const moreExact = (own: Recognized | undefined, below: Recognized | undefined): 
 const isOfConnection = ({ kind }: Recognized): boolean =>
   ["connection", "timeout", "invalid_request"].includes(kind.code)
 
-type Look = (error: object) => Recognized | undefined
-
 const first = (looks: ReadonlyArray<Look>, error: object): Recognized | undefined => {
   for (const look of looks) {
     const found = look(error)
@@ -147,8 +145,6 @@ const responseStatus = (error: object): number | undefined =>
 const statusOf = (response: unknown): number | undefined =>
   wholeAt(response, "status") ?? wholeAt(response, "statusCode")
 
-const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }
-
 const byThrottling: Look = (error) => at(error, "$retryable", "throttling") === true ? tooOften : undefined
 
 // -----------------------------------------------------------------------------
@@ -178,99 +174,6 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
 ]
 
-// -----------------------------------------------------------------------------
-// By message
-// -----------------------------------------------------------------------------
-
-// Another realm has classes of its own.
-const isError = (error: object): boolean => isA(Error)(error) || textAt(error, "stack") !== undefined
-
-/** A wrapped error may have only its message. A word in it does not prove that nothing was sent. */
-const inMessage = (table: ReadonlyArray<readonly [message: RegExp, Recognized]>): Look => (error) => {
-  const message = isError(error) ? textAt(error, "message") ?? "" : ""
-  return message === "" ? undefined : table.find(([pattern]) => pattern.test(message))?.[1]
-}
-
-const mute = (found: Recognized): Recognized => ({ ...found, isMute: true })
-
-/** The words of fetch: in Node, in browsers, and in Deno. */
-const ofClients = inMessage([
-  [
-    /^(fetch failed|terminated|Failed to fetch|Load failed|NetworkError when attempting.*|other side closed)$|^error sending request for url/,
-    mute(lost)
-  ],
-  [/^(Invalid URL(?:$| protocol)|Failed to parse URL from |Only absolute URLs|unknown scheme$|bad port$)/, {
-    ...mute(unsendable),
-    isVague: true
-  }]
-])
-
-// Anybody may write them, too.
-const inClients: Look = (error) => {
-  const found = ofClients(error)
-  return found === undefined ? undefined : unproven(found)
-}
-
-/** How people write a status: `HTTP 503`, `503 Service Unavailable`, `Request failed: 503`. */
-const inStatus: Look = (error) => {
-  const message = isError(error) ? textAt(error, "message") ?? "" : ""
-  const status = statuses.flatMap((pattern) => pattern.exec(message)?.[1] ?? []).at(0)
-  return status === undefined ? undefined : unproven(ofStatus(Number(status)))
-}
-
-const phrases =
-  "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Not Acceptable|Request Time-?out|Conflict|Gone|Payload Too Large|Content Too Large|Unsupported Media Type|Unprocessable (?:Entity|Content)|Too Many Requests|Internal Server Error|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time-?out"
-
-// 404 of 500 is not a status.
-const end = "\\b(?=\\)?(?:$|[:,.;)]|\\s+(?:from|for|on|at|when|while|error|response)\\b|\\s+\\())"
-
-const statuses = [
-  new RegExp(
-    `\\bHTTP(?:/\\d(?:\\.\\d)?)?(?: error)?(?: status)?(?: code)?!?[ :]{1,3}(?:status: ?)?\\(?([45]\\d\\d)${end}`,
-    "i"
-  ),
-  new RegExp(`\\bstatus(?: ?code)?(?: of| was|:|=)? ?\\(?([45]\\d\\d)${end}`, "i"),
-  new RegExp(`\\b(?:error|failed|responded|response)(?: with)?(?: a| an)?[ :]{1,3}\\(?([45]\\d\\d)${end}`, "i"),
-  new RegExp(`\\b([45]\\d\\d)\\)?:? (?:${phrases})\\b`, "i")
-]
-
-/** Whole sentences that libraries write, of servers and connections alone. A sentence about bookings may have any of their words. */
-const inWords = inMessage([
-  [/^(?:Error: )?(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\.?$/i, {
-    kind: kindOfStatus(503),
-    sentence: "The service failed."
-  }],
-  [/^(?:Too Many Requests|rate limit(?:ed| exceeded))\.?$/i, unproven(tooOften)],
-  [
-    /\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b|\bnet::ERR_/,
-    mute(lost)
-  ],
-  [
-    /^(?:the )?(?:database |redis |web ?)?(?:connection|socket|channel|pool|client|target page, context or browser)(?: to [\w .:-]{1,60})?(?: is| was| has been| got)?(?: unexpectedly)? (?:already )?(?:closed|lost|reset|terminated|dropped|broken|destroyed)(?: (?:unexpectedly|before|by|and|while)\b.*)?\.?$/i,
-    lost
-  ],
-  [
-    /^lost connection to\b|^no response (?:was )?(?:received )?from (?:the )?(?:server|service|upstream|host|api|backend)\b/i,
-    lost
-  ],
-  [
-    /^(?:socket hang up|network error|network response was not ok|stream has been aborted|client has encountered a connection error|can't add new command when connection)/i,
-    mute(lost)
-  ],
-  [
-    /^(?:the |this )?(?:request|operation|call|query)? ?(?:was |has been )?(?:aborted|cancell?ed)\.?$|^all fibers interrupted/i,
-    mute(aborted)
-  ],
-  [
-    /^(?:the |this )?(?:(?:request|operation|connection|query|call|command|promise|task|fetch|socket) )?(?:has |have )?timed out\b|\btimed out after \d+ ?ms\b|\bETIMEDOUT\b|\btime-?out (?:expired|exceeded|error)\b|\btime-?out of \w+ exceeded|\b(?:request|query|read|connect(?:ion)?|socket|gateway|statement|heartbeat)(?: read)? time-?out\b/i,
-    late
-  ],
-  [/^(?:an? )?(?:unexpected|unknown|internal) error\b|^something went wrong\b|^an error (?:has )?occurred\b/i, {
-    kind: unrecognized,
-    sentence: "The tool failed without saying why."
-  }]
-])
-
 /** The first that knows it. */
 const looks: ReadonlyArray<Look> = [
   ofOurs,
@@ -285,8 +188,6 @@ const looks: ReadonlyArray<Look> = [
   byName,
   ofSyntax,
   ofIssues,
-  inClients,
-  inStatus,
   inWords
 ]
 

@@ -51,3 +51,5 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [/^5\d\d$/, transient("server_error")],
   [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, scope: "arguments", outcome: "open" }]
 ]
+
+export const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }

@@ -15,7 +15,7 @@ export type Told = abstract new(...args: Array<never>) => Error
  */
 export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | undefined => {
   if (!isPlain(error) && !listed.some((told) => attempted(() => error instanceof told))) return undefined
-  if (ofLibraries.some((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)) return undefined
+  if (fieldOfLibraries(error) !== undefined) return undefined
   const message = textAt(error, "message") ?? ""
   const inner = textAt(error, "cause", "message") ?? ""
   // What it repeats of its cause was not written for a model.
@@ -25,6 +25,10 @@ export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | u
   const left = lengthAt(error, "message") - message.length
   return words === "" ? undefined : cut(words, 500, left)
 }
+
+/** A field that marks an error as one of a library, if it has any: nothing of its message is told then. */
+export const fieldOfLibraries = (error: unknown): string | undefined =>
+  ofLibraries.find((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)
 
 const isPlain = (error: unknown): boolean => at(error, "constructor") === Error
 
