@@ -85,7 +85,7 @@ const broken = (text: string, failure: ToolFailure.ToolFailure, certainty: strin
     ...rules.flatMap(([one, other]) => said.has(one) && said.has(other) ? [`${one}, and ${other}`] : []),
     ...(said.has("isGone") && (!isPermanent || isOfArguments) ? ["isGone, of a tool that is not"] : []),
     ...(isOfArguments && !said.has("notTheSame") ? ["nothing of these arguments"] : []),
-    ...(certainty === "unknown" && !said.has("isInDoubt") ? ["nothing of the doubt"] : []),
+    ...(certainty === "unknown" && !said.has("isInDoubt") && !said.has("isDone") ? ["nothing of the doubt"] : []),
     ...(/Do not|Use the data|once the earlier call is settled/.test(text) ? [] : ["nothing of what to do"])
   ]
 }

@@ -284,6 +284,7 @@ describe("ToolFailure.from", () => {
         "The basic training is full.",
         "Give a date such as 2026-11-22, or a page from 1 to 20.",
         "/rooms/A1 is booked.",
+        "The node:12 is down.",
         "Order 17 costs 4,200.50 EUR; at most 3/5 may be paid.",
         "Please select a room from the list.",
         "There is no file docs/report.md.",
@@ -310,6 +311,11 @@ describe("ToolFailure.from", () => {
       const detail = "postgres://app:hunter22@db/x broke\n    at foo (/srv/app/db.js:3:1)"
       const cause = { _tag: "ToolUnavailable", code: "broken", detail, transient: false }
       assert.strictEqual(words(Object.assign(new Error("No."), { cause, code: "X" })), "<address> broke")
+      const insides = { _tag: "ToolUnavailable", code: detail, detail: "Broke.", hint: detail, transient: false }
+      assert.deepInclude({ ...caught(Object.assign(new Error("No."), { cause: insides, code: "X" })) }, {
+        code: "failed",
+        hint: "<address> broke"
+      })
     })
 
     it("cut to one bounded line", () => {

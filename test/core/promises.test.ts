@@ -48,6 +48,16 @@ const slow = (definition: Parameters<typeof Tool.promise<"slow", string>>[1]) =>
 
 const refused = () => Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" })
 
+type Quoted = SchemaMismatch | SemanticGarbage | ToolUnavailable
+
+/** The failure of a tool that runs by itself, in a promise. */
+const accountOf = async <E extends ToolFailure.ToolFailure>(tool: Tool.Tool<string, {}, string, E>) =>
+  failureIn((await Effect.runPromise(Tool.outcome(tool, {}))).exit)
+const outcomeOf = async <E extends ToolFailure.ToolFailure>(tool: Tool.Tool<string, {}, string, E>) => {
+  const outcome = await Effect.runPromise(Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }))
+  return outcome._tag === "Failed" ? outcome.failure : assert.fail(outcome._tag)
+}
+
 /** What a program without types may pass. */
 const untyped = (value: unknown) => value as never
 
@@ -363,6 +373,31 @@ describe("what comes to its end when nobody waits any more", () => {
     }
   }
 
+  it.effect("is not told where the caller goes on waiting", () =>
+    Effect.gen(function*() {
+      const late: Array<LateResult.LateResult> = []
+      const { resolve, tool } = going["an uninterruptible handler"]()
+      const run = Effect.provideService(
+        Effect.uninterruptible(tool.run({})),
+        LateResult.reporter,
+        (result) => Effect.sync(() => void late.push(result))
+      )
+      let answer = ""
+      const fiber = yield* Effect.forkChild(
+        Effect.uninterruptible(Effect.map(run, (value) => {
+          answer = value
+        })),
+        { startImmediately: true }
+      )
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* macrotask
+      resolve("paid")
+      yield* Fiber.join(interrupting)
+      yield* macrotask
+      assert.strictEqual(answer, "paid")
+      assert.deepStrictEqual(late, [])
+    }))
+
   it.effect("is reported, if it is a mistake of the program", () =>
     Effect.gen(function*() {
       const reports: Array<string> = []
@@ -480,7 +515,8 @@ describe("an error of one request says nothing of those before", () => {
         ? new SchemaMismatch({ ...failure, detail: "Copied." })
         : new ToolUnavailable({ ...failure as ToolUnavailable, detail: "Copied." })
 
-    type Quoted = SchemaMismatch | SemanticGarbage | ToolUnavailable
+    const thrown = (failure: () => Promise<unknown>): Effect.Effect<string, Quoted> =>
+      Effect.tryPromise({ try: async () => Promise.reject(await failure()), catch: ToolFailure.from })
     const ways = <E extends Quoted>(
       inner: Tool.Tool<"look", {}, string, E>
     ): ReadonlyArray<readonly [how: string, run: Effect.Effect<string, Quoted>]> => [
@@ -498,7 +534,9 @@ describe("an error of one request says nothing of those before", () => {
               : Effect.die("It did not fail.")
         )
       ],
-      ["out of a promise", Effect.tryPromise({ try: () => Effect.runPromise(inner.run({})), catch: ToolFailure.from })]
+      ["out of a promise", Effect.tryPromise({ try: () => Effect.runPromise(inner.run({})), catch: ToolFailure.from })],
+      ["as an account, out of a promise", thrown(() => accountOf(inner))],
+      ["as an outcome, out of a promise", thrown(() => outcomeOf(inner))]
     ]
     for (
       const [what, quoted, expected] of [
@@ -537,11 +575,55 @@ describe("an error of one request says nothing of those before", () => {
       }))
   })
 
-  it.effect("nor does a tool that has acted in a promise, and refuses its own result", () =>
+  describe("nor does a tool that has acted in a promise, and refuses its own result:", () => {
+    const charge = Tool.promise("charge", { ...acting, empty: "There is no receipt." }, async () => "")
+    const charged = () => Effect.runPromise(Effect.flip(charge.run({})))
+    const look = Tool.make("look", reading, () => Effect.fail(new SemanticGarbage({ code: "unknown", detail: "No." })))
+    const viaPromise = <E extends Quoted>(tool: Tool.Tool<string, {}, string, E>) =>
+      Effect.tryPromise({ try: () => Effect.runPromise(tool.run({})), catch: ToolFailure.from })
+
+    for (
+      const [how, failure] of [
+        ["as it is", charged],
+        ["as an account", () => accountOf(charge)],
+        ["as an outcome", () => outcomeOf(charge)],
+        ["as a cause", async () => new Error("Not paid.", { cause: await charged() })],
+        ["in an aggregate", async () => new AggregateError([await charged()])]
+      ] as const
+    ) {
+      it.effect(how, () =>
+        Effect.gen(function*() {
+          const pay = Tool.promise("pay", acting, async () => Promise.reject(await failure()))
+          assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
+        }))
+    }
+
+    it.effect("beside one that has not", () =>
+      Effect.gen(function*() {
+        const pay = Tool.make("pay", acting, () => Effect.race(viaPromise(look), viaPromise(charge)))
+        assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
+      }))
+
+    it.effect("in a fallback", () =>
+      Effect.gen(function*() {
+        const pay = Tool.make("pay", acting, () => Effect.fail(notExecuted()))
+        for (const fallback of [() => viaPromise(charge), () => charge.run({})]) {
+          assert.strictEqual((yield* Tool.outcome(pay.pipe(Tool.fallback(fallback)), {})).certainty, "executed")
+        }
+      }))
+  })
+
+  it.effect("but a fallback that asks another tool says no more than that tool", () =>
     Effect.gen(function*() {
-      const charge = Tool.promise("charge", { ...acting, empty: "There is no receipt." }, async () => "")
-      const pay = Tool.promise("pay", acting, () => Effect.runPromise(charge.run({})))
-      assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
+      const pay = Tool.make("pay", acting, () => Effect.fail(notExecuted()))
+      for (const sideEffect of ["none", "non_idempotent"] as const) {
+        const mirror = Tool.make("mirror", { ...reading, sideEffect }, () => Effect.fail(notExecuted()))
+        const viaPromise = () =>
+          Effect.tryPromise({ try: () => Effect.runPromise(mirror.run({})), catch: ToolFailure.from })
+        for (const fallback of [() => mirror.run({}), viaPromise]) {
+          assert.strictEqual((yield* Tool.outcome(pay.pipe(Tool.fallback(fallback)), {})).certainty, "not_executed")
+        }
+      }
     }))
 
   it.effect("a stop goes before all", () =>
@@ -575,6 +657,29 @@ describe("an error of one request says nothing of those before", () => {
         assert.strictEqual(certainty, "unknown")
       }
       assert.strictEqual(paid, failing.length)
+    }))
+
+  it.effect("an outcome says so in every copy, for a journal and for what is decided later", () =>
+    Effect.gen(function*() {
+      const pay = (refusesFirst: boolean) =>
+        Tool.promise("pay", { ...acting, refusesFirst }, async () => {
+          throw refused()
+        })
+      for (const [tool, expected] of [[pay(true), "not_executed"], [pay(false), "unknown"]] as const) {
+        const outcome = yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay" })
+        const failure = outcome._tag === "Failed" ? outcome.failure : assert.fail(outcome._tag)
+        assert.strictEqual(outcome.certainty, expected)
+        assert.strictEqual(JSON.parse(JSON.stringify(failure)).outcome, expected)
+      }
+    }))
+
+  it.effect("a failure may be frozen, and shared by many", () =>
+    Effect.gen(function*() {
+      const constant = Object.freeze(new ToolUnavailable({ code: "closed", detail: "Closed.", transient: true }))
+      const pay = Tool.make("pay", acting, () => Effect.fail(constant))
+      const outcome = yield* Dispatch.call(Toolkit.make(pay), { id: "1", name: "pay" })
+      assert.strictEqual(outcome.certainty, "unknown")
+      assert.isUndefined(constant.outcome)
     }))
 
   it.effect("the same holds in a handler of Effects", () =>

@@ -34,9 +34,10 @@ import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import * as FailureLog from "./FailureLog.ts"
 import { asCall } from "./internal/call.ts"
-import { completed, failed as failedCall, stopped, suspended } from "./internal/callOutcome.ts"
+import { completed, failed as failedCall, hasActed, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
-import { saysNothingDone, withOutcome } from "./internal/ending.ts"
+import { type Done, nothing } from "./internal/done.ts"
+import { ofAnother, saysNothingDone, withOutcome } from "./internal/ending.ts"
 import { unknown } from "./internal/error/describe.ts"
 import { isGuess } from "./internal/error/guess.ts"
 import { withFields } from "./internal/failure.ts"
@@ -132,6 +133,7 @@ const keyed = <T extends Tool.Any>(
     const subject = tool === undefined
       ? { name: call.name, sideEffect: "none" } as const
       : { name: call.name, sideEffect: tool.sideEffect, token: Tool.tokenOf(tool) }
+    const outer = fiber.getRef(current)
     const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
     const hear = hearing(fiber, call.name, key, watcher)
     const record = new Call(key, subject, text, place.replies, hear)
@@ -173,7 +175,10 @@ const keyed = <T extends Tool.Any>(
     ).pipe(
       Effect.catchCause((cause) =>
         logged(
-          Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
+          Effect.map(
+            Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
+            (outcome) => leavingWith(outcome, outer === detached ? record.done : nothing)
+          ),
           tool.name,
           fiber
         )
@@ -190,7 +195,6 @@ const keyed = <T extends Tool.Any>(
     const told = health === undefined
       ? outcome
       : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health, fiber))
-    const outer = fiber.getRef(current)
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
 
@@ -207,9 +211,19 @@ const heardBy = <R>(
       if (Exit.isSuccess(exit) && exit.value._tag === "Failed" && saysNothingDone(exit.value.failure)) {
         outer.live.mayQuote = true
       }
-      if (certainty === "not_executed") return
+      // A call that was refused has done nothing. What an equal one did before, that one has told.
+      if (certainty === "not_executed" || Exit.isSuccess(exit) && wasRefused(exit.value)) return
       outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
     }))
+
+// Its failure speaks of this tool, wherever it is thrown next.
+const leavingWith = (outcome: ToolOutcome, done: Done): ToolOutcome => {
+  if (outcome._tag !== "Failed") return outcome
+  const failure = ofAnother(outcome.failure, done)
+  return failure === outcome.failure ? outcome : { ...outcome, failure }
+}
+
+const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
 
 // The call goes on with what its arguments were corrected to before it was suspended, and with what was done in it then: nothing that may
 // have acted runs again because of a question. What has certainly acted before it asked, its author lets run twice.
@@ -414,7 +428,7 @@ const advised = (outcome: ToolOutcome, tool: Tool.Any, toolkit: Toolkit.Toolkit)
   if (outcome._tag !== "Failed") return Effect.succeed(outcome)
   const { certainty, failure } = outcome
   // What is done is not done elsewhere again, and a run that may call no more calls no other tool.
-  if (certainty === "executed" || failure.code === "call_limit") return Effect.succeed(outcome)
+  if (hasActed(outcome) || failure.code === "call_limit") return Effect.succeed(outcome)
   const less = wasTooMuch(outcome) ? askingForLess(tool) : undefined
   const isUnknown = certainty === "unknown"
   const others = failure._tag !== "ToolUnavailable" && !isUnknown
@@ -584,7 +598,12 @@ const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Too
   const told = isUnknown && sideEffect === "non_idempotent" && !keepsCode(known)
     ? new ToolUnavailable({ ...known, code: "outcome_unknown", transient: false, cause: known.cause })
     : known
-  return failedCall(record, told, stage, told.outcome === undefined ? undefined : join(record.certainty, told.outcome))
+  const { outcome } = told
+  if (outcome === undefined) return failedCall(record, told, stage)
+  // An earlier call with the same arguments has taken effect: whoever counts what was executed is not to count it twice.
+  const certainty = stage === "admit" && outcome === "executed" ? "unknown" : join(record.certainty, outcome)
+  // What an outcome says is in every copy of it.
+  return failedCall(record, Object.keys(told).includes("outcome") ? told : withOutcome(told, outcome), stage, certainty)
 }
 
 const keepsCode = ({ code }: ToolUnavailable): boolean => code === "defect" || code === "retry_budget_exceeded"

@@ -229,13 +229,13 @@ export const retryBudgetExceeded = (earlier: {
   const times = earlier.executions === 1 ? "" : ` ${earlier.executions} times, the last time`
   const fields = {
     code: "retry_budget_exceeded",
-    detail: `This call was not run: with the same arguments it has already ${
-      earlier.certainty === "executed" ? "taken effect, and " : ""
-    }failed${times} with ${cut(oneLine(earlier.code), 60)}: ${cut(oneLine(earlier.detail), 300)}`,
+    detail: `This call was not run: with the same arguments it has already failed${times} with ${
+      cut(oneLine(earlier.code), 60)
+    }: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
-  // What is asked for may have been done; but not by this call: who counts what was executed, is not to count it twice.
-  const outcome = earlier.certainty === "not_executed" ? earlier.certainty : "unknown"
+  // This call does nothing. What is asked for may have been done before.
+  const outcome = earlier.certainty
   // Other arguments may still succeed.
   return outcome !== "not_executed" || earlier.tag === "ToolUnavailable"
     ? unavailable({ ...fields, transient: false, scope: "arguments", outcome })

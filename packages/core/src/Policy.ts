@@ -39,6 +39,7 @@ import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
+import { join } from "./Certainty.ts"
 import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
 import { abandonable } from "./internal/abandonable.ts"
@@ -47,7 +48,9 @@ import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
 import { type CallArguments, isRejection } from "./internal/callArguments.ts"
 import { currentContext } from "./internal/containment.ts"
-import { endingOf, isOwnWord, isWhole } from "./internal/ending.ts"
+import { certaintyOf } from "./internal/done.ts"
+import { doneByOthers, endingOf, isWhole } from "./internal/ending.ts"
+import { isGuess } from "./internal/error/guess.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, type Frame, Sourced } from "./internal/frame.ts"
@@ -830,12 +833,13 @@ const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean) => {
     Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "PartialData"
   )
   if (isAnswer) return hasRunTools ? did.nothing : did.answered
-  const { certainty } = endingOf(exit, { isRejection, isBelieved: isOwnWord })
+  const { certainty } = endingOf(exit, { isRejection, isBelieved: (failure) => !isGuess(failure) })
   const isSaid = reasons.some((reason) =>
     Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "ToolUnavailable" &&
     reason.error.outcome !== undefined
   )
-  return hasRunTools && !isSaid ? did.nothing : { certainty }
+  const own = hasRunTools && !isSaid ? "not_executed" : certainty
+  return { certainty: join(own, certaintyOf(doneByOthers(exit))) }
 }
 
 const did = {

@@ -12,6 +12,7 @@
  */
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
+import { hasActed } from "./internal/callOutcome.ts"
 import { isAboutArguments } from "./internal/refusal.ts"
 import { cut, list, oneLine } from "./internal/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
@@ -214,7 +215,7 @@ const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
 const advice = (outcome: Failed, call: ToolCall): string => {
   const { attempts, certainty, failure } = outcome
   // A part of it is what there is.
-  if (certainty === "executed" && failure._tag !== "PartialData") {
+  if (hasActed(outcome) && failure._tag !== "PartialData") {
     return "Do not repeat this call: it has already taken effect."
   }
   if (certainty === "unknown" && !isTransient(failure)) {

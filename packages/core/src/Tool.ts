@@ -43,7 +43,7 @@ import { current } from "./internal/frame.ts"
 import { isOwn } from "./internal/own.ts"
 import { callOf } from "./internal/policyCall.ts"
 import { continuing, type PromiseCall, promised } from "./internal/promised.ts"
-import { framed, inContext } from "./internal/running.ts"
+import { framed, inContext, leaving } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended, endedHere } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
@@ -1109,7 +1109,7 @@ export const outcome: {
       bare(self)(params),
       (run, frame) =>
         Effect.map(
-          Effect.exit(Effect.mapError(run, (failure) => frame.known(failure))),
+          Effect.exit(Effect.mapError(run, (failure) => leaving(failure, frame))),
           (exit) => accountOf(frame, exit)
         )
     )

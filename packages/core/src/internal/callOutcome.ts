@@ -51,6 +51,10 @@ export const stopped = (call: Call, reason: string): Stopped => ({
   ...account(call, call.certainty)
 })
 
+/** Has it taken effect, or an equal call before it, because of which it was refused? */
+export const hasActed = ({ certainty, failure, stage }: Failed): boolean =>
+  certainty === "executed" || stage === "admit" && failure._tag === "ToolUnavailable" && failure.outcome === "executed"
+
 const none: ReadonlyArray<never> = []
 
 /** What a run of a tool came to that has ended so, for a program that called it. */

@@ -32,14 +32,14 @@ export const contained = <A, E, R>(
     if (exit !== undefined) return judge(exit)
     if (watching !== undefined) fiber.addObserver(watching.end)
     const end = endOf(fiber)
-    const interrupted = (interruptors: ReadonlySet<number>) => {
-      watching?.leave()
-      return Effect.andThen(interruption(fiber, interruptors), end)
-    }
+    const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
     // A caller that may not be interrupted passes on that it was: what it waits for may be so in parts.
     const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
     return Effect.flatMap(
-      Effect.onInterrupt(restore(waiting), (interruptors) => Effect.flatMap(interrupted(interruptors), defectsOf)),
+      Effect.onInterrupt(restore(waiting), (interruptors) => {
+        watching?.leave()
+        return Effect.flatMap(interrupted(interruptors), defectsOf)
+      }),
       judge
     )
   })

@@ -151,8 +151,11 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
 const atLeast = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.catchCause(checked, (cause) =>
     Cause.hasDies(cause)
+      // Nobody waits for a report: the answer may be lost meanwhile.
       ? Effect.andThen(
-        Defect.report(`The definition of ${name} could not check a result`, cause),
+        Effect.forkDetach(Defect.report(`The definition of ${name} could not check a result`, cause), {
+          startImmediately: true
+        }),
         Effect.map(current, (frame) => {
           frame.note({ _tag: "CaveatAdded", text: "This result could not be checked." })
           return value

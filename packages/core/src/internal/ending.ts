@@ -3,10 +3,12 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import { type Certainty, join } from "../Certainty.ts"
 import { isNotExecuted, isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
-import { doneByOther, isGuess, isRedirected } from "./error/guess.ts"
+import { and, type Done, nothing as nothingDone } from "./done.ts"
+import { asForeign, doneByOther, isGuess, isRedirected } from "./error/guess.ts"
 import { withFields } from "./failure.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
@@ -33,6 +35,23 @@ export interface Reading {
 
 /** Does it say that nothing was done, so that the tool may be run again? */
 export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(failure) || isRejection(failure)
+
+/**
+ * A failure that leaves the tool that has ended with it, for whoever ran that tool. A copy: it may be a constant that many share.
+ *
+ * @param done what the tool did, as far as nobody else knows of it
+ */
+export const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
+  saysNothingDone(failure) || done !== nothingDone && failure._tag === "SemanticGarbage"
+    ? asForeign(withFields(failure, {}), done)
+    : failure
+
+/** What other tools did that have ended so, as far as nobody else knows of it. */
+export const doneByOthers = (exit: Exit.Exit<unknown, unknown>): Done =>
+  Exit.isSuccess(exit) ? nothingDone : exit.cause.reasons.reduce<Done>((done, reason) => {
+    const other = reason._tag === "Fail" && Predicate.isObject(reason.error) ? doneByOther(reason.error) : undefined
+    return other === undefined ? done : and(done, other)
+  }, nothingDone)
 
 /** Was it made by the author of what failed? One that was read off an error speaks of one request, and one of another tool of that tool. */
 export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) && doneByOther(failure) === undefined
@@ -99,9 +118,12 @@ export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusa
 export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
   reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
 
-/** The same failure, with another outcome. */
+/** The same failure, with the outcome that the call knows: for all who look, and in every copy. */
 export const withOutcome = (failure: ToolUnavailable, outcome: Certainty): ToolUnavailable =>
-  withFields(failure, { outcome })
+  Object.create(Object.getPrototypeOf(failure), {
+    ...Object.getOwnPropertyDescriptors(failure),
+    outcome: { value: outcome, enumerable: true, writable: true, configurable: true }
+  })
 
 /** Is it one of the four, as its class makes it? */
 export const isWhole = (failure: unknown): failure is ToolFailure =>

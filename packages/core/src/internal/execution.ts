@@ -17,8 +17,8 @@ import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
-import { asKnown, endingOf, isOwnWord, isWhole } from "./ending.ts"
-import { doneByOther, isRedirected } from "./error/guess.ts"
+import { asKnown, doneByOthers, endingOf, isOwnWord, isWhole } from "./ending.ts"
+import { isRedirected } from "./error/guess.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
 import { answered, judged } from "./userCode.ts"
@@ -203,8 +203,7 @@ class Execution {
       args.disown(failure)
     }
     const ending = endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
-    const other = failure === undefined ? nothing : doneByOther(failure) ?? nothing
-    const done = this.#done = and(and(doneOf(ending.certainty), other), frame.state.inside)
+    const done = this.#done = and(and(doneOf(ending.certainty), doneByOthers(exit)), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)
     const isLate = !frame.isOpen || this.#isUninterruptible && (this.#isLeft || frame.isLeft)

@@ -133,9 +133,15 @@ export const CodedFailure: FailureConstructor = asConstructor(constructCoded)
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
 
-/** A failure with some fields changed: a copy of the same class, with the same cause. */
-export const withFields = <F extends object>(failure: F, fields: Partial<F>): F =>
-  Object.assign(Object.create(Object.getPrototypeOf(failure), Object.getOwnPropertyDescriptors(failure)), fields)
+/** A failure with some fields changed: a copy of the same class, with the same cause. The failure may be frozen. */
+export const withFields = <F extends object>(failure: F, fields: Partial<F>): F => {
+  const descriptors: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(failure)
+  for (const [key, value] of Object.entries(fields)) {
+    const isShown = descriptors[key]?.enumerable ?? true
+    descriptors[key] = { value, enumerable: isShown, writable: true, configurable: true }
+  }
+  return Object.create(Object.getPrototypeOf(failure), descriptors)
+}
 
 /**
  * A failure with the cause of another one, unless it has its own: a spread leaves the cause behind. A copy, since

@@ -32,7 +32,7 @@ import {
   step,
   untouched
 } from "./callState.ts"
-import { and, certaintyOf, nothing } from "./done.ts"
+import { and, certaintyOf, type Done, nothing } from "./done.ts"
 import { asKnown } from "./ending.ts"
 import { heardOutside, isOfAnswer } from "./heard.ts"
 import { Live, Running } from "./live.ts"
@@ -108,6 +108,11 @@ export abstract class Frame {
   /** Has the call taken effect, as far as anybody knows? */
   get certainty(): Certainty {
     return certaintyIn(this.whole.state, this.acts, false)
+  }
+
+  /** What was done in the call, as far as anybody knows. */
+  get done(): Done {
+    return doneIn(this.whole.state, this.acts, false)
   }
 
   /** The same of a call that has its answer. */

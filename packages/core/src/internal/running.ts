@@ -7,11 +7,8 @@ import * as ToolCall from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { doubtOf } from "./callOutcome.ts"
-import { doneIn } from "./callState.ts"
-import { type Done, nothing } from "./done.ts"
-import { hasPart, saysNothingDone } from "./ending.ts"
-import { asForeign } from "./error/guess.ts"
-import { withFields } from "./failure.ts"
+import { nothing } from "./done.ts"
+import { hasPart, ofAnother, saysNothingDone } from "./ending.ts"
 import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
 import { hearing } from "./hearing.ts"
 import { randomId } from "./randomId.ts"
@@ -39,7 +36,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
     if (outer === detached) return alone(tool, run, finish, fiber)
     const own = outer.enter(tool)
     return own instanceof Inside && own !== outer
-      ? finish(Effect.mapError(inside(own, outer, run), (failure) => ofAnother(failure, nothing)), own, false)
+      ? finish(inside(own, outer, run), own, false)
       : finish(run, own, true)
   })
 
@@ -55,12 +52,6 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
     call.claim()
     return finish(Effect.provideService(run, current, call), call, false)
   })
-
-// A copy: a failure may be a constant that many share.
-const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
-  saysNothingDone(failure) || done !== nothing && failure._tag === "SemanticGarbage"
-    ? asForeign(withFields(failure, {}), done)
-    : failure
 
 const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()
@@ -86,15 +77,15 @@ const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Eff
     }))
 }
 
-/** A failure says of its outcome what the call knows, whatever a policy made of it. */
 const told = <A, E extends ToolFailure, R>(
   run: Effect.Effect<A, E, R>,
   frame: Frame,
   isDispatched: boolean
 ): Effect.Effect<A, E, R> =>
   // Dispatch does that itself.
-  isDispatched ? run : Effect.mapError(run, (failure) => {
-    const known = frame.known(failure)
-    // A tool inside has told the frame around it.
-    return frame instanceof Inside ? known : ofAnother(known, doneIn(frame.state, frame.acts, false))
-  })
+  isDispatched ? run : Effect.mapError(run, (failure) => leaving(failure, frame))
+
+/** What a failure is for whoever ran the tool: it says of its outcome what the call knows, whatever a policy made of it. */
+export const leaving = <E extends ToolFailure>(failure: E, frame: Frame): E =>
+  // A tool inside has told the frame around it.
+  ofAnother(frame.known(failure), frame instanceof Inside ? nothing : frame.done)

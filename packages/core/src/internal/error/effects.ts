@@ -89,8 +89,11 @@ export const ofOurs = (error: object): Recognized | undefined => {
   return kind === undefined || sentence === undefined ? undefined : { kind, sentence: cut(clean(sentence), 500) }
 }
 
-const kindOf = (error: object, code: string): Kind | undefined => {
-  const hint = textAt(error, "hint")
+const kindOf = (error: object, given: string): Kind | undefined => {
+  // Anybody may have made it.
+  const code = /^[\w.-]{1,60}$/.test(given) && clean(given) === given ? given : "failed"
+  const said = textAt(error, "hint")
+  const hint = said === undefined ? undefined : cut(clean(said), 500)
   switch (textAt(error, "_tag") ?? "") {
     case "ToolUnavailable": {
       const isTransient = at(error, "transient") === true

@@ -1,7 +1,9 @@
 /*
  * A failure that was read off an error. It is about the request that failed, and the handler may have made others before.
  */
-import type { Done } from "../done.ts"
+import * as Predicate from "effect/Predicate"
+import { and, type Done, nothing } from "../done.ts"
+import { at, listAt, most } from "./look.ts"
 
 const guesses = new WeakSet<object>()
 
@@ -27,6 +29,20 @@ export const asForeign = <F extends object>(failure: F, done: Done): F => {
 
 /** What the tool did that has ended with this failure; `undefined` of any other failure. */
 export const doneByOther = (failure: object): Done | undefined => foreign.get(failure)
+
+/** What the tools did that have ended with what is below an error. */
+export const doneBelow = (error: unknown): Done => {
+  // Errors may hold each other, and be many.
+  const all = new Set([error])
+  let done = nothing
+  for (const one of all) {
+    if (Predicate.isObjectOrArray(one)) done = and(done, doneByOther(one) ?? nothing)
+    for (const below of [at(one, "cause"), ...listAt(one, "errors")]) {
+      if (below !== undefined && all.size < most.errors) all.add(below)
+    }
+  }
+  return done
+}
 
 /** An answer that came after a redirect: the request that was redirected may have been done. */
 const redirected = new WeakSet<object>()

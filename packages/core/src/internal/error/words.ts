@@ -115,7 +115,7 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}\b/g, "<redacted>"],
   [/\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi, "<path>"],
   [/\\\\[\w.-]+\\[^\s"'<>|]*/g, "<path>"],
-  [/\b(?:file|node):\/?[^\s"'<>,;)]+/g, "<path>"],
+  [/\b(?:file:\/?|node:(?=[a-z]))[^\s"'<>,;)]+/g, "<path>"],
   // To a file, by its ending.
   [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi, "<path>"],
   [/(?<![\w.])~\/[^\s"'<>:,;)]+/g, "<path>"],
