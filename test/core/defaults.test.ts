@@ -99,6 +99,8 @@ describe("Policy.withDefaults", () => {
     assert.strictEqual(withOwn(Policy.timeout("1 second"), Policy.timeout("2 seconds")), "deadline of 33s")
     assert.strictEqual(withOwn(Policy.deadline("1 second"), Policy.timeout("2 seconds")), "timeout of 2s")
     assert.strictEqual(withOwn(Policy.timeout(Duration.infinity)), "timeout of Infinity")
+    const settling = Policy.reconcile(() => Effect.succeedNone, { settle: "1 minute" })
+    assert.strictEqual(withOwn(settling), "deadline of 2m 30s")
   })
 
   it("leaves a default deadline out where the tool has one, or a timeout of which nobody knows how long it is", () => {

@@ -1,7 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, CallEvent, Explanation, Policy, RetryPolicy, Tool, Toolkit, ToolUnavailable } from "@fallible/core"
+import {
+  Agent,
+  CallEvent,
+  Explanation,
+  Policy,
+  RetryPolicy,
+  Tool,
+  type ToolFailure,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Duration, Effect, Fiber, Random, Schedule, Schema } from "effect"
+import { Duration, Effect, Fiber, Option, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { after, around, doing, type Failure, lost, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
@@ -172,17 +182,68 @@ describe("Policy.standard", () => {
       assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "timeout")
     }))
 
-  it.effect("end a call that waits outside of the tool's own timeout for what never ends", () =>
+  describe("end a call that waits for what never ends, in the queue of", () => {
+    const stuck = Tool.promise(
+      "stuck",
+      { description: "Hangs", success: Schema.String, sideEffect: "none" },
+      () => new Promise<string>(() => {})
+    )
+    const queues: ReadonlyArray<
+      readonly [
+        what: string,
+        tool: Tool.Tool<"stuck", {}, string, ToolFailure.ToolFailure>,
+        first: number,
+        total: number
+      ]
+    > = [
+      ["a limit around a timeout", stuck.pipe(Tool.timeout("2 seconds"), Tool.limit(1)), 2_000, 32_000],
+      ["a limit around a fallback", stuck.pipe(Tool.fallback(() => Effect.fail(lost)), Tool.limit(1)), 10_000, 30_000],
+      [
+        "a limit around a catch",
+        stuck.pipe(Tool.catchTag("ToolUnavailable", Effect.fail), Tool.limit(1)),
+        10_000,
+        30_000
+      ],
+      ["a limit around a fix", stuck.pipe(Tool.fix(() => ({})), Tool.limit(1)), 10_000, 30_000]
+    ]
+    for (const [what, queue, first, total] of queues) {
+      it.effect(what, () =>
+        Effect.gen(function*() {
+          const tool = queue.pipe(Tool.withDefaults(Policy.standard()))
+          assert.strictEqual(Duration.toMillis(Tool.explain(tool).time.most) < Infinity, !what.includes("fix"))
+          yield* around(Effect.flip(tool.run({})), first)
+          const [before, end] = yield* around(Effect.flip(tool.run({})), total)
+          assert.isUndefined(before)
+          assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "bulkhead_full")
+        }))
+    }
+  })
+
+  it.effect("leave a payment the time to settle that its tool asks for", () =>
     Effect.gen(function*() {
-      const stuck = Tool.promise(
-        "stuck",
-        { description: "Hangs", success: Schema.String, sideEffect: "none" },
-        () => new Promise<string>(() => {})
-      ).pipe(Tool.timeout("2 seconds"), Tool.limit(1), Tool.withDefaults(Policy.standard()))
-      yield* around(Effect.flip(stuck.run({})), 2_000)
-      const [before, end] = yield* around(Effect.flip(stuck.run({})), 32_000)
-      assert.isUndefined(before)
-      assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "bulkhead_full")
+      let asked = 0
+      const settled = ({ tool }: Sequence) =>
+        tool([Effect.fail(lost), sunny], "non_idempotent").pipe(
+          Tool.timeout("5 seconds"),
+          Tool.reconcile(
+            () =>
+              Effect.sync(() => {
+                asked++
+                return Option.none()
+              }),
+            { settle: "1 minute" }
+          ),
+          Tool.retry(RetryPolicy.transient),
+          Tool.withDefaults(Policy.standard())
+        )
+      const sequence = new Sequence()
+      const events = yield* halfway(sequence.play(settled(sequence)))
+      assert.isAbove(asked, 1)
+      assert.deepStrictEqual(events.filter((event) => /attempt|=>/.test(event)), [
+        "0 attempt 1",
+        "60100 attempt 2",
+        "60100 => sunny"
+      ])
     }))
 
   it.effect("of a toolkit and of an agent are the same, and an agent's win", () =>

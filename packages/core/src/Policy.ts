@@ -647,35 +647,45 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry;
  * but outside of what maps failures.
  *
- * A tool that has a {@link timeout} of its own has said how long it may take, and a shorter default must not cut it off. So it has that
- * time, and the default {@link deadline}'s on top: for what waits outside of its timeout, such as a queue. The default is left out where
- * nobody knows how long that is: of a timeout without an end, or one made by {@link make}. A default timeout and a default deadline stand
- * side by side.
+ * A tool that has a {@link timeout} or a {@link reconcile} with a `settle` of its own has said how long it may take, and a shorter default
+ * must not cut it off. So it has that time, and the default {@link deadline}'s on top: for what waits outside of its timeout, such as a
+ * queue. The default is left out where nobody knows how long that is: of a timeout without an end, or one made by {@link make}.
+ *
+ * A default timeout and a default deadline stand side by side. A default deadline also goes outside of a {@link limit}, wherever that
+ * stands: a call may wait there for ever.
  *
  * @category defaults
  * @since 0.1.0
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
-  const timeouts = own.filter(({ kind }) => kind === "timeout")
   return defaults.reduce((policies, given) => {
     if (policies.some((known) => isOfSameKind(known, given))) return policies
-    const policy = given.kind === "deadline" ? prolonged(given, timeouts) : given
+    const policy = given.kind === "deadline" ? prolonged(given, own) : given
     if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
-    const mapped = policies.findLastIndex(({ kind }) => kind === "map")
-    const outer = policies.findIndex(({ kind }, index) => index > mapped && order.indexOf(kind) > place)
+    const inside = policies.findLastIndex(({ kind }) =>
+      kind === "map" || kind === "limit" && policy.kind === "deadline"
+    )
+    const outer = policies.findIndex(({ kind }, index) => index > inside && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
   }, own)
 }
 
-/** A deadline that leaves each timeout its time; `undefined` where that has no end. */
-const prolonged = (deadlined: Any, timeouts: ReadonlyArray<Any>): Any | undefined => {
-  if (timeouts.length === 0) return deadlined
-  const limit = [deadlined, ...timeouts]
-    .map((policy) => limits.get(policy) ?? Duration.infinity)
-    .reduce(Duration.sum)
+/** A deadline that leaves a tool's own policies the time that they say; `undefined` where that has no end. */
+const prolonged = (deadlined: Any, own: ReadonlyArray<Any>): Any | undefined => {
+  const times = own.flatMap((policy) => timeOf(policy) ?? [])
+  if (times.length === 0) return deadlined
+  const limit = times.reduce(Duration.sum, limits.get(deadlined) ?? Duration.infinity)
   return Duration.isFinite(limit) ? deadline(limit) : undefined
+}
+
+/** How long a policy says that it may take. */
+const timeOf = (policy: Any): Duration.Duration | undefined => {
+  if (policy.kind === "timeout") return limits.get(policy) ?? Duration.infinity
+  const settle = bounds.settleOf(policy.bound)
+  // An attempt that still runs has as long to end.
+  return settle === undefined ? undefined : Duration.times(settle, 2)
 }
 
 // Custom ones are of as many kinds as they have names.
@@ -711,10 +721,11 @@ export interface StandardOptions {
  * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that one, it
  * does not retry an attempt that timed out unless you ask for it.
  *
- * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top. To replace one of the
- * three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top; its own retries, too,
+ * end with that. To replace one of the three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
  *
- * What stands outside of the deadline has its own time: a breaker, a fixer, a fallback. A {@link timeout} inside of those limits them.
+ * What stands outside of the deadline has its own time: a breaker, a fixer, a fallback. A {@link timeout} or a {@link deadline} of the
+ * tool's own around them limits them, too.
  *
  * A tool with these policies may fail with `ToolUnavailable`. An option out of its range throws, and so does an attempt that is longer
  * than the total.

@@ -985,8 +985,8 @@ const with_: {
 export { with_ as with }
 
 /**
- * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`). A default `deadline` is also left
- * out of a tool that has a `timeout` of its own.
+ * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`). For a tool that has a `timeout`
+ * of its own, a default `deadline` is that much longer (`Policy.withDefaults`).
  *
  * When to use: in a toolkit (`Toolkit.withDefaults`) or an agent (`policies`), which do it for all their tools.
  *
