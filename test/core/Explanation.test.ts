@@ -444,6 +444,8 @@ describe("Tool.explain", () => {
 
     it("a retry of a tool that acts, unless it is reconciled", () => {
       assert.deepStrictEqual(codes(timely("non_idempotent").pipe(retrying)), ["retry_of_acting_tool"])
+      // Meant for all tools, it is no mistake for one of them.
+      assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.withDefaults(Policy.standard()))), [])
       assert.deepStrictEqual(codes(timely("idempotent").pipe(retrying)), [])
       assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.retry(RetryPolicy.none))), [])
       assert.deepStrictEqual(

@@ -758,11 +758,9 @@ export const standard = (
     const [one, whole] = [Duration.format(each), Duration.format(all)]
     throw new TypeError(`An 'attemptTimeout' must not be longer than the 'totalTimeout'; got ${one} and ${whole}.`)
   }
-  return [
-    timeout(each),
-    retry(RetryPolicy.make({ attempts, honourRetryAfter: all, retryTimeouts })),
-    deadline(all)
-  ]
+  const again = retry(RetryPolicy.make({ attempts, honourRetryAfter: all, retryTimeouts }))
+  bounds.forAllTools(again.bound)
+  return [timeout(each), again, deadline(all)]
 }
 
 // -----------------------------------------------------------------------------

@@ -45,6 +45,15 @@ export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subj
   }
 }
 
+/** Marks what is meant for tools of all kinds: that it does nothing for some of them is no mistake. */
+export const forAllTools = (bound: object | undefined): void => {
+  if (bound !== undefined) common.add(bound)
+}
+
+export const isForAllTools = (bound: object | undefined): boolean => bound !== undefined && common.has(bound)
+
+const common = new WeakSet<object>()
+
 /** No longer than a time: a timeout, or a deadline. */
 export const timeLimit = (limit: Duration.Duration) => (inner: Bounds, { sideEffect }: Subject): Bounds =>
   within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")

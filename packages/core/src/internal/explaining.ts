@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
 import type * as Policy from "../Policy.ts"
-import { actedExecutions, anything, decoding, failedExecutions, handler, settleOf } from "./bounds.ts"
+import { actedExecutions, anything, decoding, failedExecutions, handler, isForAllTools, settleOf } from "./bounds.ts"
 
 interface Explained extends Policy.Subject {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -88,6 +88,7 @@ const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Ste
     const place: Place = {
       acts: sideEffect !== "none",
       isRepeatable: sideEffect !== "non_idempotent",
+      isForAllTools: isForAllTools(bound),
       isCutShort: settle !== undefined &&
         steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
       surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
@@ -109,6 +110,8 @@ const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Ste
 interface Place {
   readonly acts: boolean
   readonly isRepeatable: boolean
+  /** Is it meant for tools of all kinds? */
+  readonly isForAllTools: boolean
   /** Is the time around it up before an outcome has settled? */
   readonly isCutShort: boolean
   readonly surrounds: (kind: string) => boolean
@@ -135,7 +138,7 @@ const leavesNoRetry: Omit<Rule, "kind"> = {
 const rules: ReadonlyArray<Rule> = [
   {
     kind: "retry",
-    applies: ({ isRepeatable, surrounds }) => !isRepeatable && !surrounds("reconcile"),
+    applies: ({ isForAllTools, isRepeatable, surrounds }) => !isRepeatable && !isForAllTools && !surrounds("reconcile"),
     code: "retry_of_acting_tool",
     detail: "The tool acts, and is tried again only if all its attempts certainly did nothing.",
     hint: "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
