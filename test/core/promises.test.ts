@@ -449,8 +449,15 @@ describe("a tool that only reads, and runs a payment inside", () => {
         )
       const fiber = yield* Effect.forkChild(Tool.outcome(outer, {}))
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual((yield* Fiber.join(fiber)).certainty, "executed")
+      const { certainty, exit, handled } = yield* Fiber.join(fiber)
+      assert.strictEqual(certainty, "executed")
       assert.strictEqual(paid, 1)
+      // Each failure has one end.
+      assert.deepStrictEqual(handled.map(({ by, code }) => [by, code]), [["retry", "busy"]])
+      assert.deepInclude({ ...failureIn(exit) }, {
+        code: "not_repeated",
+        detail: "look was not run again: an earlier attempt of this call has already taken effect. Before: Busy."
+      })
     }))
 })
 

@@ -51,6 +51,7 @@ import { currentContext } from "./internal/containment.ts"
 import { certaintyOf } from "./internal/done.ts"
 import { doneByOthers, endingOf, isWhole } from "./internal/ending.ts"
 import { isGuess } from "./internal/error/guess.ts"
+import { begun } from "./internal/execution.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, type Frame, Sourced } from "./internal/frame.ts"
@@ -292,6 +293,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
           // What a failure says of its outcome may be a policy's; what the call knows is not.
           refusal: () => Effect.map(call.state, ({ whyNot }) => whyNot),
           onRefused: call.notAgain,
+          begin: begun,
           onRetry: (failure, length) => {
             wait = length
             return call.again(failure, { number: ++number, ...(limit === undefined ? {} : { limit }), wait })

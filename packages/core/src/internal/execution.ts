@@ -47,10 +47,7 @@ export const executed = <A, E extends ToolFailure, R>(
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A, E, R> => {
   const refusal = refusalOf(handler, frame, fiber)
-  if (refusal !== undefined) {
-    frame.note({ _tag: "CallRefused", code: refusal.code })
-    return Effect.fail(asOneOf<E>(refusal))
-  }
+  if (refusal !== undefined) return Effect.mapError(refused(refusal, frame), asOneOf<E>)
   frame.begin()
   const { isHere, who } = handler
   const answer = answered(who, called(handler))
@@ -104,6 +101,21 @@ const refusalOf = (
   return why === undefined ? undefined : notBegun(frame, why)
 }
 
+/**
+ * What a retry of a tool that only reads begins with: what ran inside of it may have acted while it waited, in the background. A tool that
+ * acts is asked where it begins.
+ */
+export const begun = (last: ToolFailure): Effect.Effect<void, ToolUnavailable> =>
+  Effect.flatMap(current, (frame) => {
+    const why = frame.acts ? undefined : frame.whyNot()
+    return why === undefined ? Effect.void : refused(notBegun(frame, why, last), frame)
+  })
+
+const refused = (refusal: ToolUnavailable, frame: Frame) => {
+  frame.note({ _tag: "CallRefused", code: refusal.code })
+  return Effect.fail(refusal)
+}
+
 const outside = (name: string): ToolUnavailable =>
   new ToolUnavailable({
     code: "outside_call",
@@ -118,7 +130,11 @@ const isTooLate = (fiber: Fiber.Fiber<unknown, unknown>): boolean => {
   return deadline !== Infinity && fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() >= deadline
 }
 
-const notBegun = ({ certainty, tool: { name }, whole: { last } }: Frame, why: WhyNotBegin): ToolUnavailable => {
+const notBegun = (
+  { certainty, tool: { name }, whole }: Frame,
+  why: WhyNotBegin,
+  last: ToolFailure | undefined = whole.last
+): ToolUnavailable => {
   if (why === "abandoned") {
     return new ToolUnavailable({
       code: "timeout",

@@ -42,6 +42,8 @@ export interface Retries<E, Retryable extends E, R> {
   readonly onRefused?: (failure: Retryable, why: Refusal) => Effect.Effect<void>
   /** Told of each failure that is retried, before the wait. */
   readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
+  /** Run before each retry, after the wait. It may fail instead of the attempt. */
+  readonly begin?: (failure: Retryable) => Effect.Effect<void, E>
   /** Put around each wait, as soon as its length is known. */
   readonly waiting?: <A, E2, R2>(wait: Effect.Effect<A, E2, R2>) => Effect.Effect<A, E2, R2>
   /** What is made of the last failure. Default: it goes on as it is. */
@@ -60,6 +62,7 @@ const again = <A, E, R, Retryable extends E, R2>(
   first: E,
   attempt: Effect.Effect<A, E, R>,
   {
+    begin = () => Effect.void,
     last = (failure) => failure,
     onRefused = () => Effect.void,
     onRetry,
@@ -83,14 +86,11 @@ const again = <A, E, R, Retryable extends E, R2>(
         why === undefined
           ? Effect.andThen(
             onRetry(failure, length),
-            Effect.flatMap(
-              Effect.andThen(waiting(Effect.sleep(length)), Effect.suspend(() => refusal(failure))),
-              (why) =>
-                // What began in the background may have acted since.
-                why === undefined
-                  ? Effect.catch(Effect.provideService(attempt, Schedule.CurrentMetadata, metadata), from)
-                  : refused(failure, why)
-            )
+            Effect.flatMap(waiting(Effect.sleep(length)), () =>
+              Effect.catch(
+                Effect.andThen(begin(failure), Effect.provideService(attempt, Schedule.CurrentMetadata, metadata)),
+                from
+              ))
           )
           : refused(failure, why))
     const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
