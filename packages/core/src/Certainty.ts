@@ -15,7 +15,8 @@
  * What the tool's definition says of a value then (`Tool.Contract`: it is empty, it breaks an invariant) changes nothing about that.
  *
  * `outcome: "not_executed"` counts only if the handler's author wrote it. Read off an error or a status of HTTP, it speaks of one request; from
- * a tool inside, of that tool. Then the certainty is `unknown`, unless the tool is declared `refusesFirst`.
+ * a tool inside, of that tool. Then the certainty is `unknown`, unless the tool is declared `refusesFirst`. Once a tool inside has said so in
+ * an attempt, the handler's own word counts as a copy of it.
  *
  * "May it run again" is about a tool that is neither read-only nor idempotent. Doubt about one thing that was done in a call is doubt about
  * the call: of a tool that its handler ran, of the source of a fallback. The final answer of a check
