@@ -3,6 +3,8 @@ import {
   Agent,
   AgentFailure,
   CallFacts,
+  Dispatch,
+  DispatchFailure,
   PartialData,
   Policy,
   RetryPolicy,
@@ -137,6 +139,36 @@ describe("CallFacts", () => {
         hint: "Ask for the number.",
         retry: "Do not repeat this call: it has already taken effect."
       })
+    }))
+
+  it.effect("leaves no doubt in a tool around it: a refused call does nothing", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make("pay", { description: "Pays", success: Schema.String, empty: "No receipt." }, () =>
+        Effect.succeed(""))
+      const script = [ScriptedModel.call("pay"), ScriptedModel.call("pay"), ScriptedModel.text("Done.")]
+      const assistant = Tool.make("assistant", { description: "Pays", success: Schema.String }, () =>
+        Agent.make({ toolkit: Toolkit.make(pay) }).run("?").pipe(
+          Effect.map(({ text }) =>
+            text
+          ),
+          Effect.orDie,
+          Effect.provide(ScriptedModel.layer(script))
+        ))
+      const outcome = yield* Dispatch.call(Toolkit.make(assistant), { id: "1", name: "assistant" })
+      assert.deepInclude(outcome, { _tag: "Completed", value: "Done.", certainty: "executed", caveats: [] })
+    }))
+
+  it.effect("is not taken for an effect of a tool that ends with it", () =>
+    Effect.gen(function*() {
+      const repeated = DispatchFailure.retryBudgetExceeded({
+        executions: 1,
+        code: "connection",
+        detail: "Reset.",
+        tag: "ToolUnavailable",
+        certainty: "executed"
+      })
+      const outer = Tool.make("outer", { description: "Pays", success: Schema.String }, () => Effect.fail(repeated))
+      assert.strictEqual((yield* Tool.outcome(outer, {})).certainty, "unknown")
     }))
 
   it.effect("takes calls for the same whatever the order of keys and the white space, and no others", () =>

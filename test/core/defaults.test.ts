@@ -101,6 +101,8 @@ describe("Policy.withDefaults", () => {
     assert.strictEqual(withOwn(Policy.timeout(Duration.infinity)), "timeout of Infinity")
     const settling = Policy.reconcile(() => Effect.succeedNone, { settle: "1 minute" })
     assert.strictEqual(withOwn(settling), "deadline of 2m 30s")
+    const all = descriptions(Policy.withDefaults([], [settling, ...Policy.standard()]))
+    assert.strictEqual(all.at(-1), "deadline of 2m 30s")
   })
 
   it("leaves a default deadline out where the tool has one, or a timeout of which nobody knows how long it is", () => {

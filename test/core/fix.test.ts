@@ -951,6 +951,37 @@ describe("C3: what a fixer has corrected is known to", () => {
       ])
     }))
 
+  it.effect("admission, where it has run a payment before: that is told, also to the tool around it", () =>
+    Effect.gen(function*() {
+      const { sent, tool } = payments(() => Effect.succeed("paid"))
+      const inner = Tool.make(
+        "order",
+        { description: "Orders", parameters: tool.parameters, success: Schema.String, sideEffect: "none" },
+        (params) => Effect.andThen(tool.run(params), Effect.fail(uncapitalized(params.to)))
+      ).pipe(Tool.fix(toDE))
+      const place: Dispatch.Place = {
+        refuse: (_, used) =>
+          used?.text === "{\"to\":\"DE1\"}" ? DispatchFailure.callLimit("No more.", "Stop.") : undefined
+      }
+      const order = Dispatch.call(
+        Toolkit.make(inner),
+        { id: "1", name: "order", arguments: JSON.stringify({ to: "DE7" }) },
+        place
+      )
+      assert.deepInclude(failed(yield* order), { stage: "admit", certainty: "executed" })
+      for (const sideEffect of ["none", "non_idempotent"] as const) {
+        sent.length = 0
+        const outer = Tool.make(
+          "outer",
+          { description: "Orders", success: Schema.String, sideEffect },
+          () => Effect.andThen(order, Effect.fail(refused))
+        ).pipe(Tool.retry(Schedule.recurs(2)))
+        const outcome = yield* Dispatch.call(Toolkit.make(outer), { id: "1", name: "outer" })
+        assert.strictEqual(outcome.certainty, sideEffect === "none" ? "executed" : "unknown")
+        assert.deepStrictEqual(sent, ["DE7"])
+      }
+    }))
+
   it.effect("the outcome, and so to a journal that gives it back", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.fail(lostAnswer))

@@ -373,6 +373,27 @@ describe("what comes to its end when nobody waits any more", () => {
     }
   }
 
+  it.effect("is told where the call around it was interrupted", () =>
+    Effect.gen(function*() {
+      const late: Array<LateResult.LateResult> = []
+      const { resolve, tool } = going["an uninterruptible handler"]()
+      const order = Tool.make("order", acting, () => Effect.uninterruptible(tool.run({})))
+      const fiber = yield* Effect.forkChild(
+        Effect.provideService(
+          Dispatch.call(Toolkit.make(order), { id: "1", name: "order" }),
+          LateResult.reporter,
+          (result) => Effect.sync(() => void late.push(result))
+        ),
+        { startImmediately: true }
+      )
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* macrotask
+      resolve("paid")
+      yield* Fiber.join(interrupting)
+      yield* macrotask
+      assert.deepInclude(late.map(({ certainty, tool }) => [tool, certainty]), ["pay", "executed"])
+    }))
+
   it.effect("is not told where the caller goes on waiting", () =>
     Effect.gen(function*() {
       const late: Array<LateResult.LateResult> = []
@@ -585,6 +606,7 @@ describe("an error of one request says nothing of those before", () => {
   describe("nor does a tool that has acted in a promise, and refuses its own result:", () => {
     const charge = Tool.promise("charge", { ...acting, empty: "There is no receipt." }, async () => "")
     const charged = () => Effect.runPromise(Effect.flip(charge.run({})))
+    const closed = { code: "closed", detail: "Closed." }
     const look = Tool.make("look", reading, () => Effect.fail(new SemanticGarbage({ code: "unknown", detail: "No." })))
     const viaPromise = <E extends Quoted>(tool: Tool.Tool<string, {}, string, E>) =>
       Effect.tryPromise({ try: () => Effect.runPromise(tool.run({})), catch: ToolFailure.from })
@@ -595,6 +617,13 @@ describe("an error of one request says nothing of those before", () => {
         ["as an account", () => accountOf(charge)],
         ["as an outcome", () => outcomeOf(charge)],
         ["as a cause", async () => new Error("Not paid.", { cause: await charged() })],
+        ["as a cause of one of the four", async () => new SemanticGarbage({ ...closed, cause: await charged() })],
+        [
+          "as a cause of one that says otherwise",
+          async () =>
+            new ToolUnavailable({ ...closed, transient: true, outcome: "not_executed", cause: await charged() })
+        ],
+        ["as an exit below", async () => new Error("Closed.", { cause: await Effect.runPromiseExit(charge.run({})) })],
         ["in an aggregate", async () => new AggregateError([await charged()])]
       ] as const
     ) {
@@ -604,6 +633,18 @@ describe("an error of one request says nothing of those before", () => {
           assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
         }))
     }
+
+    it.effect("but not in an earlier call", () =>
+      Effect.gen(function*() {
+        let last: unknown
+        const pay = Tool.promise("pay", acting, async () => {
+          const cause = last
+          last ??= await charged()
+          throw cause === undefined ? last : new Error("It is closed for now.", { cause })
+        })
+        assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
+        assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "not_executed")
+      }))
 
     it.effect("beside one that has not", () =>
       Effect.gen(function*() {

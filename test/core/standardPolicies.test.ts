@@ -197,6 +197,7 @@ describe("Policy.standard", () => {
       ]
     > = [
       ["a limit around a timeout", stuck.pipe(Tool.timeout("2 seconds"), Tool.limit(1)), 2_000, 32_000],
+      ["a limit around a deadline", stuck.pipe(Tool.deadline("5 seconds"), Tool.limit(1)), 5_000, 35_000],
       ["a limit around a fallback", stuck.pipe(Tool.fallback(() => Effect.fail(lost)), Tool.limit(1)), 10_000, 30_000],
       [
         "a limit around a catch",

@@ -207,12 +207,12 @@ const heardBy = <R>(
 ): Effect.Effect<ToolOutcome, never, R> =>
   Effect.onExit(outcome, (exit) =>
     Effect.sync(() => {
-      const certainty = Exit.isSuccess(exit) ? exit.value.certainty : record.certainty
+      // What a refused call says may be of an equal one before it, which has told that itself.
+      const certainty = Exit.isSuccess(exit) && !wasRefused(exit.value) ? exit.value.certainty : record.certainty
       if (Exit.isSuccess(exit) && exit.value._tag === "Failed" && saysNothingDone(exit.value.failure)) {
         outer.live.mayQuote = true
       }
-      // A call that was refused has done nothing. What an equal one did before, that one has told.
-      if (certainty === "not_executed" || Exit.isSuccess(exit) && wasRefused(exit.value)) return
+      if (certainty === "not_executed") return
       outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
     }))
 
@@ -601,7 +601,8 @@ const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Too
   const { outcome } = told
   if (outcome === undefined) return failedCall(record, told, stage)
   // An earlier call with the same arguments has taken effect: whoever counts what was executed is not to count it twice.
-  const certainty = stage === "admit" && outcome === "executed" ? "unknown" : join(record.certainty, outcome)
+  const isOfEarlier = stage === "admit" && outcome === "executed" && record.certainty === "not_executed"
+  const certainty = isOfEarlier ? "unknown" : join(record.certainty, outcome)
   // What an outcome says is in every copy of it.
   return failedCall(record, Object.keys(told).includes("outcome") ? told : withOutcome(told, outcome), stage, certainty)
 }

@@ -229,9 +229,9 @@ export const retryBudgetExceeded = (earlier: {
   const times = earlier.executions === 1 ? "" : ` ${earlier.executions} times, the last time`
   const fields = {
     code: "retry_budget_exceeded",
-    detail: `This call was not run: with the same arguments it has already failed${times} with ${
-      cut(oneLine(earlier.code), 60)
-    }: ${cut(oneLine(earlier.detail), 300)}`,
+    detail: `This call was not run: with the same arguments it has already ${
+      earlier.certainty === "executed" ? "taken effect, and " : ""
+    }failed${times} with ${cut(oneLine(earlier.code), 60)}: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
   // This call does nothing. What is asked for may have been done before.

@@ -50,7 +50,7 @@ import { type CallArguments, isRejection } from "./internal/callArguments.ts"
 import { currentContext } from "./internal/containment.ts"
 import { certaintyOf } from "./internal/done.ts"
 import { doneByOthers, endingOf, isWhole } from "./internal/ending.ts"
-import { isGuess } from "./internal/error/guess.ts"
+import { isGuess, marks } from "./internal/error/guess.ts"
 import { begun } from "./internal/execution.ts"
 import { withCauseOf } from "./internal/failure.ts"
 import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
@@ -654,15 +654,19 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  * queue. The default is left out where nobody knows how long that is: of a timeout without an end, or one made by {@link make}.
  *
  * A default timeout and a default deadline stand side by side. A default deadline also goes outside of a {@link limit}, wherever that
- * stands: a call may wait there for ever.
+ * stands, and outside of a deadline inside of it: a call may wait there for ever.
  *
  * @category defaults
  * @since 0.1.0
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
+  // A deadline of the tool's own does not end what waits in a queue outside of it.
+  const queue = own.findLastIndex(({ kind }) => kind === "limit")
+  const shorter = own.filter(({ kind }, index) => kind === "deadline" && index < queue)
   return defaults.reduce((policies, given) => {
-    if (policies.some((known) => isOfSameKind(known, given))) return policies
-    const policy = given.kind === "deadline" ? prolonged(given, own) : given
+    if (policies.some((known) => isOfSameKind(known, given) && !shorter.includes(known))) return policies
+    const said = policies.filter((policy) => policy.kind !== "timeout" || own.includes(policy))
+    const policy = given.kind === "deadline" ? prolonged(given, said) : given
     if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
@@ -675,8 +679,8 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
 }
 
 /** A deadline that leaves a tool's own policies the time that they say; `undefined` where that has no end. */
-const prolonged = (deadlined: Any, own: ReadonlyArray<Any>): Any | undefined => {
-  const times = own.flatMap((policy) => timeOf(policy) ?? [])
+const prolonged = (deadlined: Any, said: ReadonlyArray<Any>): Any | undefined => {
+  const times = said.flatMap((policy) => timeOf(policy) ?? [])
   if (times.length === 0) return deadlined
   const limit = times.reduce(Duration.sum, limits.get(deadlined) ?? Duration.infinity)
   return Duration.isFinite(limit) ? deadline(limit) : undefined
@@ -684,7 +688,7 @@ const prolonged = (deadlined: Any, own: ReadonlyArray<Any>): Any | undefined => 
 
 /** How long a policy says that it may take. */
 const timeOf = (policy: Any): Duration.Duration | undefined => {
-  if (policy.kind === "timeout") return limits.get(policy) ?? Duration.infinity
+  if (policy.kind === "timeout" || policy.kind === "deadline") return limits.get(policy) ?? Duration.infinity
   const settle = bounds.settleOf(policy.bound)
   // An attempt that still runs has as long to end.
   return settle === undefined ? undefined : Duration.times(settle, 2)
@@ -723,8 +727,8 @@ export interface StandardOptions {
  * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that one, it
  * does not retry an attempt that timed out unless you ask for it.
  *
- * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top; its own retries, too,
- * end with that. To replace one of the three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top. To replace one of the
+ * three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
  *
  * What stands outside of the deadline has its own time: a breaker, a fixer, a fallback. A {@link timeout} or a {@link deadline} of the
  * tool's own around them limits them, too.
@@ -823,21 +827,23 @@ const sourced = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.flatMap(current, (frame) => {
     const source = new Sourced(frame)
+    const since = marks()
     const asked = Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, source)
     // What a tool does, it says itself.
     if (!frame.acts || isTool) return asked
     const of = { inside: name, by: "source", acts: true } as const
     frame.note({ _tag: "InnerActs", inside: name, by: "source" })
     return Effect.onExit(asked, (exit) =>
-      Effect.sync(() => frame.note({ _tag: "InnerEnded", ...of, ...doneBy(exit, source.hasBegun) })))
+      Effect.sync(() => frame.note({ _tag: "InnerEnded", ...of, ...doneBy(exit, source.hasBegun, since) })))
   })
 
 /**
  * What a user's source did, as far as its end tells.
  *
  * @param hasRunTools what those did, they say themselves
+ * @param since how many failures of tools there were when it began
  */
-const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean) => {
+const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean, since: number) => {
   const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }
   // A part is an answer, too.
   const isAnswer = reasons.every((reason) =>
@@ -850,7 +856,7 @@ const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean) => {
     reason.error.outcome !== undefined
   )
   const own = hasRunTools && !isSaid ? "not_executed" : certainty
-  return { certainty: join(own, certaintyOf(doneByOthers(exit))) }
+  return { certainty: join(own, certaintyOf(doneByOthers(exit, since))) }
 }
 
 const did = {

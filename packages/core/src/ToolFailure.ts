@@ -23,9 +23,8 @@
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { nothing } from "./internal/done.ts"
 import { describe } from "./internal/error/describe.ts"
-import { asForeign, asGuess, asRedirected, doneBelow } from "./internal/error/guess.ts"
+import { asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described } from "./internal/error/kind.ts"
 import { codec, CodedFailure } from "./internal/failure.ts"
 import { attempted } from "./internal/stranger.ts"
@@ -597,9 +596,6 @@ export const from = (
   const described = describe(error, tell)
   if (described === undefined) throw error
   const failure = asGuess(made(described))
-  const done = doneBelow(error)
-  // A tool that has failed with what is below it may have acted before.
-  if (done !== nothing) asForeign(failure, done)
   return described.isRedirected === true ? asRedirected(failure) : failure
 }
 

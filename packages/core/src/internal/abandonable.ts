@@ -29,7 +29,7 @@ export const abandonable = <A, E, R>(
       gate.isOver = true
     },
     onInterrupt: () => {
-      gate.wasInterrupted = true
+      gate.wasLeft = true
     },
     onLeft: (fiber) => {
       gate.close()

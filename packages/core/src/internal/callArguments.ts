@@ -1,5 +1,5 @@
 import type { SchemaMismatch } from "../ToolFailure.ts"
-import { doneByOther } from "./error/guess.ts"
+import { isForeign } from "./error/guess.ts"
 
 /** Better arguments for a call, and what is said of them. */
 export interface Correction {
@@ -58,7 +58,7 @@ export class CallArguments {
 
   /** Does the failure reject these arguments, and not those of a tool inside? */
   areRejectedBy(failure: { readonly _tag: string; readonly side?: string }): failure is SchemaMismatch {
-    return isRejection(failure) && this.foreign?.has(failure) !== true && doneByOther(failure) === undefined
+    return isRejection(failure) && this.foreign?.has(failure) !== true && !isForeign(failure)
   }
 }
 

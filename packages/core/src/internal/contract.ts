@@ -134,7 +134,9 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
     Effect.flatMapEager(part?.(value, params, stale) ?? Effect.succeed(value), (value) => {
       const nothing = isFurtherPage(tool, params) ? undefined : emptied?.(value, params)
       if (nothing === undefined) return Effect.succeed(value)
-      const failure = stale === undefined ? nothing : withFields(nothing, { detail: `${nothing.detail} ${stale}` })
+      const failure = stale === undefined
+        ? nothing
+        : withFields(nothing, { detail: `${ended(nothing.detail)} ${stale}` })
       // An empty page after others is the end of them.
       return Effect.flatMap(
         current,
@@ -146,6 +148,8 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
     (value: A, params: Params) => atLeast(value, tool.name, Effect.suspend(() => kept(value, params)))
   return (params) => Effect.flatMap(run(params), (value) => checked(value, params))
 }
+
+const ended = (sentence: string): string => /[.!?…]$/.test(sentence) ? sentence : `${sentence}.`
 
 /** What a tool that acts has answered is not lost because a function of its definition threw. */
 const atLeast = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Effect.Effect<A, E> =>

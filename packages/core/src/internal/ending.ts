@@ -3,12 +3,11 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
-import * as Predicate from "effect/Predicate"
 import { type Certainty, join } from "../Certainty.ts"
 import { isNotExecuted, isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { and, type Done, nothing as nothingDone } from "./done.ts"
-import { asForeign, doneByOther, isGuess, isRedirected } from "./error/guess.ts"
+import { asForeign, doneBelow, isForeign, isGuess, isRedirected } from "./error/guess.ts"
 import { withFields } from "./failure.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
@@ -42,19 +41,21 @@ export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(
  * @param done what the tool did, as far as nobody else knows of it
  */
 export const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
-  saysNothingDone(failure) || done !== nothingDone && failure._tag === "SemanticGarbage"
+  saysNothingDone(failure) || done.hasActed
     ? asForeign(withFields(failure, {}), done)
     : failure
 
-/** What other tools did that have ended so, as far as nobody else knows of it. */
-export const doneByOthers = (exit: Exit.Exit<unknown, unknown>): Done =>
-  Exit.isSuccess(exit) ? nothingDone : exit.cause.reasons.reduce<Done>((done, reason) => {
-    const other = reason._tag === "Fail" && Predicate.isObject(reason.error) ? doneByOther(reason.error) : undefined
-    return other === undefined ? done : and(done, other)
-  }, nothingDone)
+/** What other tools did that have ended so, as far as nobody else knows of it. See `doneBelow`. */
+export const doneByOthers = (exit: Exit.Exit<unknown, unknown>, since: number): Done =>
+  Exit.isSuccess(exit)
+    ? nothingDone
+    : exit.cause.reasons.reduce<Done>(
+      (done, reason) => reason._tag === "Fail" ? and(done, doneBelow(reason.error, since)) : done,
+      nothingDone
+    )
 
 /** Was it made by the author of what failed? One that was read off an error speaks of one request, and one of another tool of that tool. */
-export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) && doneByOther(failure) === undefined
+export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) && !isForeign(failure)
 
 export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): Ending => {
   // What is still to come may fail.
@@ -94,7 +95,8 @@ const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Read
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
       if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : unknown
-      if (failure.outcome === "executed") return executed
+      // What was refused as a repeat has done nothing: an equal call before it has.
+      if (failure.outcome === "executed") return failure.code === "retry_budget_exceeded" ? unknown : executed
       return failure.outcome === undefined && isPermanent(failure) ? refusal : unknown
   }
 }

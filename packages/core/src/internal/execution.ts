@@ -18,7 +18,7 @@ import { isRejection } from "./callArguments.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
 import { asKnown, doneByOthers, endingOf, isOwnWord, isWhole } from "./ending.ts"
-import { isRedirected } from "./error/guess.ts"
+import { isRedirected, marks } from "./error/guess.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
 import { answered, judged } from "./userCode.ts"
@@ -171,10 +171,11 @@ class Execution {
   /** Its end may come when the fiber has left what provided this. */
   readonly #context: Context.Context<never>
   readonly #attempt: number
+  /** How many failures of tools there were when it began. */
+  readonly #since = marks()
   readonly #refusesFirst: boolean
   readonly #isUninterruptible: boolean
   #hasEnded = false
-  #isLeft = false
   /** Of a tool that acts: what it did, and whether it refused. */
   #done: Done | undefined = undefined
   #isRefusal = false
@@ -219,10 +220,10 @@ class Execution {
       args.disown(failure)
     }
     const ending = endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
-    const done = this.#done = and(and(doneOf(ending.certainty), doneByOthers(exit)), frame.state.inside)
+    const done = this.#done = and(and(doneOf(ending.certainty), doneByOthers(exit, this.#since)), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)
-    const isLate = !frame.isOpen || this.#isUninterruptible && (this.#isLeft || frame.isLeft)
+    const isLate = !frame.isOpen || this.#isUninterruptible && frame.isLeft
     const told: Ended = {
       ...event,
       certainty,
@@ -236,7 +237,7 @@ class Execution {
 
   /** Whoever waited for its end was interrupted. It may go on. */
   readonly leave = (): void => {
-    this.#isLeft = true
+    this.#frame.wasLeft = true
   }
 
   #report(certainty: Certainty, failure: ToolFailure | undefined) {

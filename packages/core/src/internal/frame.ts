@@ -89,9 +89,15 @@ export abstract class Frame {
     return false
   }
 
-  /** Was somebody interrupted who waited for what happens here? */
+  /** Was whoever waits for this interrupted? */
+  wasLeft = false
+
+  /** What this is inside of. */
+  protected readonly outer: Frame | undefined = undefined
+
+  /** Was anybody interrupted who waited for what happens here? */
   get isLeft(): boolean {
-    for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.wasInterrupted) return true
+    for (let frame: Frame | undefined = this; frame !== undefined; frame = frame.outer) if (frame.wasLeft) return true
     return false
   }
 
@@ -392,11 +398,9 @@ const asRepairs = (repairs: Correction["repairs"]) => repairs as ReadonlyArray<R
  * on nothing that acts begins in it, and it passes on how what acts has ended.
  */
 export class Gate extends Frame {
-  protected readonly outer: Frame
+  protected override readonly outer: Frame
   /** Has what it is around ended in time? */
   isOver = false
-  /** Was whoever waited for it interrupted? */
-  wasInterrupted = false
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {
@@ -527,7 +531,7 @@ export class Sourced extends Gate {
  * outer one, once it has an answer.
  */
 export class Inside extends Frame {
-  protected readonly outer: Frame
+  protected override readonly outer: Frame
   readonly gate: Gate | undefined
   #hasEnded = false
   readonly #args: CallArguments | undefined

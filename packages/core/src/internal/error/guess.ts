@@ -18,31 +18,51 @@ export const asGuess = <F extends { readonly _tag: string }>(failure: F): F => {
 
 export const isGuess = (failure: object): boolean => guesses.has(failure)
 
+/** What the tool did that has ended with a failure, and when it was marked. */
+interface Mark {
+  readonly done: Done
+  readonly order: number
+}
+
 /** Failures that a tool has ended with. That it did nothing does not say that whoever ran it did nothing. */
-const foreign = new WeakMap<object, Done>()
+const foreign = new WeakMap<object, Mark>()
+let marked = 0
 
 /** @param done what that tool did, as far as nobody else knows of it */
 export const asForeign = <F extends object>(failure: F, done: Done): F => {
-  foreign.set(failure, done)
+  foreign.set(failure, { done, order: ++marked })
   return failure
 }
 
-/** What the tool did that has ended with this failure; `undefined` of any other failure. */
-export const doneByOther = (failure: object): Done | undefined => foreign.get(failure)
+export const isForeign = (failure: object): boolean => foreign.has(failure)
 
-/** What the tools did that have ended with what is below an error. */
-export const doneBelow = (error: unknown): Done => {
+/** How many failures have been marked. */
+export const marks = (): number => marked
+
+/**
+ * What the tools did that have ended with an error, or with what is below it.
+ *
+ * @param since only those that have ended since so many were marked: an error may be kept for later calls
+ */
+export const doneBelow = (error: unknown, since: number): Done => {
+  if (since === marked) return nothing
   // Errors may hold each other, and be many.
   const all = new Set([error])
   let done = nothing
   for (const one of all) {
-    if (Predicate.isObjectOrArray(one)) done = and(done, doneByOther(one) ?? nothing)
-    for (const below of [at(one, "cause"), ...listAt(one, "errors")]) {
-      if (below !== undefined && all.size < most.errors) all.add(below)
-    }
+    if (!Predicate.isObjectOrArray(one)) continue
+    const mark = foreign.get(one)
+    if (mark !== undefined && mark.order > since) done = and(done, mark.done)
+    for (const below of partsOf(one)) if (below !== undefined && all.size < most.errors) all.add(below)
   }
   return done
 }
+
+// Of an error, an exit, a cause and an outcome.
+const partsOf = (one: object): ReadonlyArray<unknown> =>
+  Array.isArray(one)
+    ? one.slice(0, most.items)
+    : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
 
 /** An answer that came after a redirect: the request that was redirected may have been done. */
 const redirected = new WeakSet<object>()
