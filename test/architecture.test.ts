@@ -33,6 +33,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/error/kind",
     "internal/error/look",
     "internal/error/mail",
+    "internal/error/prose",
     "internal/error/recognize",
     "internal/error/retryAfter",
     "internal/error/rpc",

@@ -516,6 +516,50 @@ describe("ToolFailure.from", () => {
     }
   })
 
+  describe("knows a refusal from what only failed, in hundreds of sentences:", () => {
+    const groups = readFileSync(new URL("../support/sentences.txt", import.meta.url), "utf8").split(/^# .*\n/m).slice(1)
+    const [refusing = [], misread = [], failing = [], missed = []] = groups.map((group) => group.trim().split("\n"))
+    const isRefusal = (sentence: string) => {
+      const failure = caught(new Error(sentence))
+      return failure?._tag === "ToolUnavailable"
+        ? failure.outcome === undefined && !failure.transient
+        : failure?._tag === "SemanticGarbage" || failure?._tag === "SchemaMismatch" && failure.side === "arguments"
+    }
+    const refused = (sentences: ReadonlyArray<string>) => sentences.filter(isRefusal)
+
+    it("what refuses, with few that are not read so", () => {
+      assert.deepStrictEqual(refused([...refusing, ...misread]), refusing)
+      assert.isBelow(misread.length / refusing.length, 0.02)
+    })
+
+    it("what does not, with few that are read as if they did", () => {
+      assert.deepStrictEqual(refused([...failing, ...missed]), missed)
+      assert.isBelow(missed.length / failing.length, 0.05)
+    })
+
+    it("as the document says", () => {
+      const document = readFileSync(new URL("../../docs/any-error.md", import.meta.url), "utf8").replace(/\s+/g, " ")
+      const [fails, refuses] = [failing.length + missed.length, refusing.length + misread.length]
+      assert.include(
+        document,
+        `${missed.length} of ${fails} English sentences that give no reason are read as refusals, ${misread.length} of ${refuses} refusals as failures`
+      )
+    })
+
+    it("whatever they are written with", () => {
+      for (
+        const sentence of [
+          "Payment failed\n",
+          "  Payment failed  ",
+          "Error: Payment failed",
+          "Couldn’t book the room..."
+        ]
+      ) {
+        assert.isFalse(isRefusal(sentence), sentence)
+      }
+    })
+  })
+
   describe("leaves a mistake of the program a defect, whatever stands around it:", () => {
     const timedOut = Object.assign(new Error("x"), { code: "ETIMEDOUT" })
     for (

@@ -97,7 +97,14 @@ export abstract class Frame {
 
   /** Was anybody interrupted who waited for what happens here? */
   get isLeft(): boolean {
-    for (let frame: Frame | undefined = this; frame !== undefined; frame = frame.outer) if (frame.wasLeft) return true
+    return Frame.isAnyLeft(this)
+  }
+
+  // However many frames there are, looking at them does not use up the stack.
+  protected static isAnyLeft(innermost: Frame): boolean {
+    for (let frame: Frame | undefined = innermost; frame !== undefined; frame = frame.outer) {
+      if (frame.wasLeft) return true
+    }
     return false
   }
 

@@ -3,7 +3,8 @@
  */
 import { attempted, isA } from "../stranger.ts"
 import { type Described, garbage, type Kind, transient, unrecognized } from "./kind.ts"
-import { at, classesOf } from "./look.ts"
+import { at, classesOf, textAt } from "./look.ts"
+import { ofProse } from "./prose.ts"
 import { isFault, recognize, saysRetryable } from "./recognize.ts"
 import { retryAfterOf } from "./retryAfter.ts"
 import { fieldOfLibraries, type Told, wordsOf } from "./words.ts"
@@ -11,8 +12,10 @@ import { fieldOfLibraries, type Told, wordsOf } from "./words.ts"
 /** What an error amounts to; `undefined` of a mistake in the program, and of a stop (`ToolCall.stop`), which goes before all. */
 export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described | undefined => {
   if (at(error, "_tag") === "StopSignal") return undefined
-  const found = attempted(() => recognize(error))
-  const words = found?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
+  const known = attempted(() => recognize(error))
+  const words = known?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
+  // A sentence may not be one that refuses.
+  const found = known ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
   if (found === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) {
     return undefined
   }

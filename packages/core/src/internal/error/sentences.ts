@@ -1,12 +1,9 @@
 /*
- * What an error amounts to by its sentence, where it has nothing else. Libraries write some of them, and people the rest.
- *
- * A sentence that says why something is refused counts as a refusal: "Room A1 is booked." So nothing else must: no status, no lost
- * connection, no doubt, and nothing that gives no reason.
+ * What an error amounts to by its message, where it has nothing else: sentences that libraries write, and statuses.
  */
 import { isA } from "../stranger.ts"
 import { syntaxOf } from "./format.ts"
-import { type Look, type Recognized, transient, unproven, unrecognized } from "./kind.ts"
+import { type Look, type Recognized, transient, unproven } from "./kind.ts"
 import { textAt } from "./look.ts"
 import { kindOfStatus, ofStatus, tooOften } from "./status.ts"
 import { aborted, late, lost, unsendable } from "./system.ts"
@@ -63,20 +60,17 @@ const statuses = [
   new RegExp(`\\b([45]\\d\\d)\\)?:? (?:${phrases})\\b`, "i")
 ]
 
-const failed: Recognized = { kind: kindOfStatus(503), sentence: "The service failed.", isVague: true }
+const failed: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
 
 const conflicted: Recognized = { kind: transient("server_error"), sentence: "The database is busy." }
-
-const unexplained: Recognized = {
-  kind: unrecognized,
-  sentence: "The tool failed without saying why.",
-  isVague: true
-}
 
 /** Whole sentences that libraries write, of servers and connections alone. A sentence about bookings may have any of their words. */
 const ofLibraries = inMessage([
   [/(?:^|: )(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\.?$/i, failed],
-  [/(?:^|: )Too Many Requests\b|\brate limit (?:exceeded|reached|hit)\b|^rate limited\.?$/i, tooOften],
+  [
+    /(?:^|: )Too Many Requests(?:\.?$|,? (?:please )?(?:try|retry))|\brate limit (?:exceeded|reached|hit)\b|^rate limited\.?$/i,
+    tooOften
+  ],
   [
     /\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET)\b|\bnet::ERR_/,
     mute(lost)
@@ -107,54 +101,6 @@ const ofLibraries = inMessage([
   ]
 ])
 
-/** Who could not do that has done nothing. */
-const looked = "find|locate|identify|recogni[sz]e|resolve|parse|read|understand|validate|verify|match|determine|be"
-
-/** What begins a reason. */
-const reasons = "because|since|more|less|fewer|than|until|without|twice|already"
-
-/** What people write who wrap an error, and lose it. */
-const ofPeople = inMessage([
-  [
-    /: (?:fetch failed|failed to fetch|socket hang up|network error|connection (?:was )?(?:reset|refused|closed|lost|aborted|terminated)(?: by [\w -]{1,20})?)\.?$/i,
-    lost
-  ],
-  [
-    /^(?:could(?: not|n't)|cannot|can't|failed to|unable to) (?:connect to|reach|contact) (?:the )?(?:[\w-]+ ){0,2}(?:server|service|api|host|backend|database|gateway|network|upstream|broker|provider)\b/i,
-    lost
-  ],
-  [/(?:^|: )(?:[\w-]+ ){0,3}(?:time-?out|timed out)[.!]?$/i, late],
-  [
-    /^(?:an? )?(?:unexpected|unknown|internal) error\b|^something went wrong\b|^an error (?:has )?occurred\b/i,
-    unexplained
-  ],
-  [
-    /^(?:an? |the )?(?:[\w-]+ ){0,2}(?:server|service|gateway|network|system|database|api|backend|upstream|host|provider) (?:error|failure)[.!]?$/i,
-    failed
-  ],
-  // In doubt.
-  [
-    /\b(?:may|might|could) (?:already |well )?have (?:gone through|taken effect|succeeded|worked|happened|completed|been (?:made|done|charged|paid|booked|sent|created|processed|completed|executed|applied|placed))\b/i,
-    unexplained
-  ],
-  [
-    /\b(?:did|could|can|was|were|has|have)(?: not|n't) (?:be |been )?confirm(?:ed)?\b|\bunconfirmed\b|\b(?:unknown|unclear|uncertain|not (?:sure|certain|clear|known)) (?:whether|if)\b/i,
-    unexplained
-  ],
-  // Without a reason: "Could not book the room.", "Payment failed".
-  [
-    new RegExp(
-      `^(?:(?:sorry|error)[,:]? )?(?:we |i |it )?(?:could(?: not|n't)|failed to|(?:was |were )?(?:unable|not able) to) (?!(?:${looked})\\b)[a-z]+(?: (?!(?:${reasons})\\b)[\\w'#-]+){0,6}(?:: ?)?[.!]?$`,
-      "i"
-    ),
-    unexplained
-  ],
-  [
-    /^(?:the |your )?(?!(?:[\w-]+ ){0,2}(?:validation|verification|check|precondition|login|sign-?in|auth\w*) )(?:[\w-]+ ){1,3}(?:has |have )?failed(?:: ?)?[.!]?$/i,
-    unexplained
-  ]
-])
-
 /** The text that `JSON.parse` throws, in an error of another class. */
 const ofJson: Look = (error) => {
   const message = messageOf(error)
@@ -165,7 +111,7 @@ const ofJson: Look = (error) => {
 
 /** By its sentence alone. Anybody may write any of them: it does not prove that nothing was sent. */
 export const inWords: Look = (error) => {
-  for (const look of [ofClients, inStatus, ofJson, ofLibraries, ofPeople]) {
+  for (const look of [ofClients, inStatus, ofJson, ofLibraries]) {
     const found = look(error)
     if (found !== undefined) return unproven(found)
   }
