@@ -79,9 +79,9 @@ const main = async (wanted: ReadonlyArray<string>) => {
     const found: Array<Recorded> = []
     for (const suite of suites) {
       const cases = await suite(world)
-      if (cases !== undefined && (wanted.length === 0 || wanted.includes(cases.library))) {
-        found.push(...await record(cases, world))
-      }
+      if (cases === undefined) continue
+      const { library } = cases
+      if (wanted.length === 0 || wanted.includes(library)) found.push(...await record(cases, world))
     }
     write(found, wanted.length > 0 ? earlier() : earlier().filter(({ library }) => library.startsWith("pg@")))
   } finally {

@@ -421,6 +421,7 @@ describe("ToolFailure.from", () => {
           "The payment API answered with status 502: down",
           "Server error",
           "Payment gateway error",
+          "Order 450 did not go through: got 502 from the bank",
           "Deadlock found when trying to get lock; try restarting transaction"
         ]],
         ["rate_limited true", [

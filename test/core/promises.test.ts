@@ -335,6 +335,28 @@ describe("what comes to its end when nobody waits any more", () => {
       assert.deepStrictEqual([...new Set(times)], [0, 5000])
     }))
 
+  /** What is told of late ends, where a run is interrupted, and its promise resolved after that. */
+  const lateOf = <A, E>(run: Effect.Effect<A, E>, resolve: (answer: string) => void, meanwhile = macrotask) =>
+    Effect.gen(function*() {
+      const late: Array<readonly [tool: string, certainty: string]> = []
+      const fiber = yield* Effect.forkChild(
+        Effect.provideService(
+          run,
+          LateResult.reporter,
+          ({ certainty, tool }) => Effect.sync(() => void late.push([tool, certainty]))
+        ),
+        { startImmediately: true }
+      )
+      yield* macrotask
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* meanwhile
+      resolve("paid")
+      yield* macrotask
+      yield* Fiber.join(interrupting)
+      yield* macrotask
+      return late
+    })
+
   const going = {
     "an async function": () => {
       const { promise, resolve } = deferred<string>()
@@ -353,21 +375,9 @@ describe("what comes to its end when nobody waits any more", () => {
       for (const wait of [0, 6_000]) {
         it.effect(`is told of an interrupted run: ${what}, with a timeout of ${String(limit)}, after ${wait} ms`, () =>
           Effect.gen(function*() {
-            const late: Array<LateResult.LateResult> = []
             const { resolve, tool } = make()
-            const run = Effect.provideService(
-              tool.pipe(Tool.timeout(limit)).run({}),
-              LateResult.reporter,
-              (result) => Effect.sync(() => void late.push(result))
-            )
-            const fiber = yield* Effect.forkChild(run, { startImmediately: true })
-            yield* macrotask
-            const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-            yield* TestClock.adjust(wait)
-            resolve("paid")
-            yield* macrotask
-            yield* Fiber.join(interrupting)
-            assert.deepStrictEqual(late.map(({ certainty, tool }) => [tool, certainty]), [["pay", "executed"]])
+            const late = yield* lateOf(tool.pipe(Tool.timeout(limit)).run({}), resolve, TestClock.adjust(wait))
+            assert.deepStrictEqual(late, [["pay", "executed"]])
           }))
       }
     }
@@ -375,46 +385,20 @@ describe("what comes to its end when nobody waits any more", () => {
 
   it.effect("is told where the call around it was interrupted", () =>
     Effect.gen(function*() {
-      const late: Array<LateResult.LateResult> = []
       const { resolve, tool } = going["an uninterruptible handler"]()
       const order = Tool.make("order", acting, () => Effect.uninterruptible(tool.run({})))
-      const fiber = yield* Effect.forkChild(
-        Effect.provideService(
-          Dispatch.call(Toolkit.make(order), { id: "1", name: "order" }),
-          LateResult.reporter,
-          (result) => Effect.sync(() => void late.push(result))
-        ),
-        { startImmediately: true }
-      )
-      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      yield* macrotask
-      resolve("paid")
-      yield* Fiber.join(interrupting)
-      yield* macrotask
-      assert.deepInclude(late.map(({ certainty, tool }) => [tool, certainty]), ["pay", "executed"])
+      const late = yield* lateOf(Dispatch.call(Toolkit.make(order), { id: "1", name: "order" }), resolve)
+      assert.deepInclude(late, ["pay", "executed"])
     }))
 
   it.effect("is not told where the caller goes on waiting", () =>
     Effect.gen(function*() {
-      const late: Array<LateResult.LateResult> = []
       const { resolve, tool } = going["an uninterruptible handler"]()
-      const run = Effect.provideService(
-        Effect.uninterruptible(tool.run({})),
-        LateResult.reporter,
-        (result) => Effect.sync(() => void late.push(result))
-      )
       let answer = ""
-      const fiber = yield* Effect.forkChild(
-        Effect.uninterruptible(Effect.map(run, (value) => {
-          answer = value
-        })),
-        { startImmediately: true }
-      )
-      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      yield* macrotask
-      resolve("paid")
-      yield* Fiber.join(interrupting)
-      yield* macrotask
+      const run = Effect.map(Effect.uninterruptible(tool.run({})), (value) => {
+        answer = value
+      })
+      const late = yield* lateOf(Effect.uninterruptible(run), resolve)
       assert.strictEqual(answer, "paid")
       assert.deepStrictEqual(late, [])
     }))

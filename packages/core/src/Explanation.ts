@@ -115,7 +115,7 @@ export interface Warning {
  * | ---------------------------- | ------------------------------------------------------------------------------- |
  * | `unjittered_retry`           | all callers wait equally long, and return at once                               |
  * | `uncapped_retry`             | a retry that never ends, or that waits for more than a minute of its own accord |
- * | `retry_of_acting_tool`       | it is hardly ever tried again, since it may have acted (not of `Policy.standard`) |
+ * | `retry_of_acting_tool`       | it is hardly ever tried again; never said of the retry of `Policy.standard`     |
  * | `retry_around_retry`         | attempts multiply                                                               |
  * | `retry_around_breaker`       | the breaker sees each attempt, and the retry waits for an open circuit          |
  * | `retry_around_fallback`      | the fallback leaves nothing to try again                                        |

@@ -328,7 +328,7 @@ type TimeLimit = "timeout" | "deadline"
 const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
   const limit = positive(kind, duration)
   const millis = Duration.toMillis(limit)
-  const policy = ours({
+  return ours({
     kind,
     description: `${kind} of ${Duration.format(limit)}`,
     bound: bounds.timeLimit(limit),
@@ -338,12 +338,7 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
       return (params) => limited(inside(params), subject, millis, kind)
     }
   })
-  limits.set(policy, limit)
-  return policy
 }
-
-/** How long our own limits of time let something take. */
-const limits = new WeakMap<Any, Duration.Duration>()
 
 /**
  * Ends a run when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
@@ -665,8 +660,7 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
   const shorter = own.filter(({ kind }, index) => kind === "deadline" && index < queue)
   return defaults.reduce((policies, given) => {
     if (policies.some((known) => isOfSameKind(known, given) && !shorter.includes(known))) return policies
-    const said = policies.filter((policy) => policy.kind !== "timeout" || own.includes(policy))
-    const policy = given.kind === "deadline" ? prolonged(given, said) : given
+    const policy = given.kind === "deadline" ? prolonged(given, own, policies) : given
     if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
@@ -678,21 +672,20 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
   }, own)
 }
 
-/** A deadline that leaves a tool's own policies the time that they say; `undefined` where that has no end. */
-const prolonged = (deadlined: Any, said: ReadonlyArray<Any>): Any | undefined => {
-  const times = said.flatMap((policy) => timeOf(policy) ?? [])
+/** A deadline that leaves what is inside the time that it asks for; `undefined` where that has no end. */
+const prolonged = (deadlined: Any, own: ReadonlyArray<Any>, inside: ReadonlyArray<Any>): Any | undefined => {
+  // A default timeout may be cut short.
+  const times = inside.flatMap((policy) =>
+    policy.kind !== "timeout" || own.includes(policy) ? timeOf(policy) ?? [] : []
+  )
   if (times.length === 0) return deadlined
-  const limit = times.reduce(Duration.sum, limits.get(deadlined) ?? Duration.infinity)
+  const limit = times.reduce(Duration.sum, timeOf(deadlined) ?? Duration.infinity)
   return Duration.isFinite(limit) ? deadline(limit) : undefined
 }
 
-/** How long a policy says that it may take. */
-const timeOf = (policy: Any): Duration.Duration | undefined => {
-  if (policy.kind === "timeout" || policy.kind === "deadline") return limits.get(policy) ?? Duration.infinity
-  const settle = bounds.settleOf(policy.bound)
-  // An attempt that still runs has as long to end.
-  return settle === undefined ? undefined : Duration.times(settle, 2)
-}
+// Of a limit that a user has made, nobody knows how long it is.
+const timeOf = ({ bound, kind }: Any): Duration.Duration | undefined =>
+  bounds.timeOf(bound) ?? (kind === "timeout" || kind === "deadline" ? Duration.infinity : undefined)
 
 // Custom ones are of as many kinds as they have names.
 const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>

@@ -55,8 +55,18 @@ export const isForAllTools = (bound: object | undefined): boolean => bound !== u
 const common = new WeakSet<object>()
 
 /** No longer than a time: a timeout, or a deadline. */
-export const timeLimit = (limit: Duration.Duration) => (inner: Bounds, { sideEffect }: Subject): Bounds =>
-  within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")
+export const timeLimit = (limit: Duration.Duration) => {
+  const bound = (inner: Bounds, { sideEffect }: Subject): Bounds =>
+    within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")
+  times.set(bound, limit)
+  return bound
+}
+
+/** How long a policy says that it may take, if it does. */
+export const timeOf = (bound: object | undefined): Duration.Duration | undefined =>
+  bound === undefined ? undefined : times.get(bound)
+
+const times = new WeakMap<object, Duration.Duration>()
 
 /** What answers for a tool that is unavailable. When it is a tool itself, its bounds are known, too. */
 export const fallback = (source: object, name: string | undefined) => (inner: Bounds): Bounds => {
@@ -79,13 +89,16 @@ export const afterwards = (who: string) => (inner: Bounds): Bounds => after(inne
 
 /** A check is asked after what is inside, and again while it settles. An attempt that still runs has as long to end. */
 export const reconcile = (settle: Duration.Duration | undefined, isFinal: boolean) => {
+  const most = Duration.times(settle ?? Duration.zero, 2)
   const bound = (inner: Bounds, { sideEffect }: Subject): Bounds => {
     const check = untimed("the check of the outcome")
     const warnings = sideEffect === "none" || settle !== undefined || isFinal ? [] : [notFinal]
-    const waiting = { most: Duration.times(settle ?? Duration.zero, 2), because: [] }
-    return after(inner, { ...check, waiting, warnings })
+    return after(inner, { ...check, waiting: { most, because: [] }, warnings })
   }
-  if (settle !== undefined) settles.set(bound, settle)
+  if (settle !== undefined) {
+    settles.set(bound, settle)
+    times.set(bound, most)
+  }
   return bound
 }
 

@@ -8,7 +8,7 @@ import { isNotExecuted, isToolFailure, type ToolFailure, type ToolUnavailable } 
 import { isRejection } from "./callArguments.ts"
 import { and, type Done, nothing as nothingDone } from "./done.ts"
 import { asForeign, doneBelow, isForeign, isGuess, isRedirected } from "./error/guess.ts"
-import { withFields } from "./failure.ts"
+import { withFields, withShown } from "./failure.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
 
@@ -120,12 +120,9 @@ export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusa
 export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
   reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
 
-/** The same failure, with the outcome that the call knows: for all who look, and in every copy. */
+/** The same failure, with the outcome that the call knows. */
 export const withOutcome = (failure: ToolUnavailable, outcome: Certainty): ToolUnavailable =>
-  Object.create(Object.getPrototypeOf(failure), {
-    ...Object.getOwnPropertyDescriptors(failure),
-    outcome: { value: outcome, enumerable: true, writable: true, configurable: true }
-  })
+  withShown(failure, "outcome", outcome)
 
 /** Is it one of the four, as its class makes it? */
 export const isWhole = (failure: unknown): failure is ToolFailure =>

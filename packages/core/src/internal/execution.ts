@@ -47,7 +47,7 @@ export const executed = <A, E extends ToolFailure, R>(
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A, E, R> => {
   const refusal = refusalOf(handler, frame, fiber)
-  if (refusal !== undefined) return Effect.mapError(refused(refusal, frame), asOneOf<E>)
+  if (refusal !== undefined) return Effect.fail(asOneOf<E>(noted(refusal, frame)))
   frame.begin()
   const { isHere, who } = handler
   const answer = answered(who, called(handler))
@@ -108,12 +108,12 @@ const refusalOf = (
 export const begun = (last: ToolFailure): Effect.Effect<void, ToolUnavailable> =>
   Effect.flatMap(current, (frame) => {
     const why = frame.acts ? undefined : frame.whyNot()
-    return why === undefined ? Effect.void : refused(notBegun(frame, why, last), frame)
+    return why === undefined ? Effect.void : Effect.fail(noted(notBegun(frame, why, last), frame))
   })
 
-const refused = (refusal: ToolUnavailable, frame: Frame) => {
+const noted = (refusal: ToolUnavailable, frame: Frame): ToolUnavailable => {
   frame.note({ _tag: "CallRefused", code: refusal.code })
-  return Effect.fail(refusal)
+  return refusal
 }
 
 const outside = (name: string): ToolUnavailable =>

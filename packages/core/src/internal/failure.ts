@@ -133,15 +133,29 @@ export const CodedFailure: FailureConstructor = asConstructor(constructCoded)
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
 
-/** A failure with some fields changed: a copy of the same class, with the same cause. The failure may be frozen. */
+/** A copy of a failure, of the same class and with the same cause, that differs in some properties. The failure may be frozen. */
+const changed = <F extends object>(failure: F, changes: PropertyDescriptorMap): F =>
+  Object.create(Object.getPrototypeOf(failure), { ...Object.getOwnPropertyDescriptors(failure), ...changes })
+
+const field = (value: unknown, enumerable: boolean): PropertyDescriptor => ({
+  value,
+  enumerable,
+  writable: true,
+  configurable: true
+})
+
+/** A failure with some fields changed. One that is not enumerable stays so. */
 export const withFields = <F extends object>(failure: F, fields: Partial<F>): F => {
-  const descriptors: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(failure)
-  for (const [key, value] of Object.entries(fields)) {
-    const isShown = descriptors[key]?.enumerable ?? true
-    descriptors[key] = { value, enumerable: isShown, writable: true, configurable: true }
-  }
-  return Object.create(Object.getPrototypeOf(failure), descriptors)
+  const isShown = (key: string) => !Object.hasOwn(failure, key) || Object.keys(failure).includes(key)
+  return changed(
+    failure,
+    Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, field(value, isShown(key))]))
+  )
 }
+
+/** A failure with a field for all who look, and in every copy. */
+export const withShown = <F extends object>(failure: F, key: keyof F & string, value: unknown): F =>
+  changed(failure, { [key]: field(value, true) })
 
 /**
  * A failure with the cause of another one, unless it has its own: a spread leaves the cause behind. A copy, since
@@ -153,10 +167,7 @@ export const withCauseOf = <F extends { readonly cause?: unknown }>(
 ): F =>
   failure.cause !== undefined || other.cause === undefined
     ? failure
-    : Object.create(Object.getPrototypeOf(failure), {
-      ...Object.getOwnPropertyDescriptors(failure),
-      cause: { value: other.cause, enumerable: false }
-    })
+    : changed(failure, { cause: field(other.cause, false) })
 
 /**
  * The schema of a failure, over the schema of its fields. `cause`, not being enumerable, stays behind.

@@ -5,7 +5,7 @@ import { cut } from "../text.ts"
 import { database } from "./database.ts"
 import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 import { at, textAt } from "./look.ts"
-import { isDisconnected, late, lost, unsendable } from "./system.ts"
+import { files, isDisconnected, late, lost, unsendable } from "./system.ts"
 import { clean } from "./words.ts"
 
 export const ofEffect = (error: object): Recognized | undefined => {
@@ -58,12 +58,9 @@ const bySql: Readonly<Record<string, Recognized>> = {
 }
 
 const byPlatform: Readonly<Record<string, Recognized>> = {
-  NotFound: { kind: garbage("not_found"), sentence: "There is no such file or directory." },
-  PermissionDenied: {
-    kind: refused("permission_denied", { scope: "arguments" }),
-    sentence: "The system denied access."
-  },
-  AlreadyExists: { kind: garbage("rejected"), sentence: "The file or directory already exists." },
+  NotFound: files.absent,
+  PermissionDenied: files.denied,
+  AlreadyExists: files.exists,
   BadArgument: { kind: garbage("rejected"), sentence: "The system rejected one of the arguments." },
   Busy: { kind: transient("server_error"), sentence: "The system is busy." },
   WouldBlock: { kind: transient("server_error"), sentence: "The system is busy." },

@@ -3,7 +3,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import { and, type Done, nothing } from "../done.ts"
-import { at, listAt, most } from "./look.ts"
+import { at, listAt, most, withBelow } from "./look.ts"
 
 const guesses = new WeakSet<object>()
 
@@ -46,20 +46,16 @@ export const marks = (): number => marked
  */
 export const doneBelow = (error: unknown, since: number): Done => {
   if (since === marked) return nothing
-  // Errors may hold each other, and be many.
-  const all = new Set([error])
   let done = nothing
-  for (const one of all) {
-    if (!Predicate.isObjectOrArray(one)) continue
-    const mark = foreign.get(one)
+  for (const one of withBelow(error, partsOf)) {
+    const mark = Predicate.isObjectOrArray(one) ? foreign.get(one) : undefined
     if (mark !== undefined && mark.order > since) done = and(done, mark.done)
-    for (const below of partsOf(one)) if (below !== undefined && all.size < most.errors) all.add(below)
   }
   return done
 }
 
 // Of an error, an exit, a cause and an outcome.
-const partsOf = (one: object): ReadonlyArray<unknown> =>
+const partsOf = (one: unknown): ReadonlyArray<unknown> =>
   Array.isArray(one)
     ? one.slice(0, most.items)
     : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]

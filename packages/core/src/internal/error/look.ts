@@ -36,6 +36,15 @@ export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   return attempted(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
 }
 
+/** A value, and what is below it, as far as anybody needs that. Errors may hold each other, and be many. */
+export const withBelow = (value: unknown, partsOf: (one: unknown) => ReadonlyArray<unknown>): ReadonlySet<unknown> => {
+  const all = new Set([value])
+  for (const one of all) {
+    for (const part of partsOf(one)) if (part !== undefined && all.size < most.errors) all.add(part)
+  }
+  return all
+}
+
 /** The names of an error's classes. */
 export const classesOf = (error: object): ReadonlyArray<string> => {
   const names: Array<string> = []

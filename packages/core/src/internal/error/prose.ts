@@ -6,7 +6,8 @@
  * `test/support/sentences.txt`.
  */
 import { type Recognized, unproven, unrecognized } from "./kind.ts"
-import { kindOfStatus, ofStatus } from "./status.ts"
+import { statusIn } from "./sentences.ts"
+import { failing } from "./status.ts"
 import { late, lost } from "./system.ts"
 
 /** What a sentence amounts to, if it gives no reason. */
@@ -35,9 +36,11 @@ const bare = (message: string): string =>
     .replace(/[ .,;:!?…-]+$/, "")
 
 const inTable = (said: string): Recognized | undefined => {
-  const found = table.find(([patterns]) => patterns.some((pattern) => pattern.test(said)))?.[1]
+  const status = statusIn(said, statuses)
   // That nothing was sent, no sentence proves.
-  return typeof found === "function" ? unproven(found(said)) : found
+  return status === undefined
+    ? table.find(([patterns]) => patterns.some((pattern) => pattern.test(said)))?.[1]
+    : unproven(status)
 }
 
 // -----------------------------------------------------------------------------
@@ -71,16 +74,19 @@ const reason = "(?:because|since|more|less|fewer|than|until|without|twice|alread
 // Sentences
 // -----------------------------------------------------------------------------
 
-const failed: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
-
 const unexplained: Recognized = { kind: unrecognized, sentence: "The tool failed without saying why." }
 
 const patterns = (...sources: ReadonlyArray<string>): ReadonlyArray<RegExp> =>
   sources.map((source) => new RegExp(source, "i"))
 
-type Row = readonly [ReadonlyArray<RegExp>, Recognized | ((said: string) => Recognized)]
+const statuses = patterns(
+  "\\b(?:got|received) (?:an? )?([45]\\d\\d)\\b",
+  "\\berror code:? ([45]\\d\\d)\\b",
+  ": (5\\d\\d)$",
+  "^\\(?([45]\\d\\d)\\)?$"
+)
 
-const table: ReadonlyArray<Row> = [
+const table: ReadonlyArray<readonly [ReadonlyArray<RegExp>, Recognized]> = [
   [
     patterns(
       `^(?:the )?(?:[\\w-]+ ){0,2}${link}(?: (?:is|was|has been|to [\\w.-]+))?(?: unexpectedly)? ${cut}(?: (?:by|while|before|during|after)\\b.*)?$`,
@@ -107,21 +113,12 @@ const table: ReadonlyArray<Row> = [
   ],
   [
     patterns(
-      "\\b(?:got|received) (?:an? )?[45]\\d\\d\\b",
-      "\\berror code:? [45]\\d\\d\\b",
-      ": 5\\d\\d$",
-      "^\\(?[45]\\d\\d\\)?$"
-    ),
-    (said) => ofStatus(Number(/\b[45]\d\d\b/.exec(said)?.[0]))
-  ],
-  [
-    patterns(
       `^(?:the |our )?(?:[\\w-]+ ){0,3}${service}(?: (?:is|was|ran))?(?: currently| temporarily)? (?:unavailable|down|busy|overloaded|not available|not responding|out of memory)\\b`,
       `^(?:an? |the )?(?:[\\w-]+ ){0,2}${service} ${trouble}$`,
       "^temporarily un|^[\\w'. -]{1,40} (?:is|was) (?:currently |temporarily )?down$",
       "^out of memory$|^disk full$|^no space left\\b"
     ),
-    failed
+    failing
   ],
   [
     patterns(

@@ -2,10 +2,11 @@
  * What an error amounts to by its message, where it has nothing else: sentences that libraries write, and statuses.
  */
 import { isA } from "../stranger.ts"
+import { database } from "./database.ts"
 import { syntaxOf } from "./format.ts"
-import { type Look, type Recognized, transient, unproven } from "./kind.ts"
+import { type Look, type Recognized, unproven } from "./kind.ts"
 import { textAt } from "./look.ts"
-import { kindOfStatus, ofStatus, tooOften } from "./status.ts"
+import { failing, ofStatus, tooOften } from "./status.ts"
 import { aborted, late, lost, unsendable } from "./system.ts"
 
 // Another realm has classes of its own.
@@ -34,9 +35,11 @@ export const ofClients = inMessage([
 ])
 
 /** How people write a status: `HTTP 503`, `503 Service Unavailable`, `Request failed: 503`, `The service returned 503`. */
-const inStatus: Look = (error) => {
-  const message = messageOf(error)
-  const status = statuses.flatMap((pattern) => pattern.exec(message)?.[1] ?? []).at(0)
+const inStatus: Look = (error) => statusIn(messageOf(error), statuses)
+
+/** The status that the first of some patterns finds. */
+export const statusIn = (message: string, patterns: ReadonlyArray<RegExp>): Recognized | undefined => {
+  const status = patterns.flatMap((pattern) => pattern.exec(message)?.[1] ?? []).at(0)
   return status === undefined ? undefined : ofStatus(Number(status))
 }
 
@@ -60,13 +63,9 @@ const statuses = [
   new RegExp(`\\b([45]\\d\\d)\\)?:? (?:${phrases})\\b`, "i")
 ]
 
-const failed: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
-
-const conflicted: Recognized = { kind: transient("server_error"), sentence: "The database is busy." }
-
 /** Whole sentences that libraries write, of servers and connections alone. A sentence about bookings may have any of their words. */
 const ofLibraries = inMessage([
-  [/(?:^|: )(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\.?$/i, failed],
+  [/(?:^|: )(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\.?$/i, failing],
   [
     /(?:^|: )Too Many Requests(?:\.?$|,? (?:please )?(?:try|retry))|\brate limit (?:exceeded|reached|hit)\b|^rate limited\.?$/i,
     tooOften
@@ -97,7 +96,7 @@ const ofLibraries = inMessage([
   ],
   [
     /\bdeadlock (?:found|detected)\b|\block wait timeout exceeded\b|\bdatabase (?:table )?is locked\b|\bcould not serialize access\b/i,
-    mute(conflicted)
+    mute(database.busy)
   ]
 ])
 

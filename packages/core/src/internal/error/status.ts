@@ -52,4 +52,7 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, scope: "arguments", outcome: "open" }]
 ]
 
+/** The service says that it failed, without a status. */
+export const failing: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
+
 export const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }

@@ -2,7 +2,7 @@
  * What the system says went wrong: with a connection, before or after anything was sent on it, or with a file.
  */
 import { broken, garbage, type Kind, type Recognized, refused, transient } from "./kind.ts"
-import { at, listAt, most, textAt } from "./look.ts"
+import { at, listAt, textAt, withBelow } from "./look.ts"
 
 /** The answer did not come in time. */
 export const late: Recognized = { kind: transient("timeout"), sentence: "The service did not answer in time." }
@@ -42,18 +42,9 @@ const faultOf = (error: unknown): string | undefined => {
 }
 
 /** Has a connection failed, by a cause of the error? */
-export const isDisconnected = (error: unknown): boolean => {
-  // Errors may hold each other, and be many.
-  const all = new Set([error])
-  for (const one of all) {
-    const fault = faultOf(one)
-    if (fault !== undefined && ofConnections.test(fault)) return true
-    for (const below of [at(one, "cause"), ...listAt(one, "errors")]) {
-      if (below !== undefined && all.size < most.errors) all.add(below)
-    }
-  }
-  return false
-}
+export const isDisconnected = (error: unknown): boolean =>
+  Array.from(withBelow(error, (one) => [at(one, "cause"), ...listAt(one, "errors")]))
+    .some((one) => ofConnections.test(faultOf(one) ?? ""))
 
 // Below a connection that was lost, one of several attempts may say more.
 const unreachable = (saying: string, kind: Kind = transient("connection", "not_executed")): Recognized => ({
@@ -70,6 +61,15 @@ const distrusted: Kind = {
 const rejected = (sentence: string): Recognized => ({ kind: garbage("rejected"), sentence })
 
 const failed = (sentence: string): Recognized => ({ kind: refused("server_error"), sentence })
+
+export const files = {
+  absent: { kind: garbage("not_found"), sentence: "There is no such file or directory." },
+  denied: {
+    kind: refused("permission_denied", { scope: "arguments" }),
+    sentence: "The system denied access."
+  },
+  exists: rejected("The file or directory already exists.")
+} satisfies Record<string, Recognized>
 
 /** Of sockets, of TLS, and of the clients and drivers that use them. */
 const ofConnections =
@@ -101,12 +101,9 @@ const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
     sentence: "The address of the request is not valid."
   }],
   [/^ENOENT spawn/, failed("A program that the tool needs is missing.")],
-  [/^ENOENT/, { kind: garbage("not_found"), sentence: "There is no such file or directory." }],
-  [/^(EACCES|EPERM)/, {
-    kind: refused("permission_denied", { scope: "arguments" }),
-    sentence: "The system denied access."
-  }],
-  [/^EEXIST/, { kind: garbage("rejected"), sentence: "The file or directory already exists." }],
+  [/^ENOENT/, files.absent],
+  [/^(EACCES|EPERM)/, files.denied],
+  [/^EEXIST/, files.exists],
   [/^EISDIR/, rejected("The path is a directory.")],
   [/^ENOTDIR/, rejected("A part of the path is not a directory.")],
   [/^ENOTEMPTY/, rejected("The directory is not empty.")],
