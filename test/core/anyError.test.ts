@@ -618,6 +618,7 @@ describe("ToolFailure.from", () => {
         ],
         ["one that octokit has", { status: 429, request: { request: { retryCount: 1 } } }, undefined],
         ["a status in a text", new Error("HTTP 429"), undefined],
+        ["a status in a sentence", new Error("Got 429 from the bank"), undefined],
         ["five digits of somebody", coded("40001"), "unknown"],
         ["those of a database", coded("53300", { severity: "FATAL" }), "not_executed"],
         [

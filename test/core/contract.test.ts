@@ -19,7 +19,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, DateTime, Effect, Exit, Logger, Option, Schedule, Schema } from "effect"
+import { Cause, DateTime, Effect, Exit, Fiber, Logger, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Untyped } from "../support/nonsense.ts"
 import { passing } from "../support/virtualTime.ts"
@@ -226,6 +226,22 @@ describe("a function of a definition that is at fault", () => {
       )
       const wrong = yield* defectOf({ pages: () => 2 })
       assert.include(wrong.message, "The 'pages' of 'search_orders' returned a number: return an object, or undefined.")
+    }))
+
+  it.effect("loses no answer that comes just in time, whoever it is reported to", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make("pay", {
+        ...base,
+        sideEffect: "non_idempotent",
+        invariants: { "it holds": throwing }
+      }, () => Effect.delay(Effect.succeed(one), 9_500)).pipe(Tool.timeout("10 seconds"))
+      const fiber = yield* Effect.forkChild(
+        Dispatch.call(Toolkit.make(tool), { id: "1", name: "pay", arguments: JSON.stringify(ada) }).pipe(
+          Effect.provideService(Defect.reporter, () => Effect.never)
+        )
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.deepInclude(yield* Fiber.join(fiber), { _tag: "Completed", value: one })
     }))
 
   it.effect("is a fault of a tool that reads, for the model", () =>
@@ -540,7 +556,7 @@ describe("freshness", () => {
       ])
     }))
 
-  it.effect("is told of an empty result", () =>
+  it.effect("is told of an empty result, with a full stop between", () =>
     Effect.gen(function*() {
       const words = { asOf: ({ at }: Orders) => at, ...fresh, empty: "No orders match this name." }
       yield* TestClock.setTime(now)
@@ -548,6 +564,8 @@ describe("freshness", () => {
         (yield* told(saying(words, { orders: [], total: 0, at: iso(3 * hour) }))).detail,
         "No orders match this name. The data is 3h old; it should be at most 1h old."
       )
+      const bare = saying({ ...words, empty: "No orders" }, { orders: [], total: 0, at: iso(3 * hour) })
+      assert.match((yield* told(bare)).detail, /^No orders\. The data is 3h old/)
     }))
 
   it.effect("is that of the answer that is given, and not of an attempt before it", () =>

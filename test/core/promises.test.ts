@@ -403,6 +403,31 @@ describe("what comes to its end when nobody waits any more", () => {
       assert.deepStrictEqual(late, [])
     }))
 
+  it.effect("is in doubt where it ends with what a tool inside had said in time", () =>
+    Effect.gen(function*() {
+      const late: Array<string> = []
+      const closed = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+      const look = Tool.make("look", reading, () => Effect.fail(closed))
+      const pay = Tool.make("pay", acting, () =>
+        Effect.uninterruptible(Effect.andThen(
+          Effect.exit(look.run({})),
+          Effect.delay(Effect.fail(new ToolUnavailable({ ...closed })), "1 minute")
+        ))).pipe(Tool.timeout("1 second"))
+      const fiber = yield* Effect.forkChild(Effect.exit(Effect.provideService(
+        pay.run({}),
+        LateResult.reporter,
+        ({ certainty }) => Effect.sync(() => void late.push(certainty))
+      )))
+      yield* TestClock.adjust("2 minutes")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(late, ["unknown"])
+    }))
+
+  it.effect("is no late result of a handler that was interrupted", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* lateOf(Tool.make("pay", acting, () => Effect.never).run({}), () => {}), [])
+    }))
+
   it.effect("is reported, if it is a mistake of the program", () =>
     Effect.gen(function*() {
       const reports: Array<string> = []
@@ -515,6 +540,49 @@ describe("an error of one request says nothing of those before", () => {
       }
     }))
 
+  it.effect("nor does an answer that came after a redirect", () =>
+    Effect.gen(function*() {
+      for (const status of [404, 409, 422]) {
+        const pay = Tool.promise("pay", acting, async () => {
+          throw Object.assign(new Error(), { status, redirected: true })
+        })
+        assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "unknown", String(status))
+      }
+    }))
+
+  it.effect("but what a tool inside said in an earlier attempt says nothing of this one", () =>
+    Effect.gen(function*() {
+      const ended: Array<unknown> = []
+      const look = Tool.make("look", reading, () => Effect.fail(notExecuted()))
+      let attempts = 0
+      const pay = Tool.make("pay", { ...acting, sideEffect: "idempotent" }, () =>
+        Effect.andThen(++attempts === 1 ? Effect.exit(look.run({})) : Effect.void, Effect.fail(notExecuted()))).pipe(
+          Tool.retry(Schedule.recurs(1))
+        )
+      yield* Tool.outcome(pay, {}).pipe(Effect.provideService(CallEvent.watcher, (event) => {
+        if (event._tag === "AttemptEnded" && event.tool === "pay") {
+          ended.push(event.certainty)
+        }
+      }))
+      assert.deepStrictEqual(ended, ["unknown", "not_executed"])
+    }))
+
+  it.effect("nor is a rejection of another tool's arguments, out of a promise, a reason to fix those of this one", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const inner = Tool.make(
+        "inner",
+        reading,
+        () => Effect.fail(new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail: "Wrong." }))
+      )
+      const outer = Tool.promise("outer", reading, () => Effect.runPromise(inner.run({}))).pipe(Tool.fix(() => {
+        asked++
+        return {}
+      }))
+      yield* Effect.exit(outer.run({}))
+      assert.strictEqual(asked, 0)
+    }))
+
   describe("nor does what a tool inside says", () => {
     const busy = Tool.make("look", reading, () => Effect.fail(notExecuted()))
     const rejecting = Tool.make(
@@ -529,6 +597,14 @@ describe("an error of one request says nothing of those before", () => {
 
     const thrown = (failure: () => Promise<unknown>): Effect.Effect<string, Quoted> =>
       Effect.tryPromise({ try: async () => Promise.reject(await failure()), catch: ToolFailure.from })
+    const dispatched = <E extends Quoted>(inner: Tool.Tool<"look", {}, string, E>): Effect.Effect<string, Quoted> =>
+      Effect.flatMap(
+        Dispatch.call(Toolkit.make(inner), { id: "1", name: "look" }),
+        (outcome) =>
+          outcome._tag === "Failed" && outcome.failure._tag !== "PartialData"
+            ? Effect.fail(outcome.failure)
+            : Effect.die("It did not fail.")
+      )
     const ways = <E extends Quoted>(
       inner: Tool.Tool<"look", {}, string, E>
     ): ReadonlyArray<readonly [how: string, run: Effect.Effect<string, Quoted>]> => [
@@ -536,16 +612,8 @@ describe("an error of one request says nothing of those before", () => {
       ["in an Effect, as a copy", Effect.mapError(inner.run({}), copied)],
       ["as an exit", Effect.flatten(Effect.exit(inner.run({})))],
       ["as an account", Effect.flatMap(Tool.outcome(inner, {}), ({ exit }) => exit)],
-      [
-        "as an outcome",
-        Effect.flatMap(
-          Dispatch.call(Toolkit.make(inner), { id: "1", name: "look" }),
-          (outcome) =>
-            outcome._tag === "Failed" && outcome.failure._tag !== "PartialData"
-              ? Effect.fail(outcome.failure)
-              : Effect.die("It did not fail.")
-        )
-      ],
+      ["as an outcome", dispatched(inner)],
+      ["as an outcome, as a copy", Effect.mapError(dispatched(inner), copied)],
       ["out of a promise", Effect.tryPromise({ try: () => Effect.runPromise(inner.run({})), catch: ToolFailure.from })],
       ["as an account, out of a promise", thrown(() => accountOf(inner))],
       ["as an outcome, out of a promise", thrown(() => outcomeOf(inner))]
@@ -621,9 +689,11 @@ describe("an error of one request says nothing of those before", () => {
     it.effect("but not in an earlier call", () =>
       Effect.gen(function*() {
         let last: unknown
+        const busy = Tool.make("look", reading, () => Effect.fail(notExecuted()))
         const pay = Tool.promise("pay", acting, async () => {
           const cause = last
           last ??= await charged()
+          await Effect.runPromise(Effect.exit(busy.run({})))
           throw cause === undefined ? last : new Error("It is closed for now.", { cause })
         })
         assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "executed")
@@ -644,6 +714,25 @@ describe("an error of one request says nothing of those before", () => {
         }
       }))
   })
+
+  it.effect("nor does a fallback's error of one request, nor one that another tool ended with before", () =>
+    Effect.gen(function*() {
+      const charge = Tool.promise("charge", { ...acting, empty: "There is no receipt." }, async () => "")
+      const charged = yield* Effect.flip(charge.run({}))
+      const busy = Tool.make("look", reading, () => Effect.fail(notExecuted()))
+      const pay = Tool.make("pay", acting, () => Effect.fail(notExecuted()))
+      const limited = Effect.tryPromise({
+        try: () => Promise.reject(Object.assign(new Error(), { status: 429 })),
+        catch: ToolFailure.from
+      })
+      const again = Effect.andThen(
+        Effect.promise(() => Effect.runPromise(Effect.exit(busy.run({})))),
+        Effect.fail(charged)
+      )
+      for (const [fallback, certainty] of [[limited, "unknown"], [again, "not_executed"]] as const) {
+        assert.strictEqual((yield* Tool.outcome(pay.pipe(Tool.fallback(() => fallback)), {})).certainty, certainty)
+      }
+    }))
 
   it.effect("but a fallback that asks another tool says no more than that tool", () =>
     Effect.gen(function*() {

@@ -36,7 +36,7 @@ import * as FailureLog from "./FailureLog.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, hasActed, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
-import { type Done, nothing } from "./internal/done.ts"
+import type { Done } from "./internal/done.ts"
 import { ofAnother, saysNothingDone, withOutcome } from "./internal/ending.ts"
 import { unknown } from "./internal/error/describe.ts"
 import { isGuess } from "./internal/error/guess.ts"
@@ -133,7 +133,6 @@ const keyed = <T extends Tool.Any>(
     const subject = tool === undefined
       ? { name: call.name, sideEffect: "none" } as const
       : { name: call.name, sideEffect: tool.sideEffect, token: Tool.tokenOf(tool) }
-    const outer = fiber.getRef(current)
     const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
     const hear = hearing(fiber, call.name, key, watcher)
     const record = new Call(key, subject, text, place.replies, hear)
@@ -177,7 +176,7 @@ const keyed = <T extends Tool.Any>(
         logged(
           Effect.map(
             Effect.flatMap(fold(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
-            (outcome) => leavingWith(outcome, outer === detached ? record.done : nothing)
+            (outcome) => leavingWith(outcome, record.done)
           ),
           tool.name,
           fiber
@@ -195,6 +194,7 @@ const keyed = <T extends Tool.Any>(
     const told = health === undefined
       ? outcome
       : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health, fiber))
+    const outer = fiber.getRef(current)
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
 

@@ -38,7 +38,7 @@ export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(
 /**
  * A failure that leaves the tool that has ended with it, for whoever ran that tool. A copy: it may be a constant that many share.
  *
- * @param done what the tool did, as far as nobody else knows of it
+ * @param done what the tool did
  */
 export const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
   saysNothingDone(failure) || done.hasActed

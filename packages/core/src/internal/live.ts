@@ -56,7 +56,6 @@ export class Live {
 
   /** What an attempt has used that ran beside others: what comes next gets other keys. */
   rejoin(beside: Live): void {
-    this.mayQuote ||= beside.mayQuote
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [tool, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()

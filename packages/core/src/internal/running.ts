@@ -7,7 +7,6 @@ import * as ToolCall from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
 import { doubtOf } from "./callOutcome.ts"
-import { nothing } from "./done.ts"
 import { hasPart, ofAnother, saysNothingDone } from "./ending.ts"
 import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
 import { hearing } from "./hearing.ts"
@@ -87,5 +86,4 @@ const told = <A, E extends ToolFailure, R>(
 
 /** What a failure is for whoever ran the tool: it says of its outcome what the call knows, whatever a policy made of it. */
 export const leaving = <E extends ToolFailure>(failure: E, frame: Frame): E =>
-  // A tool inside has told the frame around it.
-  ofAnother(frame.known(failure), frame instanceof Inside ? nothing : frame.done)
+  ofAnother(frame.known(failure), frame.done)

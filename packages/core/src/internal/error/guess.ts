@@ -28,7 +28,7 @@ interface Mark {
 const foreign = new WeakMap<object, Mark>()
 let marked = 0
 
-/** @param done what that tool did, as far as nobody else knows of it */
+/** @param done what that tool did */
 export const asForeign = <F extends object>(failure: F, done: Done): F => {
   foreign.set(failure, { done, order: ++marked })
   return failure
