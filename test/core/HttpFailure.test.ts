@@ -179,6 +179,21 @@ describe("a status", () => {
       assert.strictEqual(failure.detail, "The service answered 202: \"Wait.\"")
     }).pipe(Effect.scoped))
 
+  it.effect("after a redirect leaves open what the first request did", () =>
+    Effect.gen(function*() {
+      const url = yield* serving((request, response) =>
+        void (request.method === "POST"
+          ? response.writeHead(303, { location: "/receipt" }).end()
+          : response.writeHead(404).end())
+      )
+      const pay = Tool.make(
+        "pay",
+        { description: "Pays", success: Schema.String },
+        () => HttpFailure.classify(asking(url, "POST")).pipe(Effect.provide(FetchHttpClient.layer))
+      )
+      assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "unknown")
+    }).pipe(Effect.scoped))
+
   it.effect("keeps the client's error as its cause, out of sight", () =>
     Effect.gen(function*() {
       const url = yield* saying(404)

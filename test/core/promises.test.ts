@@ -403,25 +403,33 @@ describe("what comes to its end when nobody waits any more", () => {
       assert.deepStrictEqual(late, [])
     }))
 
-  it.effect("is in doubt where it ends with what a tool inside had said in time", () =>
-    Effect.gen(function*() {
-      const late: Array<string> = []
-      const closed = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
-      const look = Tool.make("look", reading, () => Effect.fail(closed))
-      const pay = Tool.make("pay", acting, () =>
-        Effect.uninterruptible(Effect.andThen(
-          Effect.exit(look.run({})),
-          Effect.delay(Effect.fail(new ToolUnavailable({ ...closed })), "1 minute")
-        ))).pipe(Tool.timeout("1 second"))
-      const fiber = yield* Effect.forkChild(Effect.exit(Effect.provideService(
-        pay.run({}),
-        LateResult.reporter,
-        ({ certainty }) => Effect.sync(() => void late.push(certainty))
-      )))
-      yield* TestClock.adjust("2 minutes")
-      yield* Fiber.join(fiber)
-      assert.deepStrictEqual(late, ["unknown"])
-    }))
+  for (
+    const [what, quotes, certainty] of [["its own word", false, "not_executed"], [
+      "that of a tool inside",
+      true,
+      "unknown"
+    ]] as const
+  ) {
+    it.effect(`is judged by whose word it ends with: ${what}`, () =>
+      Effect.gen(function*() {
+        const late: Array<string> = []
+        const closed = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+        const look = Tool.make("look", reading, () => quotes ? Effect.fail(closed) : Effect.succeed("open"))
+        const pay = Tool.make("pay", { ...acting, uninterruptible: true }, () =>
+          Effect.andThen(
+            Effect.exit(look.run({})),
+            Effect.delay(Effect.fail(new ToolUnavailable({ ...closed })), "1 minute")
+          )).pipe(Tool.timeout("1 second"))
+        const fiber = yield* Effect.forkChild(Effect.exit(Effect.provideService(
+          pay.run({}),
+          LateResult.reporter,
+          (result) => Effect.sync(() => void late.push(result.certainty))
+        )))
+        yield* TestClock.adjust("2 minutes")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(late, [certainty])
+      }))
+  }
 
   it.effect("is no late result of a handler that was interrupted", () =>
     Effect.gen(function*() {
