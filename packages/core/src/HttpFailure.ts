@@ -25,6 +25,9 @@
  * All of this is about one request, and a handler may have made others before. So of a tool that must not act twice, `not_executed` and
  * `invalid_arguments` lead to another attempt only if the tool is declared `refusesFirst`.
  *
+ * An answer that came after a redirect leaves open what the first request did: `fetch` follows redirects by itself. Those of
+ * `HttpClient.followRedirects` cannot be seen.
+ *
  * 403, `rejected`, `invalid_request` and `unexpected_status` are about the arguments (`scope`): the service refuses one record or one
  * request, and may answer the next. Everything else that is permanent is about the tool.
  *
@@ -54,7 +57,6 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described, Kind } from "./internal/error/kind.ts"
-import { at } from "./internal/error/look.ts"
 import { recognize } from "./internal/error/recognize.ts"
 import { isLimitedIn, retryAfterIn } from "./internal/error/retryAfter.ts"
 import { kindOfStatus } from "./internal/error/status.ts"
@@ -252,10 +254,16 @@ const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<
         retryAfter: retryAfterIn(response.headers),
         isLimited: isLimitedIn(response.headers)
       })
-      // A client that runs on `fetch` has its `Response` within.
-      return at(response, "source", "redirected") === true ? asRedirected(failure) : failure
+      return wasRedirected(response) ? asRedirected(failure) : failure
     }
   )
+
+// A client that follows redirects by itself, as `fetch` does, answers with another address.
+const wasRedirected = ({ request, url }: HttpClientResponse): boolean =>
+  Option.exists(HttpClientRequest.toUrl(request), (asked) => {
+    asked.hash = ""
+    return asked.href !== url
+  })
 
 // -----------------------------------------------------------------------------
 // Without one
