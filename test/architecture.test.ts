@@ -23,6 +23,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/callState",
     "internal/canonical",
     "internal/containment",
+    "internal/digest",
     "internal/done",
     "internal/ending",
     "internal/error/database",
@@ -47,6 +48,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/failureField",
     "internal/frame",
     "internal/heard",
+    "internal/key",
     "internal/hearing",
     "internal/live",
     "internal/policyKind",
@@ -76,6 +78,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/encodedSide",
     "internal/expectation",
     "internal/form",
+    "internal/identity",
+    "internal/intended",
     "internal/gathered",
     "internal/jsonCheck",
     "internal/jsonReader",
@@ -141,9 +145,12 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Model",
     "internal/account",
     "internal/ask",
+    "internal/beginning",
     "internal/given",
     "internal/issues",
-    "internal/reply"
+    "internal/recorded",
+    "internal/reply",
+    "internal/runTime"
   ]]
 ]
 

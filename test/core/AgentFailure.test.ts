@@ -139,8 +139,8 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
   {
     _tag: "Suspended",
     question: "Which one?",
-    key: "run-1/turn/3/call/6",
-    replies: [{ key: "run-1/turn/3/call/6", question: "Sure?", reply: "Yes." }],
+    id: "run-1/turn/3/call/6",
+    replies: [{ id: "run-1/turn/3/call/6", question: "Sure?", reply: "Yes." }],
     certainty: "not_executed",
     attempts: 1,
     waited: Duration.seconds(2),
@@ -150,21 +150,30 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
 ]
 
 const facts: CallFacts.CallFacts = {
-  failed: HashMap.make<ReadonlyArray<readonly [string, CallFacts.FailedCall]>>(["any {}", {
-    executions: 2,
-    certainty: "unknown",
-    refused: true,
-    code: "timeout",
-    detail: "Slow.",
-    hint: "Later.",
-    tag: "ToolUnavailable"
+  scope: "order-7",
+  run: 1,
+  intents: HashMap.make<ReadonlyArray<readonly [string, CallFacts.Fact]>>(["a digest", {
+    number: 2,
+    done: { run: 0, answer: "\"paid\"" },
+    failed: {
+      executions: 2,
+      certainty: "unknown",
+      arguments: "a digest",
+      text: "{}",
+      refused: "another digest",
+      code: "timeout",
+      detail: "Slow.",
+      hint: "Later.",
+      tag: "ToolUnavailable"
+    }
   }]),
+  failures: 3,
   last: "any",
   inARow: 2
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 2,
+  version: 3,
   runId: "run-1",
   turn: 3,
   transcript,
@@ -176,7 +185,9 @@ const suspension: AgentFailure.Suspension = {
     truncated: true,
     native: ["opaque"]
   },
-  outcomes
+  outcomes,
+  facts,
+  used: Duration.seconds(5)
 }
 
 const modelFailure = new ModelFailure({
@@ -190,7 +201,7 @@ const modelFailure = new ModelFailure({
   cause: new Error("secret")
 })
 
-const run = { transcript, ledger }
+const run = { transcript, ledger, facts }
 const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<AgentFailure.AgentFailure> } = {
   ModelFailed: [
     new AgentFailure.ModelFailed({
@@ -289,9 +300,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and refuses any other with the one that it found", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 2)
+      assert.propertyVal(stored, "version", 3)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 3 }), "of version 2, and not of version 3")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 4 }), "of version 3, and not of version 4")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -305,7 +316,7 @@ describe("AgentFailure.schema", () => {
 })
 
 describe("Answer.schema", () => {
-  const answer: Answer.Answer = { text: "Paris.", truncated: true, transcript, ledger }
+  const answer: Answer.Answer = { text: "Paris.", truncated: true, transcript, ledger, facts }
 
   it("brings an answer through JSON", () => {
     const decoded = through(Answer.schema)(answer)
@@ -315,8 +326,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and refuses any other with the one that it found", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored.version, 2)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 2, and not of version 7")
+    assert.strictEqual(stored.version, 3)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 3, and not of version 7")
   })
 
   it("makes of an Exit what a run ended with, either way", () => {

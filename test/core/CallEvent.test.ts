@@ -335,16 +335,19 @@ describe("attempts", () => {
   const down = (name: string) => tool([Effect.fail(refused)], name).pipe(Tool.retry(twice))
   const sources = () => down("database").pipe(Tool.fallback(down("api").run, { name: "api" }))
   const call = (tool: Tool.Tool<string, typeof paris, string, ToolUnavailable | SemanticGarbage>) =>
-    passing(Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: JSON.stringify(paris) }))
+    passing(Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: JSON.stringify(paris) }, {
+      admit: () => ({})
+    }))
 
   it.effect("are counted over all sources, apart from the executions that limit repetition", () =>
     Effect.gen(function*() {
-      const outcome = yield* call(sources())
+      const tool = sources()
+      const outcome = yield* call(tool)
       assert.deepInclude(outcome, { attempts: 6, executions: 3 })
       assert.strictEqual(ToolOutcome.executions(outcome), 3)
       const made = { id: "1", name: "database", arguments: JSON.stringify(paris) }
-      const facts = CallFacts.ended(CallFacts.empty, made, outcome, { params: paris })
-      assert.deepStrictEqual(Array.from(facts.failed, ([, { executions }]) => executions), [3])
+      const facts = CallFacts.ended(CallFacts.empty, made, outcome, tool)
+      assert.deepStrictEqual(Array.from(facts.intents, ([, { failed }]) => failed?.executions), [3])
     }))
 
   it.effect("of failures say which one it was, over all sources", () =>
@@ -491,13 +494,13 @@ describe("an agent's events", () => {
         policy: "patient",
         retry: { number: 1 },
         tool: "get_weather",
-        key: handled?.key,
+        id: handled?.id,
         at: 0,
         attempt: 1
       })
       for (const event of events) {
         const text = JSON.stringify(Schema.encodeSync(CallEvent.schema)(event))
-        const { at: _, attempt: __, key: ___, tool: ____, ...bare } = event
+        const { at: _, attempt: __, id: ___, tool: ____, ...bare } = event
         assert.deepStrictEqual<unknown>(Schema.decodeUnknownSync(CallEvent.schema)(JSON.parse(text)), bare)
       }
     }))

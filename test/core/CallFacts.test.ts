@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
-  CallFacts,
   Dispatch,
   DispatchFailure,
   PartialData,
@@ -16,7 +15,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, HashMap, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { atOnce } from "../support/models.ts"
 
 const parameters = Schema.Struct({ order: Schema.Int, note: Schema.optionalKey(Schema.String) })
@@ -65,7 +64,7 @@ describe("CallFacts", () => {
       const { executions, tool } = orders("none", garbage)
       const { codes, texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
       const known = "unknown_entity"
-      const exceeded = "retry_budget_exceeded"
+      const exceeded = "repeated_call"
       assert.deepStrictEqual(codes, [known, known, known, exceeded, exceeded])
       assert.strictEqual(executions(), 3)
       assert.deepStrictEqual(JSON.parse(texts[3]!), {
@@ -83,7 +82,7 @@ describe("CallFacts", () => {
     Effect.gen(function*() {
       const { executions, tool } = orders("none", refused)
       const { codes } = yield* told(tool.pipe(Tool.retry(RetryPolicy.transient)), { order: 7 }, { order: 7 })
-      assert.deepStrictEqual(codes, ["connection", "retry_budget_exceeded"])
+      assert.deepStrictEqual(codes, ["connection", "repeated_call"])
       assert.strictEqual(executions(), 3)
     }).pipe(atOnce))
 
@@ -92,7 +91,7 @@ describe("CallFacts", () => {
       const acting = orders("non_idempotent", garbage)
       assert.deepStrictEqual((yield* told(acting.tool, { order: 7 }, { order: 7 })).codes, [
         "unknown_entity",
-        "retry_budget_exceeded"
+        "repeated_call"
       ])
       assert.strictEqual(acting.executions(), 1)
       const idempotent = orders("idempotent", garbage)
@@ -104,7 +103,7 @@ describe("CallFacts", () => {
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", notExecuted)
       const { codes } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
-      assert.deepStrictEqual(codes, ["connection", "connection", "connection", "retry_budget_exceeded"])
+      assert.deepStrictEqual(codes, ["connection", "connection", "connection", "repeated_call"])
       assert.strictEqual(executions(), 3)
     }))
 
@@ -113,7 +112,7 @@ describe("CallFacts", () => {
       const { executions, tool } = orders("non_idempotent", lost)
       const { texts } = yield* told(tool, { order: 7 }, { order: 7 })
       assert.strictEqual(executions(), 1)
-      assert.include(texts[1], "\"error\":\"ToolUnavailable\",\"code\":\"retry_budget_exceeded\"")
+      assert.include(texts[1], "\"error\":\"ToolUnavailable\",\"code\":\"repeated_call\"")
       assert.include(
         texts[1],
         "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
@@ -160,7 +159,7 @@ describe("CallFacts", () => {
 
   it.effect("is not taken for an effect of a tool that ends with it", () =>
     Effect.gen(function*() {
-      const repeated = DispatchFailure.retryBudgetExceeded({
+      const repeated = DispatchFailure.repeatedCall({
         executions: 1,
         code: "connection",
         detail: "Reset.",
@@ -181,7 +180,7 @@ describe("CallFacts", () => {
         "{\"order\":7,\"note\":\"b\"}",
         "{\"order\":70,\"note\":\"a\"}"
       )
-      const [known, exceeded] = ["unknown_entity", "retry_budget_exceeded"]
+      const [known, exceeded] = ["unknown_entity", "repeated_call"]
       assert.deepStrictEqual(codes, [known, exceeded, known, known])
       assert.strictEqual(executions(), 3)
     }))
@@ -206,7 +205,7 @@ describe("CallFacts", () => {
         Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
         ScriptedModel.layer(script)
       )
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "retry_budget_exceeded"])
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "repeated_call"])
       assert.strictEqual(executions(), 1)
     }))
 
@@ -292,19 +291,22 @@ describe("CallFacts", () => {
         agent.resume(read, "yes"),
         ScriptedModel.layer([ScriptedModel.call("orders", { order: 7 }), ScriptedModel.text("done")])
       )
-      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "retry_budget_exceeded"])
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["outcome_unknown", "repeated_call"])
       assert.strictEqual(executions(), 1)
     }))
 
-  it("reads arguments with any keys, `__proto__` among them", () => {
-    const call = (text: string) => ({ id: "1", name: "orders", arguments: text })
-    const failed = { _tag: "Failed", failure: garbage, stage: "run", attempts: 1, handled: [] } as never
-    const facts = CallFacts.ended(CallFacts.empty, call("{\"__proto__\":{\"a\":1},\"b\":2}"), failed, undefined)
-    assert.strictEqual(HashMap.size(facts.failed), 1)
-    const refusal = (text: string) =>
-      CallFacts.refusal(facts, call(text), { sideEffect: "non_idempotent" }, { params: JSON.parse(text) })
-    assert.isDefined(refusal("{\"b\":2,\"__proto__\":{\"a\":1}}"))
-    assert.isUndefined(refusal("{\"b\":2}"))
-    assert.isUndefined(refusal("{\"b\":2,\"__proto__\":{\"a\":2}}"))
-  })
+  it.effect("tells calls apart by any keys, `__proto__` among them", () =>
+    Effect.gen(function*() {
+      const any = Schema.Record(Schema.String, Schema.Json)
+      const acting = Tool.make("orders", { description: "", parameters: any, success: Schema.String }, () =>
+        Effect.fail(garbage))
+      const { codes } = yield* told(
+        acting,
+        "{\"a\":{\"constructor\":1},\"b\":2}",
+        "{\"b\":2,\"a\":{\"constructor\":1}}",
+        "{\"b\":2}",
+        "{\"b\":2,\"a\":{\"constructor\":2}}"
+      )
+      assert.deepStrictEqual(codes, ["unknown_entity", "repeated_call", "unknown_entity", "unknown_entity"])
+    }))
 })

@@ -129,10 +129,10 @@ describe("Deadline", () => {
         const tool = doing(handler, sideEffect).pipe(limit("2 seconds"))
         const fiber = yield* Tool.outcome(tool, paris).pipe(
           Effect.provideService(CallEvent.watcher, (event) => {
-            heard.push({ ...event, at: 0, key: "", ...("by" in event ? { by: "the limit" } : {}) })
+            heard.push({ ...event, at: 0, id: "", ...("by" in event ? { by: "the limit" } : {}) })
           }),
           Effect.provideService(LateResult.reporter, (result) =>
-            Effect.sync(() => lateResults.push({ ...result, key: "" }))),
+            Effect.sync(() => lateResults.push({ ...result, id: "", key: "" }))),
           Effect.forkChild
         )
         yield* TestClock.adjust("1 minute")

@@ -308,7 +308,7 @@ for (const [manner, runOf] of Object.entries(manners)) {
 /** A journal that has each step in a text, how it failed, too; and one that gives back what it has. */
 const journals = () => {
   const written = new Map<string, string>()
-  const exitOf = <A, E>({ error, success }: Journal.Step<A, E>) =>
+  const exitOf = <A, E, R>({ error, success }: Journal.Step<A, E, R>) =>
     Schema.toCodecJson(Schema.Exit(success, error, Schema.Defect()))
   const recording: Journal.Journal = {
     step: (step, effect) =>

@@ -119,7 +119,7 @@ describe("Rendering", () => {
 
     it("renders a question and a hard stop as what the call ended with", () => {
       assert.deepStrictEqual(
-        parsed({ _tag: "Suspended", question: "Which Paris?", key: "k", replies: [], ...effort }),
+        parsed({ _tag: "Suspended", question: "Which Paris?", id: "k", replies: [], ...effort }),
         {
           ok: false,
           error: "Suspended",
@@ -167,7 +167,7 @@ describe("Rendering", () => {
 
     it("renders a question and a hard stop as what the call ended with", () => {
       assert.strictEqual(
-        prose({ _tag: "Suspended", question: "Which Paris?", key: "k", replies: [], ...effort }),
+        prose({ _tag: "Suspended", question: "Which Paris?", id: "k", replies: [], ...effort }),
         "get_weather did not finish: Waiting for the user's answer to: Which Paris?"
       )
       assert.strictEqual(
@@ -251,7 +251,7 @@ describe("Rendering", () => {
 
     it("refuses a repeated call, and not its tool", () => {
       assert.strictEqual(
-        retryOf(unavailable({ code: "retry_budget_exceeded", transient: false })),
+        retryOf(unavailable({ code: "repeated_call", transient: false })),
         "Do not repeat this call with the same arguments. Use another tool, or answer without it."
       )
       assert.strictEqual(retryOf(unavailable({ code: "call_limit", transient: false })), "Do not call it again now.")
@@ -374,7 +374,7 @@ describe("Rendering", () => {
       const text = `one\ntwo\u2028three ${"x".repeat(huge)}`
       const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
         completed(1, text),
-        { _tag: "Suspended", question: text, key: "k", replies: [], ...effort },
+        { _tag: "Suspended", question: text, id: "k", replies: [], ...effort },
         { _tag: "Stopped", reason: text, ...effort }
       ]
       for (const outcome of outcomes) {

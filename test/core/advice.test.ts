@@ -161,12 +161,11 @@ const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, text = p
   const outcomes: Array<ToolOutcome.ToolOutcome> = []
   let facts = CallFacts.empty
   for (let number = 0; number < 5; number++) {
-    const used = { params: undefined, text }
     const outcome = yield* Dispatch.call(toolkit(tool), { ...call, arguments: text }, {
-      refuse: (tool, used) => used === undefined ? undefined : CallFacts.refusal(facts, call, tool, used)
+      admit: (tool, intended) => intended === undefined ? {} : CallFacts.admission(facts, tool, intended)
     })
     outcomes.push(outcome)
-    facts = CallFacts.ended(facts, call, outcome, used)
+    facts = CallFacts.ended(facts, call, outcome, tool)
   }
   return outcomes
 })
@@ -265,7 +264,11 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   const budget = AgentBudget.make({ calls: 1, consecutive: 1 })
   for (const [number, inARow] of [[2, 1], [1, 2]] as const) {
     const refusal = AgentBudget.refusal(budget, number, { ...CallFacts.empty, last: "subject", inARow })
-    yield* add([yield* Dispatch.call(toolkit(fine), { ...call, arguments: paris }, { refuse: () => refusal })])
+    yield* add([
+      yield* Dispatch.call(toolkit(fine), { ...call, arguments: paris }, {
+        admit: () => ({ refusal })
+      })
+    ])
   }
 
   // Health, and a breaker.

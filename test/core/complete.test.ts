@@ -14,6 +14,7 @@ import {
 } from "@fallible/core"
 import { Clock, Duration, Effect, Exit, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { lettered } from "../support/lettered.ts"
 import { refused } from "../support/sequence.ts"
 
 const Names = Schema.Array(Schema.String)
@@ -356,7 +357,8 @@ describe("F6 Tool.complete", () => {
         ).pipe(Tool.retry(Schedule.recurs(1)), Tool.complete({ merge }))
         const outcome = yield* outcomeOf(tool)
         assert.deepInclude(outcome, { _tag: "Completed", value: ["user 1", "user 2", "user 3"], attempts: 6 })
-        assert.deepStrictEqual(keys, ["key", "key", "key/page+2", "key/page+2", "key/page+3", "key/page+3"])
+        assert.strictEqual(keys[0], "key")
+        assert.strictEqual(lettered(keys), "a a b b c c")
         assert.deepStrictEqual(outcome.handled.map(({ by, code }) => `${by} ${code}`), [
           "retry connection",
           "retry connection",

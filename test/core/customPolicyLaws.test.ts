@@ -686,6 +686,7 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "ArgumentsCorrected":
       case "ArgumentsRepaired":
       case "CallRefused":
+      case "CallRepeated":
       case "CircuitChanged":
       case "InnerActs":
       case "InnerEnded":
@@ -812,7 +813,7 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
     assert.deepStrictEqual(caveats, outcome.caveats.slice(outcome.caveats.length - caveats.length))
   }
   for (const event of events) {
-    const { at: _, attempt: __, key: ___, tool: ____, ...bare } = event
+    const { at: _, attempt: __, id: ___, tool: ____, ...bare } = event
     const text = JSON.stringify(Schema.encodeSync(CallEvent.schema)(event))
     assert.deepStrictEqual<unknown>(Schema.decodeUnknownSync(CallEvent.schema)(JSON.parse(text)), bare)
   }

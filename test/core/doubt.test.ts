@@ -532,6 +532,7 @@ describe("a late end", () => {
         assert.isAbove(at, 0)
         assert.deepStrictEqual(result, {
           tool: "pay",
+          id: "key",
           key: "key",
           attempt: 1,
           certainty,
@@ -542,12 +543,12 @@ describe("a late end", () => {
       }
     }))
 
-  it.effect("of a tool inside of a handler that nobody waits for is told, too, by its own key", () =>
+  it.effect("of a tool inside of a handler that nobody waits for is told, too, by its own name", () =>
     Effect.gen(function*() {
       const outer = doing(uncut(Effect.succeed("paid")).run(paris), "none", "outer").pipe(Tool.timeout("1 second"))
       const { results, value } = yield* heard(outcomeOf(outer))
       assert.strictEqual(value.certainty, "unknown")
-      assert.deepStrictEqual(results.map(({ certainty, key, tool }) => `${tool} ${key} ${certainty}`), [
+      assert.deepStrictEqual(results.map(({ certainty, id, tool }) => `${tool} ${id} ${certainty}`), [
         "pay key/pay/1 executed"
       ])
     }))

@@ -240,7 +240,7 @@ describe("a check", () => {
           const first = yield* outcomeOf(wrap(tool))
           assert.deepInclude(first, { _tag: "Suspended", certainty: "unknown" })
           if (first._tag !== "Suspended") continue
-          const replies = [{ key: first.key, question: first.question, reply }]
+          const replies = [{ id: first.id, question: first.question, reply }]
           const outcome = yield* outcomeOf(wrap(tool), { before: first, replies })
           assert.strictEqual(ran.count, 1)
           const expected = index === 1 ? "unknown" : reply === "yes" ? "executed" : "not_executed"

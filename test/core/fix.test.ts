@@ -29,6 +29,7 @@ import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Redacted,
 import { TestClock } from "effect/testing"
 import { stopped } from "../../packages/core/src/internal/callOutcome.ts"
 import { Call, Gate } from "../../packages/core/src/internal/frame.ts"
+import { lettered } from "../support/lettered.ts"
 import { refused } from "../support/sequence.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
@@ -346,7 +347,8 @@ describe("C3: a fixer", () => {
         const fix = () => Effect.as(lookUp.run({}), { city: "Paris" })
         assert.strictEqual(completed(yield* call(put.pipe(Tool.fix(fix)), { city: "paris" })).attempts, 2)
         assert.strictEqual(completed(yield* call(put.pipe(Tool.fix(fix)), unclosed)).attempts, 1)
-        assert.deepStrictEqual(keys, ["key", "key/fix+1/look_up/1", "key", "key/fix+1/look_up/1", "key"])
+        assert.strictEqual(keys[0], "key")
+        assert.strictEqual(lettered(keys), "a b a b a")
       }))
 
     it.effect("does not run what acts again that may have acted already in this call", () =>
@@ -724,7 +726,7 @@ describe("C3: a fixer", () => {
           )
         )
         assert.strictEqual(runs, 3)
-        assert.strictEqual(ledger.failures.at(-1)?.code, "retry_budget_exceeded")
+        assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
       }))
 
     it("is explained: what is inside runs once more for each try, and the fixer takes a time of its own", () => {
@@ -919,7 +921,7 @@ describe("C3: what a fixer has corrected is known to", () => {
         const { sent, tool } = payments(() => Effect.fail(lostAnswer))
         const { ledger } = yield* conversation(tool.pipe(Tool.fix(toDE)), calls)
         assert.deepStrictEqual(sent, ["DE1"])
-        assert.deepInclude(ledger.failures.at(-1), { code: "retry_budget_exceeded", ended: "told" })
+        assert.deepInclude(ledger.failures.at(-1), { code: "repeated_call", ended: "told" })
       }))
   }
 
@@ -935,20 +937,16 @@ describe("C3: what a fixer has corrected is known to", () => {
       const asked: Array<unknown> = []
       const outcome = failed(
         yield* call(fixed, wrong, {
-          refuse: (_, used) => {
-            asked.push(used)
-            return used?.text === "{\"to\":\"DE1\"}" ? DispatchFailure.disabled("pay", undefined) : undefined
+          admit: (_, used) => {
+            asked.push(used?.text)
+            return used?.text === "{\"to\":\"DE1\"}" ? { refusal: DispatchFailure.disabled("pay", undefined) } : {}
           }
         })
       )
       assert.deepStrictEqual(sent, [])
       assert.deepInclude(outcome, { stage: "admit", attempts: 1 })
       assert.strictEqual(outcome.failure.code, "disabled")
-      assert.deepStrictEqual(asked, [
-        undefined,
-        { params: wrong, text: "{\"to\":\"de1\"}" },
-        { params: right, text: "{\"to\":\"DE1\"}" }
-      ])
+      assert.deepStrictEqual(asked, [undefined, "{\"to\":\"de1\"}", "{\"to\":\"DE1\"}"])
     }))
 
   it.effect("admission, where it has run a payment before: that is told, also to the tool around it", () =>
@@ -960,8 +958,8 @@ describe("C3: what a fixer has corrected is known to", () => {
         (params) => Effect.andThen(tool.run(params), Effect.fail(uncapitalized(params.to)))
       ).pipe(Tool.fix(toDE))
       const place: Dispatch.Place = {
-        refuse: (_, used) =>
-          used?.text === "{\"to\":\"DE1\"}" ? DispatchFailure.callLimit("No more.", "Stop.") : undefined
+        admit: (_, used) =>
+          used?.text === "{\"to\":\"DE1\"}" ? { refusal: DispatchFailure.callLimit("No more.", "Stop.") } : {}
       }
       const order = Dispatch.call(
         Toolkit.make(inner),
@@ -989,7 +987,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(sent, ["DE1"])
       assert.deepStrictEqual(
         Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
-        Exit.succeed("retry_budget_exceeded")
+        Exit.succeed("repeated_call")
       )
     }))
 
@@ -1009,7 +1007,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(sent, ["DE1"])
       assert.deepStrictEqual(
         Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
-        Exit.succeed("retry_budget_exceeded")
+        Exit.succeed("repeated_call")
       )
     }))
 
@@ -1066,7 +1064,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       const calls = [right, wrong].map((args) => ScriptedModel.call("pay", args))
       const { ledger } = yield* Effect.provide(program, ScriptedModel.layer([...calls, ScriptedModel.text("Done.")]))
       assert.deepStrictEqual(sent, ["DE1"])
-      assert.strictEqual(ledger.failures.at(-1)?.code, "retry_budget_exceeded")
+      assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
     }))
 
   it.effect("what finds out about a call, and what answers for it", () =>
@@ -1493,7 +1491,7 @@ describe("C3: a fixer cannot cost a failure", () => {
         Effect.as(lookUp.run({}), { city })
       const chain = weather().tool.pipe(Tool.fix(fix("paris")), Tool.fix(fix("Paris")))
       assert.strictEqual(completed(yield* call(chain, { town: "Paris" })).value, "sunny in Paris")
-      assert.deepStrictEqual(keys, ["key/fix+1/look_up/1", "key/fix+2/look_up/1"])
+      assert.strictEqual(lettered(keys), "a b")
     }))
 })
 
@@ -1531,7 +1529,7 @@ describe("C3: what is secret", () => {
       assert.deepInclude(suspended, { _tag: "Suspended", arguments: "{\"password\":\"hunter2\",\"day\":0}" })
       const place = {
         before: suspended,
-        replies: [{ key: "key", question: "Sure?", reply: "yes" }],
+        replies: [{ id: "key", question: "Sure?", reply: "yes" }],
         idempotencyKey: "key"
       }
       const outcome = completed(yield* call(fixed, unclosed, place))

@@ -465,7 +465,7 @@ describe("a policy that nobody could run", () => {
     [
       "an unknown side effect",
       () => Tool.make("p", { ...definition, sideEffect: "read_only" as Untyped }, () => Effect.succeed("")),
-      /^A tool's sideEffect is one of 'none', 'idempotent', 'non_idempotent'; got "read_only"\.$/
+      /^A tool's sideEffect is one of 'none', 'idempotent', 'idempotent_by_key', 'non_idempotent'; got "read_only"\.$/
     ],
     [
       "one name instead of a list",

@@ -8,6 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   AgentFailure,
+  CallFacts,
   Defect,
   Fixer,
   Guard,
@@ -29,7 +30,7 @@ import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Layer, Logger, Schedule, Schema, SchemaGetter, Stream } from "effect"
+import { Cause, Duration, Effect, Exit, Layer, Logger, Schedule, Schema, SchemaGetter, Stream } from "effect"
 import { CircuitBreaker as Breaker, RateLimiter } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -107,13 +108,15 @@ const paged = (city: Transformation) => {
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 2,
+  version: 3,
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),
   ledger: { turns: 1, calls: 1, inputTokens: 0, outputTokens: 0, failures: [], repairs: [] },
   reply: { text: "", calls: [{ id: "1", name: "victim" }] },
-  outcomes: []
+  outcomes: [],
+  facts: CallFacts.empty,
+  used: Duration.zero
 }
 
 const places: Readonly<Record<string, (bad: Bad) => Scene>> = {

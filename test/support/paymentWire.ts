@@ -3,10 +3,10 @@
  * fails after it has committed, refuses, or is fine. Virtual time passes only while the wire has nothing to do, so that no timing of the
  * machine decides anything.
  */
-import { Agent, Defect, Guard, LateResult, Tool, ToolCall, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Agent, Defect, Guard, LateResult, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
-import { Context, Effect, Fiber, Layer, Logger, Option, Random, Schema, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Logger, Option, Random, References, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
@@ -62,9 +62,9 @@ class Wire {
   }
 }
 
-/** What the service has been paid, and under which key. */
+/** What the service has been paid, and in which call. */
 interface Payment {
-  readonly key: string
+  readonly call: string
 }
 
 class Service {
@@ -82,13 +82,13 @@ class Service {
 
   /** How often it was paid in a call, and in those inside of it. */
   paidIn(call: string): number {
-    return this.payments.filter(({ key }) => key === call || key.startsWith(`${call}/`)).length
+    return this.payments.filter((payment) => payment.call === call).length
   }
 
   readonly server = createServer((request, response) => {
     const [, run = "", word] = request.url!.split("/")
     const id = String(request.headers["x-request"])
-    const key = String(request.headers["idempotency-key"])
+    const call = String(request.headers["x-call"])
     this.#wire.open.add(id)
     response.on("close", () => this.#wire.open.delete(id))
     const fault = this.#faultOf(run)
@@ -96,14 +96,12 @@ class Service {
       if (fault === "drops the connection of who looks") return void response.destroy()
       // What it does not have yet, it will not take any more.
       if (word === "final") {
-        for (const [id, payment] of this.#held) {
-          if (payment.key === key || payment.key.startsWith(`${key}/`)) this.#held.delete(id)
-        }
+        for (const [id, payment] of this.#held) if (payment.call === call) this.#held.delete(id)
       }
-      return answer(response, 200, { receipt: this.paidIn(key) > 0 ? key : null })
+      return answer(response, 200, { receipt: this.paidIn(call) > 0 ? call : null })
     }
     request.resume()
-    request.on("end", () => this.#pay({ key }, fault, id, response))
+    request.on("end", () => this.#pay({ call }, fault, id, response))
   })
 
   #pay(payment: Payment, fault: Fault | undefined, id: string, response: ServerResponse) {
@@ -137,7 +135,7 @@ class Service {
         return answer(response, 429, { message: "Too many requests." }, { "retry-after": "1" })
       case undefined:
         pay()
-        return answer(response, 200, { receipt: payment.key })
+        return answer(response, 200, { receipt: payment.call })
     }
   }
 }
@@ -163,11 +161,16 @@ export interface Scenario {
 
 const Receipt = Schema.Struct({ receipt: Schema.NullOr(Schema.String) })
 
+/** The call under way, as logs have it: several may have one key. */
+const callUnderWay = Effect.withFiber((fiber) =>
+  Effect.succeed(String(fiber.getRef(References.CurrentLogAnnotations)["call"]))
+)
+
 const receiptOf = (request: HttpClientRequest.HttpClientRequest) =>
   Effect.flatMap(
-    ToolCall.current,
-    ({ idempotencyKey }) =>
-      HttpClient.execute(HttpClientRequest.setHeader(request, "idempotency-key", idempotencyKey)).pipe(
+    callUnderWay,
+    (call) =>
+      HttpClient.execute(HttpClientRequest.setHeader(request, "x-call", call)).pipe(
         Effect.flatMap(HttpClientResponse.filterStatusOk),
         Effect.flatMap(({ text }) => text),
         HttpFailure.classify,
@@ -259,7 +262,7 @@ const services = () =>
 
 const running = (scenario: Scenario, url: string) =>
   Effect.suspend(() => {
-    const ended: Array<readonly [key: string, outcome: ToolOutcome.ToolOutcome]> = []
+    const ended: Array<readonly [call: string, outcome: ToolOutcome.ToolOutcome]> = []
     const tool = toolOf(scenario, url)
     const events = Agent.make({ toolkit: Toolkit.make(tool), limits: { elapsed: "5 minutes" } }).stream("Pay o-1.")
     return events.pipe(
@@ -312,7 +315,7 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
     }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
     // The service has closed: what it held it has been paid for, if it was not told otherwise.
     while (wire.open.size > 0) yield* macrotask
-    return runs.map((ended) => ended.map(([key, outcome]) => ({ outcome, paid: service.paidIn(key) })))
+    return runs.map((ended) => ended.map(([call, outcome]) => ({ outcome, paid: service.paidIn(call) })))
   }).pipe(
     Random.withSeed(scenarios.length),
     Effect.provideService(Defect.reporter, () => Effect.void),

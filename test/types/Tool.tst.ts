@@ -401,7 +401,7 @@ describe("failures", () => {
       | "not_run"
       | "disabled"
       | "call_limit"
-      | "retry_budget_exceeded"
+      | "repeated_call"
     >()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()

@@ -12,6 +12,7 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
@@ -22,7 +23,7 @@ import type { AgentEvent, Happened } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
-import * as Deadline from "./Deadline.ts"
+import * as CallFacts from "./CallFacts.ts"
 import { surrounded, type Surroundings } from "./internal/ask.ts"
 import { refusedContinuation, refusedOpening } from "./internal/given.ts"
 import { kind } from "./internal/text.ts"
@@ -87,6 +88,22 @@ export interface RunOptions {
   readonly transcript?: Transcript.Transcript
   /** How the model is to reply in this run; it wins over the agent's, option by option. */
   readonly modelOptions?: ModelOptions
+  /**
+   * Names the run in logs and events. A run that is started again under the same id makes the same idempotency keys, so give it only to what
+   * is the same run: a job of a queue that is tried again. 1 to 256 characters. Default: a random one; inside of a tool's handler one that is
+   * the same whenever that call is tried again.
+   */
+  readonly id?: string
+  /**
+   * What idempotency keys are made of, beside the call: a conversation, an order. Runs of one scope share their {@link facts}, which have to be
+   * given with it: `CallFacts.empty` for the first. Default: the scope of the facts, or else the run's id.
+   */
+  readonly scope?: string
+  /**
+   * What the earlier runs of the scope have called: the `facts` of their `Answer`, or of their failure. What they have done is not done again,
+   * and what they may have done is not repeated. Default: none, which begins a scope of its own.
+   */
+  readonly facts?: CallFacts.CallFacts
 }
 
 /**
@@ -178,20 +195,23 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
     Effect.suspend((): Run<T, R> => {
-      const { modelOptions, transcript = opening() } = options ?? {}
-      const refusal = refusedOpening({ question, transcript })
+      const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
+      const refusal = refusedOpening({ ...options, question, transcript })
       if (refusal !== undefined) return Effect.fail(refusal)
       const asked = typeof question === "string" ? { text: question } : question
-      const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }))
+      const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }), facts)
       return Effect.flatMap(
         Model,
         (model) =>
-          Effect.flatMap(AgentLoop.newId(state), (id) =>
-            limited(
-              budget,
-              id,
-              (surroundings) => AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), state)
-            ))
+          Effect.flatMap(
+            id === undefined ? AgentLoop.newId(state, asked.text) : Effect.succeed(id),
+            (id) =>
+              surrounded(id, budget.elapsed, 0, (surroundings) =>
+                AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), {
+                  ...state,
+                  facts: CallFacts.beginning(facts, scope ?? facts.scope ?? id)
+                }))
+          )
       )
     })
 
@@ -202,9 +222,10 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
       return Effect.flatMap(
         Model,
         (model) =>
-          limited(
-            budget,
+          surrounded(
             suspension.runId,
+            budget.elapsed,
+            Duration.toMillis(suspension.used),
             (surroundings) =>
               AgentLoop.resume(
                 begin(suspension.runId, model, options?.modelOptions, watch, surroundings),
@@ -242,13 +263,6 @@ const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): 
   policies === undefined
     ? toolkit
     : Toolkit.make(...Array.from(toolkit.tools.values(), (tool) => Tool.withPreferred(tool, policies)))
-
-// The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
-const limited = <A, E, R>(
-  { elapsed }: AgentBudget.AgentBudget,
-  id: string,
-  run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
-) => elapsed === Infinity ? surrounded(id, run) : Deadline.within(surrounded(id, run), elapsed)
 
 // One layer asks again, not two on top of each other: three attempts are not to become nine.
 const unlessAskedAgain = RetryPolicy.transient.pipe(

@@ -30,21 +30,29 @@ const inTurn = {
   turn: Schema.Int
 }
 
-const ofCall = {
+const ofStep = {
   ...inTurn,
+  /** It did not happen now: a journal has given back what came of it. */
+  replayed: Schema.optionalKey(Schema.Literal(true))
+}
+
+const ofCall = {
+  ...ofStep,
   /** The position of the call in its turn, from 1. */
   index: Schema.Int,
   call: ToolCall
 }
 
+const { replayed: _, ...inCallAlone } = ofCall
+
 const inCall = {
-  ...ofCall,
+  ...inCallAlone,
   /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
   attempt: Schema.Int
 }
 
 /** The model is asked. */
-const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...inTurn })
+const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...ofStep })
 
 /** A piece of the model's text. */
 const TextDelta = Schema.Struct({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
@@ -62,7 +70,7 @@ const ModelRetried = Schema.Struct({
 /** The model replied. */
 const ModelReplied = Schema.Struct({
   _tag: Schema.tag("ModelReplied"),
-  ...inTurn,
+  ...ofStep,
   reply: Reply,
   elapsed: Schema.DurationFromMillis
 })

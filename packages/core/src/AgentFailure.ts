@@ -33,6 +33,8 @@ interface RunFields {
   readonly transcript: Transcript.Transcript
   /** Turns, calls, tokens and failures so far. */
   readonly ledger: Ledger
+  /** What was called, and what came of it. Give it to the run that goes on from the `transcript`. */
+  readonly facts: CallFacts.CallFacts
 }
 
 /** What every one of them encodes to, with `Own` beside it. */
@@ -42,13 +44,15 @@ type EncodedRun<Tag extends string, Own> = Own & {
   readonly detail: string
   readonly transcript: typeof Transcript.schema.Encoded
   readonly ledger: typeof Ledger.Encoded
+  readonly facts: CallFacts.Encoded
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  versioned("the failure of a run", 2, {
+  versioned("the failure of a run", 3, {
     detail: Schema.String,
     transcript: Transcript.schema,
     ledger: Ledger,
+    facts: CallFacts.schema,
     ...fields
   })
 
@@ -106,7 +110,7 @@ export interface Suspension extends Schema.Schema.Type<typeof Suspension> {}
  * @since 0.1.0
  */
 export const Suspension = Schema.Struct({
-  version: Schema.Literal(2),
+  version: Schema.Literal(3),
   runId: Schema.String,
   turn: Schema.Int,
   /** What was said before the turn that waits. */
@@ -115,8 +119,10 @@ export const Suspension = Schema.Struct({
   reply: Reply,
   /** What has come of the reply's calls; those that wait are `Suspended`. */
   outcomes: Schema.Array(ToolOutcome.schema),
-  /** What has failed so far, so that its budgets hold after a resume. */
-  facts: Schema.optionalKey(CallFacts.schema)
+  /** What was called so far, so that a resumed run repeats nothing that must not be repeated. */
+  facts: CallFacts.schema,
+  /** How much of its time the run has used. The time in which it waits for its user does not count. */
+  used: Schema.DurationFromMillis
 }).check(
   Schema.makeFilter(({ outcomes, reply }) =>
     outcomes.length === reply.calls.length && outcomes.some(({ _tag }) => _tag === "Suspended")

@@ -24,14 +24,16 @@ import type { Answer } from "./Answer.ts"
 import type * as CallEvent from "./CallEvent.ts"
 import * as CallFacts from "./CallFacts.ts"
 import type { Certainty } from "./Certainty.ts"
-import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as Dispatch from "./Dispatch.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import * as FailureLog from "./FailureLog.ts"
 import { Account } from "./internal/account.ts"
 import { ask, isReplyAlone, lastOf, retriedOf, type Surroundings, unrecorded } from "./internal/ask.ts"
+import { Beginning } from "./internal/beginning.ts"
+import { current, detached } from "./internal/frame.ts"
 import { randomId } from "./internal/randomId.ts"
+import { recorded } from "./internal/recorded.ts"
 import { kind } from "./internal/text.ts"
 import { heed, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
@@ -52,7 +54,7 @@ import type { Message, Transcript } from "./Transcript.ts"
  * @since 0.1.0
  */
 export interface Run<T extends Tool.Any> extends Surroundings {
-  /** Different for every run; the idempotency keys of its calls begin with it. */
+  /** Names the run, and its calls: in logs, in events, and in the idempotency keys of its scope. */
   readonly id: string
   readonly model: Model["Service"]
   readonly toolkit: Toolkit.Toolkit<T>
@@ -89,35 +91,39 @@ export interface State {
  * @category models
  * @since 0.1.0
  */
-export const beginning = (transcript: Transcript): State => ({
+export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): State => ({
   turn: 1,
   transcript,
   account: Account.empty(),
-  facts: CallFacts.empty,
+  facts,
   blanks: 0
 })
 
 /**
- * The id of a new run: a step of the journal, since the idempotency keys of a run that is replayed must be those of the first time.
+ * The id of a new run: a step of the journal, since the idempotency keys of a run that is replayed must be those of the first time. A run
+ * inside of a call has one that comes of that call's key, and of what it is asked.
  *
  * @category loop
  * @since 0.1.0
  */
-export const newId = (state: State): Effect.Effect<string, AgentFailure.ModelFailed> =>
-  Effect.mapError(
-    Effect.flatMap(
-      Journal.current,
-      (journal) =>
-        Journal.stepOr(
-          journal,
-          { name: "run", success: Schema.String, error: ModelFailure.schema },
-          randomId("run"),
-          unrecorded
-        )
-    ),
-    // The model was not asked.
-    (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)])
-  )
+export const newId = (state: State, question: string): Effect.Effect<string, AgentFailure.ModelFailed> =>
+  Effect.flatMap(current, (frame) => {
+    if (frame !== detached) return Effect.succeed(`run-${frame.keyOf(JSON.stringify(["run", question]))}`)
+    return Effect.mapError(
+      Effect.flatMap(
+        Journal.current,
+        (journal) =>
+          Journal.stepOr(
+            journal,
+            { name: "run", success: Schema.String, error: ModelFailure.schema },
+            randomId("run"),
+            unrecorded
+          )
+      ),
+      // The model was not asked.
+      (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)])
+    )
+  })
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -190,7 +196,7 @@ export const proceed = <T extends Tool.Any>(
  */
 export const resume = <T extends Tool.Any>(
   run: Run<T>,
-  { facts = CallFacts.empty, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
+  { facts, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
   const state = { turn, transcript, account: Account.from(ledger), facts, blanks: 0 }
@@ -198,7 +204,7 @@ export const resume = <T extends Tool.Any>(
   const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
-      const replies = [...before.replies, { key: before.key, question: before.question, reply: userReply }]
+      const replies = [...before.replies, { id: before.id, question: before.question, reply: userReply }]
       return Effect.map(perform(call, index, { ...before, replies }), (outcome) => together(before, outcome))
     }
     return Dispatch.isNotRun(before) ? perform(call, index) : Effect.succeed(before)
@@ -226,13 +232,14 @@ const timeIsUp: unique symbol = Symbol("time is up")
 
 // The time ends a model call that is under way, whether or not it lets itself be interrupted.
 const inTime = <T extends Tool.Any, A, E>(
-  { deadline }: Run<T>,
+  { time }: Run<T>,
   self: Effect.Effect<A, E>
 ): Effect.Effect<A | typeof timeIsUp, E> =>
-  deadline === Infinity ? self : Effect.withFiber((fiber) => {
-    const left = Deadline.millisLeft(fiber)
+  Effect.suspend(() => {
+    const { millisLeft } = time
+    if (millisLeft === Infinity) return self
     const late = () => Effect.succeed<typeof timeIsUp>(timeIsUp)
-    return left === 0 ? late() : withinTime(self, left, { late })
+    return millisLeft === 0 ? late() : withinTime(self, millisLeft, { late })
   })
 
 // A model that must call a tool can never answer: once it has called one, it need not.
@@ -291,19 +298,20 @@ const dispatch = <T extends Tool.Any>(
     const each: Perform<T> = (call, index, suspended) => {
       if (suspended === undefined) facts = CallFacts.called(facts, call)
       const known = facts
-      let used: CallFacts.Used | undefined
-      const refuse: Dispatch.Place["refuse"] = (tool, next) => {
-        // What is resumed was admitted before; what its arguments are corrected to then was not.
-        const isAdmitted = suspended !== undefined && used === undefined
-        const refusal = isAdmitted
-          ? undefined
-          : AgentBudget.refusal(run.budget, before + index + 1, known) ??
-            (next === undefined ? undefined : CallFacts.refusal(known, call, tool, next))
-        if (refusal === undefined) used = next
-        return refusal
+      // What is resumed was admitted before; what its arguments are corrected to then was not.
+      let isAdmitted = suspended !== undefined
+      const admit: Dispatch.Admit = (tool, intended) => {
+        const wasAdmitted = isAdmitted
+        if (intended !== undefined) isAdmitted = false
+        const refusal = wasAdmitted ? undefined : AgentBudget.refusal(run.budget, before + index + 1, known)
+        if (refusal !== undefined) return { refusal }
+        if (intended === undefined) return {}
+        const admission = CallFacts.admission(known, tool, intended)
+        return wasAdmitted && admission.refusal !== undefined ? {} : admission
       }
-      return Effect.map(perform(run, state.turn, call, index, refuse, suspended), (outcome) => {
-        facts = CallFacts.ended(facts, call, outcome, used)
+      return Effect.map(perform(run, state.turn, call, index, admit, suspended), (outcome) => {
+        const tool = run.toolkit.tools.get(call.name)
+        if (tool !== undefined) facts = CallFacts.ended(facts, call, outcome, tool)
         return outcome
       })
     }
@@ -318,42 +326,60 @@ const perform = <T extends Tool.Any>(
   turn: number,
   call: ToolCall.ToolCall,
   index: number,
-  refuse: Dispatch.Place["refuse"] & {},
+  admit: Dispatch.Admit,
   suspended: ToolOutcome.Suspended | undefined
 ): Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>> => {
   const { watch, watcher } = run
   const position = `turn/${turn}/call/${index + 1}`
-  const key = `${run.id}/${position}`
-  const annotations = { run: run.id, turn, tool: call.name, call: key }
+  const id = `${run.id}/${position}`
   const place: Dispatch.Place = {
-    idempotencyKey: key,
-    refuse,
-    annotations,
+    id,
+    admit,
+    annotations: { run: run.id, turn, tool: call.name, call: id },
     onEvent: watcher,
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
+  const dispatched = (place: Dispatch.Place) => Dispatch.call(run.toolkit, call, place)
   // A resumed call is a step of its own: under the first name stands that it was suspended.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
-  const step = { name, success: ToolOutcome.schema, error: Schema.Never }
-  const lost = (_: unknown, known: ToolOutcome.ToolOutcome | undefined) =>
+  const acts = (run.toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
+  const stepIn = (place: Dispatch.Place, begin: Around<T>) => ({
+    name,
+    success: ToolOutcome.schema,
+    error: Schema.Never,
+    lost: acts ? begin(dispatched({ ...place, wasBegun: true })) : undefined
+  })
+  const unrecorded = (known: ToolOutcome.ToolOutcome | undefined) =>
     Effect.succeed(known ?? untold(run.toolkit, call, "run"))
-  if (watch === undefined) return Journal.stepOr(run.journal, step, Dispatch.call(run.toolkit, call, place), lost)
+  if (watch === undefined) {
+    return recorded(run, stepIn(place, (self) => self), dispatched(place), (_, known) => unrecorded(known))
+  }
 
   const event = { turn, index: index + 1, call }
   const onEvent: CallEvent.Watcher = (watched, failure) => {
-    const { at: _, key: __, tool: ___, ...happened } = watched
+    const { at: _, id: __, tool: ___, ...happened } = watched
     watch({ ...happened, ...event })
     watcher?.(watched, failure)
   }
   return Effect.suspend(() => {
-    watch({ _tag: "CallStarted", ...event })
-    const dispatched = Journal.stepOr(run.journal, step, Dispatch.call(run.toolkit, call, { ...place, onEvent }), lost)
-    return Effect.map(Effect.timed(dispatched), ([elapsed, outcome]) => {
-      watch({ _tag: "CallEnded", ...event, outcome, elapsed })
+    const beginning = new Beginning((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
+    const begin: Around<T> = (self) => beginning.of(self)
+    const watched = { ...place, onEvent }
+    const outcome = recorded(run, stepIn(watched, begin), begin(dispatched(watched)), (_, known) => {
+      beginning.begin()
+      return unrecorded(known)
+    })
+    return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
+      const replay = beginning.replay()
+      watch({ _tag: "CallEnded", ...event, outcome, elapsed, ...replay })
       return outcome
     })
   })
 }
+
+type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
+
+type Around<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
 
 // What came of a call cannot be told: whether it has acted is not known.
 const untold = (
@@ -419,13 +445,14 @@ const unrenderable = (
 // Endings
 // -----------------------------------------------------------------------------
 
-const sofar = ({ account, transcript }: State) => ({ transcript, ledger: account.ledger })
+const sofar = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
 
-const answer = ({ account, transcript }: State, reply: Reply): Answer => ({
+const answer = ({ account, facts, transcript }: State, reply: Reply): Answer => ({
   text: reply.text,
   truncated: reply.truncated ?? false,
   transcript: transcript.append(said(reply)),
-  ledger: account.ledger
+  ledger: account.ledger,
+  facts
 })
 
 const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: AgentBudget.Limit) => {
@@ -500,14 +527,15 @@ const runSuspended = <T extends Tool.Any>(
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
-      version: 2,
+      version: 3,
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,
       ledger: waiting.account.ledger,
       reply,
       outcomes,
-      facts: next.facts
+      facts: next.facts,
+      used: Duration.millis(run.time.used)
     },
     ...sofar(next)
   })

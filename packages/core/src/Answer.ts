@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as CallFacts from "./CallFacts.ts"
 import { versioned } from "./internal/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import * as Transcript from "./Transcript.ts"
@@ -23,6 +24,8 @@ export interface Answer {
   readonly transcript: Transcript.Transcript
   /** Turns, calls, tokens, and every failure of a call or of the model with how it ended. */
   readonly ledger: Ledger
+  /** What was called, and what came of it. Give it to the next `run` of the conversation: what was done is not done again then. */
+  readonly facts: CallFacts.CallFacts
 }
 
 /**
@@ -37,6 +40,7 @@ export interface Encoded {
   readonly truncated: boolean
   readonly transcript: typeof Transcript.schema.Encoded
   readonly ledger: typeof Ledger.Encoded
+  readonly facts: CallFacts.Encoded
 }
 
 /**
@@ -59,9 +63,10 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 2, {
+export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 3, {
   text: Schema.String,
   truncated: Schema.Boolean,
   transcript: Transcript.schema,
-  ledger: Ledger
+  ledger: Ledger,
+  facts: CallFacts.schema
 })

@@ -156,6 +156,9 @@ const CallRefused = Schema.Struct({
   code: Schema.String
 })
 
+/** The call repeats an earlier one under the same key: what that came to. */
+const CallRepeated = Schema.Struct({ _tag: Schema.tag("CallRepeated"), certainty: Certainty })
+
 /** A circuit breaker's circuit has changed. */
 const CircuitChanged = Schema.Struct({
   _tag: Schema.tag("CircuitChanged"),
@@ -217,6 +220,7 @@ export const schema = Schema.Union([
   FailureHandled,
   RetryRefused,
   CallRefused,
+  CallRepeated,
   CircuitChanged,
   WaitStarted,
   WaitEnded,
@@ -236,8 +240,8 @@ export const schema = Schema.Union([
 export const watchedSchema = schema.mapMembers(Tuple.map(Schema.fieldsAssign({
   /** The tool that was called. */
   tool: Schema.String,
-  /** The idempotency key of its call. */
-  key: Schema.String,
+  /** The name of its call: in an agent `run-…/turn/1/call/1`. */
+  id: Schema.String,
   /** When it happened, in milliseconds of the `Clock`. */
   at: Schema.Finite,
   /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */

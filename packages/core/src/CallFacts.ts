@@ -1,14 +1,26 @@
 /**
- * What has been called in a run, and what came of it: one fold over the calls, which budgets read.
+ * What has been called in a run, and what came of it: one fold over the calls, which decides what may be repeated.
  *
- * Why a budget per call? A model that is not told otherwise repeats what failed. Retrying is the business of a tool's own
- * policies, which know whether it is safe and how long to wait; by the time the model hears of a failure, the same call with
- * the same arguments is unlikely to do any better. So after three failed executions in a run it is refused without being run; and
- * after the first one, where the tool is neither read-only nor idempotent, and refused, or may have taken effect. An answer that leaves that
- * in doubt counts like a failure.
+ * Calls are the same when they mean the same effect: their tools' `identity`, or else all their arguments, however they are written. What a
+ * model is not told otherwise it repeats, so:
  *
- * Calls are the same when their arguments come to the same parameters, whatever the order of keys and the white space. Only failures are
- * kept, so that a run in which nothing fails pays nothing.
+ * | the same call before                                        | the next one                                                    |
+ * | ----------------------------------------------------------- | --------------------------------------------------------------- |
+ * | succeeded in this run                                       | is another effect, with another key; refused if `repeats: false` |
+ * | succeeded in an earlier run of the scope                    | `already_done`, unless `repeats: true`, or `"idempotent"`       |
+ * | may have taken effect, and the tool is `"non_idempotent"`   | `repeated_call`                                                 |
+ * | may have taken effect, and it is `"idempotent_by_key"`      | runs again, with the same key and the first arguments           |
+ * | was refused by a `"non_idempotent"` tool                    | `repeated_call` with the same arguments                         |
+ * | has failed three times (`failureLimit`)                     | `repeated_call`                                                 |
+ *
+ * Why a limit of failures? Retrying is the business of a tool's own policies, which know whether it is safe and how long to wait; by the time
+ * the model hears of a failure, the same call is unlikely to do any better.
+ *
+ * An **idempotency key** is made of the scope, the tool, the identity and a number. The number grows with each success, and where a call
+ * that has certainly done nothing is made again with other arguments.
+ *
+ * The **scope** is the run, or what the caller names: a conversation, an order. Facts travel with it, from `Answer.facts` to
+ * `RunOptions.facts`. They hold digests, and no arguments but those of a call that may have to be sent again.
  *
  * @since 0.1.0
  */
@@ -17,17 +29,23 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import * as Arguments from "./Arguments.ts"
 import { Certainty, join } from "./Certainty.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { failedExecutions } from "./internal/bounds.ts"
-import { canonical } from "./internal/canonical.ts"
+import { mentionsSecret } from "./internal/form.ts"
+import type { Admission, Intended } from "./internal/intended.ts"
+import { schemaOf } from "./internal/jsonSchema.ts"
+import { named } from "./internal/key.ts"
 import { cut, mostDetail } from "./internal/text.ts"
-import type { SideEffect } from "./SideEffect.ts"
+import { versioned } from "./internal/versioned.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { isNotExecuted, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { executions as executionsOf, Handled, type ToolOutcome } from "./ToolOutcome.ts"
+
+// -----------------------------------------------------------------------------
+// Models
+// -----------------------------------------------------------------------------
 
 /**
  * What is known of a call that has failed.
@@ -48,8 +66,12 @@ export const FailedCall = Schema.Struct({
   executions: Schema.Int,
   /** Has any of them taken effect? */
   certainty: Certainty,
-  /** Did the tool refuse what it was asked? */
-  refused: Schema.Boolean,
+  /** The digest of the arguments that it was called with first. */
+  arguments: Schema.String,
+  /** These arguments, where the service must be sent the same again. */
+  text: Schema.optionalKey(Schema.String),
+  /** The digest of the arguments that the tool refused last. */
+  refused: Schema.optionalKey(Schema.String),
   /** The last failure. */
   code: Schema.String,
   detail: Schema.String,
@@ -58,42 +80,119 @@ export const FailedCall = Schema.Struct({
 })
 
 /**
- * What has been called in a run.
+ * What is known of an effect that calls have meant.
  *
  * @category models
  * @since 0.1.0
  */
-export interface CallFacts extends Schema.Schema.Type<typeof schema> {}
+export interface Fact extends Schema.Schema.Type<typeof Fact> {}
 
 /**
- * The schema of {@link CallFacts}: they survive a suspension.
+ * The schema of a {@link Fact}.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const schema = Schema.Struct({
-  /** What has failed, by tool and arguments. */
-  failed: Schema.Array(Schema.Tuple([Schema.String, FailedCall])).pipe(
+export const Fact = Schema.Struct({
+  /** The number that the next key is made with, from 1. */
+  number: Schema.Int,
+  /** In which run of the scope it has last been done, and what that answered. Absent: never. */
+  done: Schema.optionalKey(Schema.Struct({ run: Schema.Int, answer: Schema.optionalKey(Schema.String) })),
+  /** What has failed since then. */
+  failed: Schema.optionalKey(FailedCall)
+})
+
+/**
+ * What has been called.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallFacts {
+  /** What keys are made of, beside the call; absent before the first run. */
+  readonly scope?: string
+  /** How many runs of the scope there were before. */
+  readonly run: number
+  /** What is known, by the digest of what was meant. */
+  readonly intents: HashMap.HashMap<string, Fact>
+  /** How many calls have failed. */
+  readonly failures: number
+  /** The tool that was called last, and how often in a row. */
+  readonly last: string
+  readonly inARow: number
+}
+
+/**
+ * What {@link CallFacts} encode to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Encoded {
+  readonly version: number
+  readonly scope?: string
+  readonly run: number
+  readonly intents: ReadonlyArray<readonly [string, typeof Fact.Encoded]>
+  readonly failures: number
+  readonly last: string
+  readonly inARow: number
+}
+
+/**
+ * The schema of {@link CallFacts}: encodes to plain JSON with a version. Decoding any other version fails, and says which it found.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 1, {
+  scope: Schema.optionalKey(Schema.String),
+  run: Schema.Int,
+  intents: Schema.Array(Schema.Tuple([Schema.String, Fact])).pipe(
     Schema.decodeTo(
-      Schema.HashMap(Schema.String, Schema.toType(FailedCall)),
+      Schema.HashMap(Schema.String, Schema.toType(Fact)),
       SchemaTransformation.transform({
         decode: (entries) => HashMap.fromIterable(entries),
-        encode: (failed) => Array.from(failed)
+        encode: (intents) => Array.from(intents)
       })
     )
   ),
-  /** The tool that was called last, and how often in a row. */
+  failures: Schema.Int,
   last: Schema.String,
   inARow: Schema.Int
 })
 
 /**
- * Nothing has been called.
+ * Nothing has been called: the facts of the first run of a scope.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const empty: CallFacts = { failed: HashMap.empty(), last: "", inARow: 0 }
+export const empty: CallFacts = { run: 0, intents: HashMap.empty(), failures: 0, last: "", inARow: 0 }
+
+// -----------------------------------------------------------------------------
+// Folding
+// -----------------------------------------------------------------------------
+
+/**
+ * A run begins. What has failed in earlier ones counts no more, unless it may have taken effect.
+ *
+ * @param scope the scope of the run
+ * @category folding
+ * @since 0.1.0
+ */
+export const beginning = (facts: CallFacts, scope: string): CallFacts => ({
+  ...empty,
+  scope,
+  run: facts.scope === undefined ? 0 : facts.run + 1,
+  intents: HashMap.filterMap(facts.intents, kept)
+})
+
+const kept = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
+  if (failed !== undefined && failed.certainty !== "not_executed") {
+    return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
+  }
+  return fact.number === 1 ? Result.failVoid : Result.succeed(fact)
+}
 
 /**
  * The model makes a call.
@@ -101,16 +200,16 @@ export const empty: CallFacts = { failed: HashMap.empty(), last: "", inARow: 0 }
  * @category folding
  * @since 0.1.0
  */
-export const called = ({ failed, inARow, last }: CallFacts, { name }: ToolCall): CallFacts => ({
-  failed,
+export const called = (facts: CallFacts, { name }: ToolCall): CallFacts => ({
+  ...facts,
   last: name,
-  inARow: last === name ? inARow + 1 : 1
+  inARow: facts.last === name ? facts.inARow + 1 : 1
 })
 
 /**
  * A call has its outcome.
  *
- * @param used what it was run with, if it was; where that is not known, the outcome may know its text
+ * @param tool the tool that was called
  * @category folding
  * @since 0.1.0
  */
@@ -118,30 +217,64 @@ export const ended = (
   facts: CallFacts,
   call: ToolCall,
   outcome: ToolOutcome,
-  used: Used | undefined
+  tool: Pick<Tool.Any, "sideEffect" | "parameters">
 ): CallFacts => {
+  const { intent } = outcome
+  if (intent === undefined || wasNotRun(outcome)) return facts
+  const before = Option.getOrElse(HashMap.get(facts.intents, intent.id), () => fresh)
+  const fact = inTurn(before, intent.arguments)
   const failure = failureOf(outcome)
-  if (failure === undefined || wasNotRun(outcome)) return facts
-  const ran = executionsOf(outcome)
-  const key = used === undefined && isWithheld(outcome)
-    ? ofAll(call)
-    : keyOf(call, used ?? { params: undefined, text: outcome.arguments })
-  const { certainty, executions, refused } = Option.getOrElse(HashMap.get(facts.failed, key), () => none)
+  if (failure !== undefined) {
+    const failed = after(fact.failed, failure, call, outcome, tool)
+    return {
+      ...facts,
+      failures: facts.failures + 1,
+      intents: HashMap.set(facts.intents, intent.id, { ...fact, failed })
+    }
+  }
+  if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
+  const { run } = facts
+  const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { number: fact.number + 1, done }) }
+}
+
+const fresh: Fact = { number: 1 }
+
+// What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
+const inTurn = (fact: Fact, args: string): Fact => {
+  const { failed, number } = fact
+  return failed === undefined || failed.certainty !== "not_executed" || failed.arguments === args
+    ? fact
+    : { ...fact, number: number + 1, failed: { ...failed, arguments: args } }
+}
+
+const after = (
+  before: FailedCall | undefined,
+  failure: ToolFailure,
+  call: ToolCall,
+  outcome: ToolOutcome,
+  { parameters, sideEffect }: Pick<Tool.Any, "sideEffect" | "parameters">
+): FailedCall => {
+  const { certainty: last, intent } = outcome
   const { _tag: tag, code, detail } = failure
-  const known = join(certainty, outcome.certainty)
+  // Under one key, it has come to what the last one came to.
+  const certainty = before === undefined || sideEffect === "idempotent_by_key" ? last : join(before.certainty, last)
   // What to do next was said of this call alone: it is void where an earlier one may have taken effect.
-  const hint = known === outcome.certainty ? failure.hint : undefined
+  const hint = certainty === last ? failure.hint : undefined
+  const isRefused = last === "not_executed" && !isNotExecuted(failure)
+  const refused = isRefused ? intent?.arguments : before?.refused
+  const isSentAgain = sideEffect === "idempotent_by_key" && certainty !== "not_executed"
+  const text = isSentAgain ? before?.text ?? textOf(call, outcome, parameters) : undefined
   return {
-    ...facts,
-    failed: HashMap.set(facts.failed, key, {
-      executions: executions + ran,
-      certainty: known,
-      refused: refused || !isNotExecuted(failure),
-      code,
-      detail: cut(detail, mostDetail),
-      ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
-      tag
-    })
+    executions: (before?.executions ?? 0) + executionsOf(outcome),
+    certainty,
+    arguments: before?.arguments ?? intent?.arguments ?? "",
+    ...(text === undefined ? {} : { text }),
+    ...(refused === undefined ? {} : { refused }),
+    code,
+    detail: cut(detail, mostDetail),
+    ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
+    tag
   }
 }
 
@@ -159,65 +292,69 @@ const wasNotRun = (outcome: ToolOutcome): boolean =>
   outcome._tag === "Failed" && outcome.stage === "admit" ||
   outcome.attempts === 0 && outcome.certainty === "not_executed"
 
-const none = { executions: 0, certainty: "not_executed", refused: false } as const
+// A secret is not kept.
+const textOf = (call: ToolCall, outcome: ToolOutcome, parameters: Tool.Any["parameters"]): string | undefined =>
+  mentionsSecret(schemaOf(parameters)) ? undefined : outcome.arguments ?? call.arguments
 
-// What a call was corrected to is left out of its outcome where it holds a secret: a journal cannot tell it from any other.
-const isWithheld = ({ arguments: text, repairs = [] }: ToolOutcome): boolean =>
-  text === undefined && repairs.some(({ kind }) => kind === "fixed")
-
-const ofAll = ({ name }: ToolCall): string => `${name} *`
-
-/**
- * The arguments that a call is run with.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Used {
-  readonly params: unknown
-  /** Their text, where it is not the model's own. */
-  readonly text?: string | undefined
-}
+// -----------------------------------------------------------------------------
+// Admission
+// -----------------------------------------------------------------------------
 
 /**
- * Why a call is not to be run again, if so.
+ * Why a call is not to be run, or what it is run with.
  *
- * @category budgets
+ * When to use: in a loop of your own, as the `admit` of `Dispatch.call`. An agent's loop does it.
+ *
+ * @category admission
  * @since 0.1.0
  */
-export const refusal = (
+export const admission = (
   facts: CallFacts,
-  call: ToolCall,
-  { sideEffect }: Pick<Tool.Any, "sideEffect">,
-  used: Used
-): DispatchFailure.DispatchFailure | undefined => {
-  if (HashMap.isEmpty(facts.failed)) return undefined
-  const known = (key: string) => Option.getOrUndefined(HashMap.get(facts.failed, key))
-  const earlier = known(keyOf(call, used)) ?? known(asWritten(call, used)) ?? known(ofAll(call))
-  if (earlier === undefined) return undefined
-  const mayRun = earlier.executions < failedExecutions && mayRunAgain(sideEffect, earlier)
-  return mayRun ? undefined : DispatchFailure.retryBudgetExceeded(earlier)
+  tool: Tool.Any,
+  call: Intended
+): Admission => {
+  const { failureLimit = failedExecutions, name, repeats, sideEffect } = tool
+  if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
+  if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
+  const before = Option.getOrElse(HashMap.get(facts.intents, call.id), () => fresh)
+  const { done, failed, number } = inTurn(before, call.arguments)
+  const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
+  if (failed !== undefined) {
+    const isChanged = before.failed?.arguments !== call.arguments
+    if (failed.executions >= failureLimit || !mayRunAgain(tool, failed, call)) {
+      return { refusal: DispatchFailure.repeatedCall({ ...failed, isChanged }) }
+    }
+  }
+  const isDone = done !== undefined && !isInDoubt &&
+    (repeats === undefined ? done.run < facts.run && sideEffect !== "idempotent" : !repeats)
+  if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
+  if (sideEffect === "none") return {}
+  return {
+    key: call.isFit ? keyOf(facts.scope ?? "", call.id, number) : undefined,
+    ...(isInDoubt && sideEffect === "idempotent_by_key"
+      ? {
+        repeated: { certainty: failed.certainty, text: failed.arguments === call.arguments ? undefined : failed.text }
+      }
+      : {})
+  }
 }
 
-const mayRunAgain = (sideEffect: SideEffect, { certainty, refused }: FailedCall): boolean => {
+const mayRunAgain = (
+  { sideEffect }: Tool.Any,
+  { arguments: first, certainty, refused, text }: FailedCall,
+  call: Intended
+) => {
   switch (sideEffect) {
     case "none":
       return certainty === "not_executed"
     case "idempotent":
       return true
+    case "idempotent_by_key":
+      // Under one key, a service is sent the same arguments.
+      return certainty === "not_executed" || first === call.arguments || text !== undefined
     case "non_idempotent":
-      return certainty === "not_executed" && !refused
+      return certainty === "not_executed" && refused !== call.arguments
   }
 }
 
-const keyOf = (call: ToolCall, used: Used): string =>
-  (used.params === undefined ? undefined : keyWith(call, canonical(used.params))) ?? asWritten(call, used)
-
-// A journal gives back an outcome without any decoding, and what some parameters hold cannot be told.
-const asWritten = (call: ToolCall, { text = call.arguments }: Used): string =>
-  Result.match(Arguments.parse(text), {
-    onSuccess: ({ value }) => keyWith(call, canonical(value)),
-    onFailure: () => undefined
-  }) ?? `${call.name} ${text}`
-
-const keyWith = ({ name }: ToolCall, args: string | undefined) => args === undefined ? undefined : `${name} ${args}`
+const keyOf = (scope: string, intent: string, number: number): string => named("key", scope, intent, number)

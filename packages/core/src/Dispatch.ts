@@ -27,7 +27,6 @@ import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "./Arguments.ts"
 import * as Availability from "./Availability.ts"
 import * as CallEvent from "./CallEvent.ts"
-import type * as CallFacts from "./CallFacts.ts"
 import { type Certainty, join } from "./Certainty.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
@@ -44,12 +43,13 @@ import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
+import { type Admission, Intended } from "./internal/intended.ts"
 import { schemaOf } from "./internal/jsonSchema.ts"
 import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
-import { isBlameless, isRefusal } from "./internal/refusal.ts"
+import { isBlameless, isRefusal, isRepeat } from "./internal/refusal.ts"
 import { resultIssues } from "./internal/resultIssues.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
 import { heed } from "./internal/userCode.ts"
@@ -75,22 +75,36 @@ import type { Completed, Failed, Repair, Stage, Suspended, ToolOutcome } from ".
  * @since 0.1.0
  */
 export interface Place {
-  /** Default: a random one, since the ids that models give to calls repeat. */
+  /** What logs, events and replies call it. Default: its idempotency key, or else a random name, since the ids that models give to calls repeat. */
+  readonly id?: string
+  /** Default: its id. */
   readonly idempotencyKey?: string
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** What came of the call before, when it was suspended and is resumed: it goes on with what its arguments were corrected to. */
   readonly before?: Pick<Suspended, "arguments" | "repairs"> & Partial<Pick<Suspended, "certainty">>
+  /** Was the call under way when an earlier process ended? Then it may have taken effect. Default: `false`. */
+  readonly wasBegun?: boolean
   /** Told of each event of the call as it happens. Default: `CallEvent.watcher`. */
   readonly onEvent?: CallEvent.Watcher | undefined
-  /** What logs say of the call. Default: its tool and its key. */
+  /** What logs say of the call. Default: its tool and its id. */
   readonly annotations?: Readonly<Record<string, unknown>>
   /**
-   * Why the call is not to be run, if so: asked once its arguments are decoded, and whenever they are corrected after that. Before a
-   * fixer is asked for any that cannot be decoded, it is asked without them.
+   * Why the call is not to be run, if so, or else what it is run with: asked once its arguments are decoded, and whenever they are corrected
+   * after that. Before a fixer is asked for any that cannot be decoded, it is asked without them.
    */
-  readonly refuse?: (tool: Tool.Any, used?: CallFacts.Used) => DispatchFailure.DispatchFailure | undefined
+  readonly admit?: Admit
 }
+
+/**
+ * Decides of a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Admit = (tool: Tool.Any, call?: Intended) => Admission
+
+export type { Admission, Intended }
 
 /**
  * Runs one call.
@@ -114,60 +128,61 @@ export const call = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   call: ToolCall.ToolCall,
   place: Place = {}
-): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
-  place.idempotencyKey === undefined
-    ? Effect.flatMap(randomId("call"), (key) => keyed(toolkit, call, key, place))
-    : keyed(toolkit, call, place.idempotencyKey, place)
+): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> => {
+  const id = place.id ?? place.idempotencyKey
+  return id === undefined
+    ? Effect.flatMap(randomId("call"), (id) => placed(toolkit, call, id, place))
+    : placed(toolkit, call, id, place)
+}
 
-const keyed = <T extends Tool.Any>(
+const placed = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
   given: ToolCall.ToolCall,
-  key: string,
+  id: string,
   place: Place
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.withFiber((fiber) => {
     const call = asCall(given)
-    const { before, refuse } = place
+    const { before } = place
     const text = before?.arguments ?? call.arguments
     const tool = toolkit.tools.get(call.name)
     const subject = tool === undefined
       ? { name: call.name, sideEffect: "none" } as const
-      : { name: call.name, sideEffect: tool.sideEffect, token: Tool.tokenOf(tool) }
+      : Tool.subjectOf(tool, Tool.tokenOf(tool))
     const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
-    const hear = hearing(fiber, call.name, key, watcher)
-    const record = new Call(key, subject, text, place.replies, hear)
+    const hear = hearing(fiber, call.name, id, watcher)
+    const record = new Call(id, subject, text, place.replies, hear)
+    if (place.idempotencyKey !== undefined) record.idempotencyKey = place.idempotencyKey
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       const outcome = failedCall(record, failure, "resolve")
       return logged(Effect.succeed(outcome), call.name, fiber).pipe(
-        Effect.annotateLogs(place.annotations ?? { tool: call.name, call: key })
+        Effect.annotateLogs(place.annotations ?? { tool: call.name, call: id })
       )
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     if (before !== undefined) resumed(record, before, tool)
-    const admitted = (params: unknown, text: string | undefined) =>
-      disabled(tool, health) ?? refuse?.(tool, { params, text })
-    record.refuse = admitted
+    if (place.wasBegun === true && record.acts) record.note({ _tag: "CallRepeated", certainty: "unknown" })
+    const admitting = new Admitting(record, tool, place, health)
     const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(decodeOf(tool, refuse)(text), ({ params, repairs }) => {
+      Effect.flatMapEager(decodeOf(tool, place.admit)(text), ({ params, repairs }) => {
         stage = "admit"
         // What was corrected before says what was done to it.
         if (before?.arguments === undefined) repaired(record, repairs)
-        const refusal = admitted(params, record.text)
-        if (refusal !== undefined) {
-          record.note({ _tag: "CallRefused", code: refusal.code })
-          return Effect.fail(refusal)
-        }
-        stage = "run"
-        return Effect.flatMap(run(params), (value) => {
-          stage = "guard"
-          return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
-            if (typeof json === "string" && isCutOff(json)) record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
-            const outcome = completed(record, json)
-            return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+        return Effect.flatMapEager(admitting.admit(params), (params) => {
+          stage = "run"
+          return Effect.flatMap(run(params), (value) => {
+            stage = "guard"
+            return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+              if (typeof json === "string" && isCutOff(json)) {
+                record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
+              }
+              const outcome = completed(record, json)
+              return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+            })
           })
         })
       })
@@ -187,13 +202,14 @@ const keyed = <T extends Tool.Any>(
         Context.add(
           Context.add(context, current, record),
           References.CurrentLogAnnotations,
-          annotated(fiber.getRef(References.CurrentLogAnnotations), place.annotations ?? { tool: call.name, call: key })
+          annotated(fiber.getRef(References.CurrentLogAnnotations), place.annotations ?? { tool: call.name, call: id })
         )
       )
     )
+    const named = place.admit === undefined ? outcome : Effect.map(outcome, (outcome) => admitting.named(outcome))
     const told = health === undefined
-      ? outcome
-      : Effect.tap(outcome, (outcome) => counted(outcome, tool, record, health, fiber))
+      ? named
+      : Effect.tap(named, (outcome) => counted(outcome, tool, record, health, fiber))
     const outer = fiber.getRef(current)
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
@@ -224,6 +240,80 @@ const leavingWith = (outcome: ToolOutcome, done: Done): ToolOutcome => {
 }
 
 const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
+
+// -----------------------------------------------------------------------------
+// Admission
+// -----------------------------------------------------------------------------
+
+// Whether a call runs, and with what: asked again for each correction of its arguments.
+class Admitting {
+  readonly #call: Call
+  readonly #tool: Tool.Any
+  readonly #admit: Admit | undefined
+  readonly #health: ToolHealth["Service"] | undefined
+  #intended: Intended | undefined = undefined
+
+  constructor(call: Call, tool: Tool.Any, { admit }: Place, health: ToolHealth["Service"] | undefined) {
+    this.#call = call
+    this.#tool = tool
+    this.#admit = admit
+    this.#health = health
+    call.refuse = (params, text) => this.#decide(params, text).refusal
+  }
+
+  #decide(params: unknown, text: string | undefined): Admission {
+    const refusal = disabled(this.#tool, this.#health)
+    if (refusal !== undefined) return { refusal }
+    if (this.#admit === undefined) return {}
+    this.#intended = new Intended(this.#tool, params, text)
+    const decided = this.#admit(this.#tool, this.#intended)
+    if (decided.refusal === undefined) this.#call.idempotencyKey = decided.key ?? this.#call.id
+    return decided
+  }
+
+  /** The parameters to run with. */
+  admit(params: unknown): Effect.Effect<unknown, ToolFailure> {
+    const { refusal, repeated } = this.#decide(params, this.#call.text)
+    if (refusal !== undefined) {
+      this.#call.note({ _tag: "CallRefused", code: refusal.code })
+      return Effect.fail(refusal)
+    }
+    return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
+  }
+
+  // One key, one body: what the service was sent first, it is sent again.
+  #repeated({ certainty, text }: Admission["repeated"] & {}, params: unknown): Effect.Effect<unknown, ToolFailure> {
+    const { name } = this.#tool
+    this.#call.note({ _tag: "CallRepeated", certainty })
+    const same =
+      `${name} was called like this before, with an open outcome: both calls were sent under one key, and take effect once`
+    if (text === undefined) {
+      repaired(this.#call, [{ kind: "repeated", path: [], note: same }])
+      return Effect.succeed(params)
+    }
+    return Effect.mapEager(Arguments.decode(text, this.#tool), ({ params }) => {
+      const repair = {
+        kind: "repeated",
+        path: [],
+        note: `${same}; the first call's arguments were sent again: ${text}`
+      } as const
+      this.#call.live.arguments.correct({ to: undefined, text, repairs: [repair], isSecret: false })
+      repaired(this.#call, [repair])
+      return params
+    })
+  }
+
+  /** The outcome, with what the call was meant to do, where anybody needs to know. */
+  named(outcome: ToolOutcome): ToolOutcome {
+    const intended = this.#intended
+    if (intended === undefined || outcome._tag === "Suspended" || outcome._tag === "Stopped") return outcome
+    const { acts, idempotencyKey } = this.#call
+    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
+    if (!isNeeded || intended.isEmpty) return outcome
+    const { arguments: args, id } = intended
+    return { ...outcome, intent: acts ? { id, arguments: args, key: idempotencyKey } : { id, arguments: args } }
+  }
+}
 
 // The call goes on with what its arguments were corrected to before it was suspended, and with what was done in it then: nothing that may
 // have acted runs again because of a question. What has certainly acted before it asked, its author lets run twice.
@@ -349,12 +439,12 @@ const runOf = <T extends Tool.Any>(tool: T) =>
 
 // Most tools decode as they are. What a policy needs to decode, it needs to run, too; but in a union of tools the compiler no
 // longer sees it. Nobody corrects the arguments of what is not called anyway: disabled, in an open circuit, or over a limit.
-const decodeOf = <T extends Tool.Any>(tool: T, refuse: Place["refuse"]) => {
+const decodeOf = <T extends Tool.Any>(tool: T, admit: Admit | undefined) => {
   const plain: Policy.Decode = (text) => Arguments.decode(text, tool)
   if (tool.policies.every(({ decode }) => decode === undefined)) return plain as Policy.Decode<Tool.Requirements<T>>
   const decode: Policy.Decode = (text) =>
     Effect.flatMapEager(Availability.lookup, (availabilityOf) => {
-      const isCalled = availabilityOf(tool)._tag === "Available" && refuse?.(tool) === undefined
+      const isCalled = availabilityOf(tool)._tag === "Available" && admit?.(tool).refusal === undefined
       return isCalled
         ? tool.policies.reduce((decode, policy) => policy.decode?.(decode, tool) ?? decode, plain)(text)
         : plain(text)
@@ -607,7 +697,7 @@ const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Too
   return failedCall(record, Object.keys(told).includes("outcome") ? told : withOutcome(told, outcome), stage, certainty)
 }
 
-const keepsCode = ({ code }: ToolUnavailable): boolean => code === "defect" || code === "retry_budget_exceeded"
+const keepsCode = (failure: ToolUnavailable): boolean => failure.code === "defect" || isRepeat(failure)
 
 // The data of a partial failure is a result, too: it is guarded, and travels as JSON.
 const partial = (

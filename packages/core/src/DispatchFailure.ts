@@ -15,8 +15,10 @@
  * | `not_run`               | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked  |
  * | `disabled`              | `ToolUnavailable` | somebody disabled the tool (`ToolHealth`)              |
  * | `call_limit`            | `ToolUnavailable` | a limit of the agent on calls is used up               |
- * | `retry_budget_exceeded` | `SemanticGarbage` | the same call has failed too often in this run         |
- * | `retry_budget_exceeded` | `ToolUnavailable` | the same, after `ToolUnavailable`, or if it may have acted |
+ * | `no_identity`           | `SchemaMismatch`  | the arguments do not identify what is to be done       |
+ * | `repeated_call`         | `SemanticGarbage` | the same call has failed too often in this run         |
+ * | `repeated_call`         | `ToolUnavailable` | the same, after `ToolUnavailable`, or if it may have acted |
+ * | `already_done`          | `ToolUnavailable` | the same call has succeeded, and is not to be repeated |
  *
  * @since 0.1.0
  */
@@ -47,7 +49,7 @@ export type DispatchFailure = Mismatch | Unavailable | Repeated
  * @since 0.1.0
  */
 export type Mismatch = SchemaMismatch & {
-  readonly code: "unknown_tool" | "invalid_json" | "invalid_arguments" | "invalid_result"
+  readonly code: "unknown_tool" | "invalid_json" | "invalid_arguments" | "no_identity" | "invalid_result"
 }
 
 /**
@@ -57,7 +59,7 @@ export type Mismatch = SchemaMismatch & {
  * @since 0.1.0
  */
 export type Unavailable = ToolUnavailable & {
-  readonly code: "defect" | "not_run" | "disabled" | "call_limit" | "retry_budget_exceeded"
+  readonly code: "defect" | "not_run" | "disabled" | "call_limit" | "repeated_call" | "already_done"
 }
 
 /**
@@ -66,7 +68,7 @@ export type Unavailable = ToolUnavailable & {
  * @category models
  * @since 0.1.0
  */
-export type Repeated = SemanticGarbage & { readonly code: "retry_budget_exceeded" }
+export type Repeated = SemanticGarbage & { readonly code: "repeated_call" }
 
 /**
  * The model called a tool that does not exist: the valid names are the alternatives, nearest first.
@@ -212,12 +214,26 @@ export const callLimit = (detail: string, hint: string) =>
   unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
 
 /**
- * The same call, with the same arguments, has failed too often in this run.
+ * The arguments do not say what is to be done: the tool's `identity` of them is empty.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const retryBudgetExceeded = (earlier: {
+export const noIdentity = (tool: string) =>
+  mismatch({
+    side: "arguments",
+    code: "no_identity",
+    detail: `This call was not run: its arguments do not identify what ${tool} is to do.`,
+    hint: "Call it again with the arguments that identify it."
+  })
+
+/**
+ * The same call has failed too often in this run, or may have taken effect.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const repeatedCall = (earlier: {
   readonly executions: number
   readonly code: string
   readonly detail: string
@@ -225,11 +241,14 @@ export const retryBudgetExceeded = (earlier: {
   readonly tag: ToolFailure["_tag"]
   /** Has any of them taken effect? */
   readonly certainty: Certainty
+  /** Had it other arguments, with the same identity? */
+  readonly isChanged?: boolean
 }): Unavailable | Repeated => {
   const times = earlier.executions === 1 ? "" : ` ${earlier.executions} times, the last time`
+  const same = earlier.isChanged === true ? "a call with the same purpose" : "with the same arguments it"
   const fields = {
-    code: "retry_budget_exceeded",
-    detail: `This call was not run: with the same arguments it has already ${
+    code: "repeated_call",
+    detail: `This call was not run: ${same} has already ${
       earlier.certainty === "executed" ? "taken effect, and " : ""
     }failed${times} with ${cut(oneLine(earlier.code), 60)}: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
@@ -241,6 +260,24 @@ export const retryBudgetExceeded = (earlier: {
     ? unavailable({ ...fields, transient: false, scope: "arguments", outcome })
     : new SemanticGarbage(fields) as Repeated
 }
+
+/**
+ * The same call has succeeded, and its tool is not to do it again.
+ *
+ * @param answer what it answered, as JSON
+ * @category constructors
+ * @since 0.1.0
+ */
+export const alreadyDone = (answer: string | undefined) =>
+  unavailable({
+    code: "already_done",
+    detail: `This call was not run, since it has already been done${
+      answer === undefined ? "." : `: ${cut(oneLine(answer), 300)}`
+    }`,
+    transient: false,
+    scope: "arguments",
+    outcome: "executed"
+  })
 
 // The constructors' field types widen a code to `string`; these two keep the literal that was given.
 const mismatch = <const Code extends string>(

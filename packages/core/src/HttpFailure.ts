@@ -55,9 +55,9 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import { asGuess, asRedirected } from "./internal/error/guess.ts"
+import { asConflict, asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described, Kind } from "./internal/error/kind.ts"
-import { recognize } from "./internal/error/recognize.ts"
+import { isConflictStatus, recognize } from "./internal/error/recognize.ts"
 import { isLimitedIn, retryAfterIn } from "./internal/error/retryAfter.ts"
 import { kindOfStatus } from "./internal/error/status.ts"
 import { late, lost } from "./internal/error/system.ts"
@@ -226,7 +226,8 @@ interface Known extends Pick<Described, "cause" | "retryAfter"> {
 const byStatus = (status: number, said: string, known: Known): HttpFailure => {
   const line = oneLine(said)
   const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
-  return after(kindOfStatus(status, known.isLimited), `The service answered ${status}${quote}`, known)
+  const failure = after(kindOfStatus(status, known.isLimited), `The service answered ${status}${quote}`, known)
+  return isConflictStatus(status) ? asConflict(failure) : failure
 }
 
 // What came of it depends on the method, unless the kind says so.

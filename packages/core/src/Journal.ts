@@ -1,9 +1,19 @@
 /**
  * The seam for durable runs: a run's id, each model reply and each tool outcome is a named step.
  *
- * By default a step just runs. A journal in its place may record what came of a step, and give back
- * the recorded result instead of running it again. Names are positions in the run: `run`, `turn/3/model`,
- * `turn/3/call/1`, and `turn/3/call/1/reply/1` after the user's first reply; the ids that models give to calls repeat.
+ * By default a step just runs. A journal in its place records what came of a step, and gives back the recorded result instead of running
+ * it again. Names are positions in the run: `run`, `turn/3/model`, `turn/3/call/1`, and `turn/3/call/1/reply/1` after the user's first
+ * reply; the ids that models give to calls repeat.
+ *
+ *     record "began" ─ run ─ record the result ─ give it back
+ *     replay: a result?                  give it back
+ *             began, and no result?      run `lost`, where the step has it, and record that
+ *             neither?                   run
+ *
+ * What was under way when a process ended may have taken effect. So a call of a tool that acts has a `lost`: of a `"non_idempotent"` tool
+ * the outcome is unknown, and its `Tool.reconcile` looks first; any other runs again under its key. What only reads just runs again.
+ *
+ * The time that a run has used is recorded with each result, so that a replayed run has the rest of its `limits.elapsed`, and no more.
  *
  * @since 0.1.0
  */
@@ -22,10 +32,12 @@ import { answered, heed } from "./internal/userCode.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Step<A, E> {
+export interface Step<A, E, R = never> {
   readonly name: string
   readonly success: Schema.ConstraintCodec<A, unknown>
   readonly error: Schema.ConstraintCodec<E, unknown>
+  /** What a replay runs if the step began, and has no result. Absent: the step itself, which does no harm then. */
+  readonly lost?: Effect.Effect<A, E, R> | undefined
 }
 
 /**
@@ -35,7 +47,7 @@ export interface Step<A, E> {
  * @since 0.1.0
  */
 export interface Journal {
-  readonly step: <A, E, R>(step: Step<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly step: <A, E, R>(step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 const passThrough: Journal = { step: (_, effect) => effect }
@@ -68,12 +80,21 @@ export const current: Context.Reference<Journal> = Context.Reference("@fallible/
  * @category steps
  * @since 0.1.0
  */
-export const step = <A, E, R>(step: Step<A, E>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const step = <A, E, R>(step: Step<A, E, R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(current, (journal) => journal === passThrough ? effect : taken(journal, step, effect))
 
+const taken = <A, E, R>(journal: Journal, step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
+  journal.step(step.lost === undefined ? step : { ...step, lost: alone(step.lost) }, alone(effect))
+
 // The step is what is written down: what happens inside of it, another agent's run, say, has no steps of its own.
-const taken = <A, E, R>(journal: Journal, step: Step<A, E>, effect: Effect.Effect<A, E, R>) =>
-  journal.step(step, Effect.provideService(effect, current, passThrough))
+const alone = Effect.provideService(current, passThrough)
+
+/**
+ * Does it just run each step?
+ *
+ * @internal
+ */
+export const isAbsent = (journal: Journal): boolean => journal === passThrough
 
 /**
  * A step of a run. A journal is a user's code: what it dies of, and a result that the step cannot have, do not end the run.
@@ -84,16 +105,18 @@ const taken = <A, E, R>(journal: Journal, step: Step<A, E>, effect: Effect.Effec
  */
 export const stepOr = <A, E, R>(
   journal: Journal,
-  step: Step<A, E>,
+  step: Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
   otherwise: (cause: Cause.Cause<unknown>, known: A | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
   if (journal === passThrough) return effect
   let known: A | undefined
-  const noted = Effect.map(effect, (value) => {
+  const noted = Effect.map((value: A) => {
     known = value
     return value
   })
+  const { lost } = step
+  const watched = lost === undefined ? step : { ...step, lost: noted(lost) }
   const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
     // What it has passed on is not its own.
     if (known !== undefined && Exit.isSuccess(exit) && exit.value === known) return exit
@@ -105,14 +128,15 @@ export const stepOr = <A, E, R>(
         otherwise(cause, known)
       )
   }
-  return Effect.suspend(() => contained(answered("The journal's step", taken(journal, step, noted)), judged)).pipe(
-    // Thrown by the journal, or by a result that cannot be looked at.
-    Effect.catchDefect((defect) => judged(Exit.die(defect)))
-  )
+  return Effect.suspend(() => contained(answered("The journal's step", taken(journal, watched, noted(effect))), judged))
+    .pipe(
+      // Thrown by the journal, or by a result that cannot be looked at.
+      Effect.catchDefect((defect) => judged(Exit.die(defect)))
+    )
 }
 
-const faultOf = <A, E>(
-  { error, name, success }: Step<A, E>,
+const faultOf = <A, E, R>(
+  { error, name, success }: Step<A, E, R>,
   exit: Exit.Exit<A, E>
 ): Cause.Cause<unknown> | undefined => {
   if (Exit.isSuccess(exit)) {

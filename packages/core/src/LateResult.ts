@@ -23,7 +23,9 @@ import { told } from "./internal/reporter.ts"
  */
 export interface LateResult {
   readonly tool: string
-  /** The idempotency key of its call: in an agent `run-…/turn/1/call/1`, of which the ledger has the turn and the call. */
+  /** The name of its call: in an agent `run-…/turn/1/call/1`, of which the ledger has the turn and the call. */
+  readonly id: string
+  /** The idempotency key that its handler was given. */
   readonly key: string
   /** The attempt that has ended, from 1. */
   readonly attempt: number
@@ -49,12 +51,12 @@ const words: Readonly<Record<Certainty, string>> = {
   unknown: "Nobody knows whether it has taken effect."
 }
 
-const logged: Reporter = ({ attempt, certainty, code, key, tool }) =>
+const logged: Reporter = ({ attempt, certainty, code, id, key, tool }) =>
   Effect.annotateLogs(
     Effect.logWarning(
       `${tool} ended${code === undefined ? "" : ` (${code})`} after nobody waited for it any more. ${words[certainty]}`
     ),
-    { tool, key, attempt, certainty }
+    { tool, call: id, key, attempt, certainty }
   )
 
 /**

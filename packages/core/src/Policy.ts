@@ -534,7 +534,7 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
     description: `fetches up to ${pages} pages`,
     bound: bounds.complete(pages, limits.time),
     wrap: (run, { name, parameters, sideEffect }) => {
-      if (sideEffect === "non_idempotent") {
+      if (sideEffect !== "none" && sideEffect !== "idempotent") {
         throw new TypeError(
           `The pages of ${name} cannot be followed, since each run of it acts. Declare its sideEffect, if it is read-only or idempotent.`
         )

@@ -219,7 +219,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     return "Do not repeat this call: it has already taken effect."
   }
   if (certainty === "unknown" && !isTransient(failure)) {
-    return failure.code === "retry_budget_exceeded"
+    return failure.code === "repeated_call"
       ? "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
       : "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
   }
@@ -248,7 +248,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     case "ToolUnavailable":
       if (failure.code === "not_run") return "Call it again once the earlier call is settled."
       if (failure.code === "call_limit") return "Do not call it again now."
-      if (failure.code === "retry_budget_exceeded") {
+      if (failure.code === "repeated_call") {
         return "Do not repeat this call with the same arguments. Use another tool, or answer without it."
       }
       if (isAboutArguments(failure)) {

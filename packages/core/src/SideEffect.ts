@@ -1,11 +1,12 @@
 /**
  * What running a tool may change: it decides what may be repeated, and what runs together.
  *
- * | side effect        | it means                                       | after a lost answer             | in one turn      |
- * | ------------------ | ---------------------------------------------- | ------------------------------- | ---------------- |
- * | `"none"`           | it only reads                                  | tried again                     | up to 8 at once  |
- * | `"idempotent"`     | running it twice is the same as once           | tried again                     | alone, in order  |
- * | `"non_idempotent"` | each run acts; the default                     | never again (`outcome_unknown`) | alone, in order  |
+ * | side effect           | it means                                                | after a lost answer              | in one turn     |
+ * | --------------------- | ------------------------------------------------------- | -------------------------------- | --------------- |
+ * | `"none"`              | it only reads                                           | tried again                      | up to 8 at once |
+ * | `"idempotent"`        | running it twice is the same as once, as a `PUT`        | tried again                      | alone, in order |
+ * | `"idempotent_by_key"` | its service acts once for each idempotency key          | tried again, under the same key  | alone, in order |
+ * | `"non_idempotent"`    | each run acts; the default                              | never again (`outcome_unknown`)  | alone, in order |
  *
  * The declaration is believed: a tool that says it only reads, and acts, may act twice. `Certainty` says what a call knows of its effect.
  *
@@ -16,13 +17,14 @@
  */
 
 /**
- * `"none"`: it only reads. `"idempotent"`: running it twice with the same arguments is the same as once.
- * `"non_idempotent"`: each run acts, and must not be repeated unless it certainly did not happen.
+ * `"none"`: it only reads. `"idempotent"`: running it twice with the same arguments is the same as once. `"idempotent_by_key"`: the
+ * handler sends the call's key (`ToolCall.current`), and the service acts once for each key. `"non_idempotent"`: each run acts, and must not
+ * be repeated unless it certainly did not happen.
  *
  * @category models
  * @since 0.1.0
  */
-export type SideEffect = "none" | "idempotent" | "non_idempotent"
+export type SideEffect = "none" | "idempotent" | "idempotent_by_key" | "non_idempotent"
 
 /**
  * The annotations of a tool in the Model Context Protocol (2025-06-18). `effect/ai` calls them
@@ -54,7 +56,8 @@ export interface Annotations {
  */
 export const annotations = (sideEffect: SideEffect): Annotations => ({
   readOnlyHint: sideEffect === "none",
-  idempotentHint: sideEffect !== "non_idempotent",
+  // Whoever calls it from elsewhere has another key each time.
+  idempotentHint: sideEffect === "none" || sideEffect === "idempotent",
   destructiveHint: sideEffect !== "none"
 })
 

@@ -25,7 +25,7 @@ import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { eitherWay } from "./internal/alone.ts"
-import { sources } from "./internal/bounds.ts"
+import { failedExecutions, sources } from "./internal/bounds.ts"
 import { accountOf } from "./internal/callOutcome.ts"
 import {
   type Contract,
@@ -39,7 +39,8 @@ import {
 import { watched } from "./internal/customPolicy.ts"
 import { executed } from "./internal/execution.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
-import { current } from "./internal/frame.ts"
+import { current, type Subject } from "./internal/frame.ts"
+import { effectOf, type Identified, whyUnfit } from "./internal/identity.ts"
 import { isOwn } from "./internal/own.ts"
 import { callOf } from "./internal/policyCall.ts"
 import { continuing, type PromiseCall, promised } from "./internal/promised.ts"
@@ -84,6 +85,12 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly check: string | undefined
   /** The parameter that asks for less. */
   readonly size: string | undefined
+  /** Which of its arguments say what is to be done; all of them where it is absent. */
+  readonly identity: ((params: Params) => unknown) | undefined
+  /** Whether the same may be done again after a success. */
+  readonly repeats: boolean | undefined
+  /** After how many failed executions in a run the same call is refused. */
+  readonly failureLimit: number
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
   /**
@@ -113,6 +120,9 @@ export interface Any {
   readonly instead: ReadonlyArray<string>
   readonly check: string | undefined
   readonly size: string | undefined
+  readonly identity?: ((params: never) => unknown) | undefined
+  readonly repeats?: boolean | undefined
+  readonly failureLimit?: number
   readonly policies: ReadonlyArray<Policy.Any>
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }
@@ -180,6 +190,19 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * nothing was done, and policies may run the tool again. Default: `false`.
    */
   readonly refusesFirst?: boolean
+  /**
+   * What identifies the effect: `({ order }) => order`. Calls of a run with equal identities mean the same effect. After a success the next
+   * one means another; until then they share one idempotency key. It is JSON, or has dates, bigints, Maps and Sets in it. A call whose identity
+   * is empty is refused. Default: all arguments, however they are written.
+   */
+  readonly identity?: (params: NoInfer<Params>) => unknown
+  /**
+   * May the same be done again after it has succeeded? Default: in the same run, yes, since two equal orders may be meant; in a later run of
+   * its scope (`RunOptions.facts`) no, unless the tool is `"idempotent"`. What is refused then is told that it has already been done.
+   */
+  readonly repeats?: boolean
+  /** After how many failed executions in a run the same call is refused: `repeated_call`. At least 1. Default: 3. */
+  readonly failureLimit?: number
   /** Lets an attempt run to its end after its time is up or its run is interrupted. `LateResult` tells how it ended. Default: `false`. */
   readonly uninterruptible?: boolean
 }
@@ -361,8 +384,8 @@ const defined = <
   Effect.Services<Handled>
 > => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
-  const { uninterruptible: isUninterruptible = false } = definition
-  const given = { ...definition, instead, refusesFirst, isUninterruptible, sideEffect, handler }
+  const { failureLimit = failedExecutions, identity, repeats, uninterruptible: isUninterruptible = false } = definition
+  const given = { ...definition, failureLimit, instead, refusesFirst, isUninterruptible, sideEffect, handler }
   demand([...demands(name, given), ...contractDemands(given)])
   const who = `The handler of '${name}'`
   const acts = sideEffect !== "none"
@@ -378,6 +401,12 @@ const defined = <
       return (isHere ? endedHere : ended)(who, parted(handler(params)))
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
+  const unfit = sideEffect === "idempotent_by_key" && identity === undefined ? whyUnfit(parameters) : undefined
+  if (unfit !== undefined) {
+    throw new TypeError(
+      `'${name}' needs an 'identity', since no idempotency key can be made of its arguments as they are: ${unfit}.`
+    )
+  }
   const kept = (isHere: boolean) => keeping({ ...definition, name, parameters, sideEffect }, handled(isHere))
   return assemble({
     name,
@@ -387,7 +416,10 @@ const defined = <
     sideEffect,
     instead,
     check,
-    size
+    size,
+    identity,
+    repeats,
+    failureLimit
   }, {
     token,
     handler: around(kept),
@@ -1105,7 +1137,8 @@ export const outcome: {
     params: Params
   ): Effect.Effect<Outcome<A, E>, never, R> =>
     framed(
-      { name: self.name, sideEffect: self.sideEffect, token: tokenOf(self) },
+      subjectOf(self, tokenOf(self)),
+      params,
       bare(self)(params),
       (run, frame) =>
         Effect.map(
@@ -1160,7 +1193,7 @@ function isDataFirst(args: ArrayLike<unknown>): boolean {
   return typeof args[0] === "object"
 }
 
-const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "non_idempotent"]
+const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
 
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
@@ -1171,9 +1204,20 @@ const demand = (demands: ReadonlyArray<Demand>): void => {
 // The compiler asks for all of it but the name's letters; a program without types does not.
 const demands = (
   name: unknown,
-  { check, description, handler, instead, isUninterruptible, parameters, refusesFirst, sideEffect, success }: Readonly<
-    Record<string, unknown>
-  >
+  {
+    check,
+    description,
+    failureLimit,
+    handler,
+    identity,
+    instead,
+    isUninterruptible,
+    parameters,
+    refusesFirst,
+    repeats,
+    sideEffect,
+    success
+  }: Readonly<Record<string, unknown>>
 ): ReadonlyArray<Demand> => [
   [
     "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
@@ -1198,6 +1242,13 @@ const demands = (
   ],
   ["A tool's 'refusesFirst' is a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
   ["A tool's 'uninterruptible' is a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
+  ["A tool's 'identity' is a function", identity === undefined || Predicate.isFunction(identity), identity],
+  ["A tool's 'repeats' is a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
+  [
+    "A tool's 'failureLimit' is a whole number from 1",
+    Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
+    failureLimit
+  ],
   ["A tool's parameters are a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
   ["A tool's success is a Schema", Schema.isSchema(success), success],
   ["A tool's handler is a function", Predicate.isFunction(handler), handler]
@@ -1205,6 +1256,18 @@ const demands = (
 
 // A tool's run without a frame is of the same type as its run.
 const bare = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+
+/**
+ * A tool as the frames of its calls know it.
+ *
+ * @internal
+ */
+export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: object): Subject => ({
+  name: tool.name,
+  sideEffect: tool.sideEffect,
+  token,
+  effectOf: (params) => effectOf(tool, params)
+})
 
 /** What a tool was made of: a policy that is added later may have its place inside of another. */
 interface Parts {
@@ -1246,7 +1309,7 @@ const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, p
   const run = around.reduce((run, policy) => wrapped(run, policy, fields), parts.handler as Policy.Run)
   const tool = Object.assign(Object.create(PipeablePrototype), fields, {
     policies,
-    run: inContext({ name: fields.name, sideEffect: fields.sideEffect, token: parts.token }, run)
+    run: inContext(subjectOf(fields, parts.token), run)
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)

@@ -163,8 +163,8 @@ export const source = (
 export const ask = (question: string): Effect.Effect<string> =>
   Effect.flatMap(frame, (call) => {
     const words = textOf(question) ?? "The tool asks without a question."
-    const reply = call.live.replyTo(call.idempotencyKey, words)
-    return reply === undefined ? Effect.die(new SuspendSignal(words, call.idempotencyKey)) : Effect.succeed(reply)
+    const reply = call.live.replyTo(call.id, words)
+    return reply === undefined ? Effect.die(new SuspendSignal(words, call.id)) : Effect.succeed(reply)
   })
 
 /**

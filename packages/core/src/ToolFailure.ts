@@ -158,7 +158,7 @@ export type Code =
   | "invalid_request"
   | "unexpected_status"
   | "failed"
-  | "retry_budget_exceeded"
+  | "repeated_call"
   | "call_limit"
   | "fixer_failed"
   | "no_fix"

@@ -43,8 +43,8 @@ export interface Reply extends Schema.Schema.Type<typeof Reply> {}
  * @since 0.1.0
  */
 export const Reply = Schema.Struct({
-  /** The idempotency key of the tool that asked. */
-  key: Schema.String,
+  /** The name of the call that asked: the model's, or one inside of it. */
+  id: Schema.String,
   question: Schema.String,
   reply: Schema.String
 })
@@ -160,7 +160,10 @@ export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
  * @since 0.1.0
  */
 export const ValueRepair = Schema.Struct({
-  /** The class of the drift; `Coercion` says what each means. `"fixed"`: a fixer has corrected the arguments (`Tool.fix`). */
+  /**
+   * The class of the drift; `Coercion` says what each means. `"fixed"`: a fixer has corrected the arguments (`Tool.fix`). `"repeated"`: the call
+   * repeats an earlier one under its key, with the arguments of that one.
+   */
   kind: Schema.Literals([
     "array_for_single",
     "blank_for_optional",
@@ -174,6 +177,7 @@ export const ValueRepair = Schema.Struct({
     "number_for_text",
     "python_list",
     "renamed_key",
+    "repeated",
     "single_for_array",
     "space_in_date_time",
     "text_for_array",
@@ -206,9 +210,34 @@ export interface ValueRepair extends Schema.Schema.Type<typeof ValueRepair> {}
  */
 export const Repair = Schema.Union([TextRepair, ValueRepair])
 
+/**
+ * The schema of an {@link Intent}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Intent = Schema.Struct({
+  /** A digest of the tool and of what identifies the effect: the same for each call that means it. */
+  id: Schema.String,
+  /** The same of all arguments. */
+  arguments: Schema.String,
+  /** The idempotency key that the handler was given; absent of a tool that only reads. */
+  key: Schema.optionalKey(Schema.String)
+})
+
+/**
+ * What a call was meant to do, without any of its arguments.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Intent extends Schema.Schema.Type<typeof Intent> {}
+
 const effort = {
   /** Has the call taken effect, as far as anybody knows? */
   certainty: Certainty,
+  /** What the call was meant to do. Absent: nobody asked, as of most calls that read, or its arguments could not be read. */
+  intent: Schema.optionalKey(Intent),
   /** What was changed about the model's arguments so that they could be read, told to it or not. Absent: nothing. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
   /** The text of the arguments that were used, where a fixer has corrected the model's. Absent: they were not, or hold a secret. */
@@ -280,8 +309,8 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
 export const Suspended = Schema.Struct({
   _tag: Schema.tag("Suspended"),
   question: Schema.String,
-  /** The idempotency key of the tool that asks: the call's own, or one inside of it. */
-  key: Schema.String,
+  /** The name of the call that asks: this one, or one inside of it. */
+  id: Schema.String,
   /** The questions of this call that the user has answered already, in order. */
   replies: Schema.Array(Reply),
   ...effort

@@ -16,9 +16,12 @@ import { ModelEntry } from "../Ledger.ts"
 import * as Model from "../Model.ts"
 import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
+import { Beginning } from "./beginning.ts"
 import { contained } from "./containment.ts"
 import { current } from "./frame.ts"
+import { recorded } from "./recorded.ts"
 import { faultOf, isReply, withDistinctIds } from "./reply.ts"
+import { RunTime } from "./runTime.ts"
 import { isA } from "./stranger.ts"
 import { cut, kind, mostDetail } from "./text.ts"
 import { answered, heed, IllTyped, present } from "./userCode.ts"
@@ -57,19 +60,26 @@ export interface Surroundings {
   readonly retried: Array<Model.ModelFailure>
   /** Told of what happens in calls, beside who watches the run. */
   readonly watcher: CallEvent.Watcher | undefined
-  /** When the time is up, in milliseconds of the clock. */
-  readonly deadline: number
+  readonly time: RunTime
   readonly journal: Journal.Journal
   /** Where the run is, as logs have it. */
   readonly place: { readonly run: string; turn: number }
 }
 
-/** Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it. */
+/**
+ * Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it.
+ *
+ * @param limit how long the run may take, in milliseconds
+ * @param used how much of that it has used before
+ */
 export const surrounded = <A, E, R>(
   id: string,
+  limit: number,
+  used: number,
   run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
+    const time = new RunTime(fiber, limit, used)
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
     const tell = fiber.getRef(Model.onRetry)
@@ -85,7 +95,7 @@ export const surrounded = <A, E, R>(
     const surroundings = {
       retried,
       watcher: fiber.getRef(CallEvent.watcher),
-      deadline: fiber.getRef(Deadline.current),
+      time,
       journal: fiber.getRef(Journal.current),
       place
     }
@@ -93,7 +103,11 @@ export const surrounded = <A, E, R>(
     // for themselves.
     return Effect.updateContext(
       run(surroundings),
-      (context: Context.Context<R>) => Context.merge(context, Context.make(Model.onRetry, hear))
+      (context: Context.Context<R>) => {
+        const own = Context.make(Model.onRetry, hear)
+        // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
+        return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
+      }
     )
   })
 
@@ -151,11 +165,12 @@ export const ask = (
       unrecorded(cause),
       (failure) => unanswered(run, turn, failure, timesAsked(retried) + (known === undefined ? 0 : 1))
     )
-  const asked = Effect.map(Journal.stepOr(run.journal, step, replies, lost), (asked): Asked => {
-    retried.length = 0
-    return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
-  })
-  if (watch === undefined) return asked
+  const asked = (replies: Effect.Effect<Asked, Unanswered>) =>
+    Effect.map(recorded(run, step, replies, lost), (asked): Asked => {
+      retried.length = 0
+      return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
+    })
+  if (watch === undefined) return asked(replies)
 
   return Effect.flatMap(Model.onRetry, (tell) => {
     let attempt = 0
@@ -164,9 +179,11 @@ export const ask = (
         watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait })
         return tell(failure, wait)
       })
-    watch({ _tag: "TurnStarted", turn })
-    return Effect.map(Effect.timed(Effect.provideService(asked, Model.onRetry, onRetry)), ([elapsed, asked]) => {
-      watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed })
+    const beginning = new Beginning((replay) => watch({ _tag: "TurnStarted", turn, ...replay }))
+    const told = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
+    return Effect.map(Effect.timed(asked(told)), ([elapsed, asked]) => {
+      const replay = beginning.replay()
+      watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed, ...replay })
       return asked
     })
   })

@@ -37,9 +37,9 @@ export const failed = (
 
 export const suspended = (
   call: Call,
-  { key, question }: { readonly key: string; readonly question: string }
+  { id, question }: { readonly id: string; readonly question: string }
 ): Suspended => {
-  const outcome = { _tag: "Suspended", question, key, replies: call.replies, ...account(call, call.certainty) } as const
+  const outcome = { _tag: "Suspended", question, id, replies: call.replies, ...account(call, call.certainty) } as const
   // What goes on, goes on with these: also with what must not be shown.
   const used = call.correction
   return used === undefined ? outcome : { ...outcome, arguments: used.text }

@@ -35,6 +35,8 @@ export interface CallState {
   readonly isAnswered: boolean
   /** Did the tool refuse what it was asked? */
   readonly isRefused: boolean
+  /** Has an earlier call sent its key already? */
+  readonly isRepeated: boolean
   /** Was the tool itself unavailable, and something else had to answer? */
   readonly fellBack: boolean
   /** The last failure of an attempt that was the tool's fault, and that a policy handled. */
@@ -60,6 +62,7 @@ export const untouched: CallState = {
   sources: nothing,
   isAnswered: false,
   isRefused: false,
+  isRepeated: false,
   fellBack: false,
   fault: undefined
 }
@@ -100,6 +103,9 @@ export const step = (state: CallState, event: CallEvent): CallState => {
       return innerEnded(state, event)
     case "OutcomeSettled":
       return settled(state, event.certainty)
+    case "CallRepeated":
+      // One key, one effect: it is as if an attempt of this call had ended so.
+      return { ...state, isRepeated: true, own: and(state.own, doneOf(event.certainty)) }
     case "FailureHandled":
       return handled(state, event)
     case "WaitEnded":
@@ -129,6 +135,9 @@ export const step = (state: CallState, event: CallEvent): CallState => {
 
 /** What a gate begins with. It needs no list of the failures before it, which grows with each attempt. */
 export const asOf = (state: CallState): CallState => state.handled.length === 0 ? state : { ...state, handled: noTexts }
+
+/** Has the service been sent the key of the call before its last attempt? */
+export const wasSent = ({ executions, isRepeated }: CallState): boolean => isRepeated || executions > 1
 
 /** Does the event begin an attempt, of the tool or of a fallback's? */
 export const isStart = ({ _tag }: CallEvent): boolean =>

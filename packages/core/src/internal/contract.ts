@@ -322,7 +322,7 @@ export const contractDemands = (
     ],
     [
       "A tool with 'pages' must be read-only or idempotent ('sideEffect'), since the model calls it for each page",
-      pages === undefined || sideEffect !== "non_idempotent",
+      pages === undefined || sideEffect === "none" || sideEffect === "idempotent",
       sideEffect
     ],
     ...declared("A tool's 'size' is one of its parameters", size, isParameter),

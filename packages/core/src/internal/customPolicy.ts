@@ -83,7 +83,7 @@ export class Visit extends Sourced {
   signal: Signal | undefined = undefined
   /** What runs inside died of. */
   readonly defects: Array<unknown> = []
-  #key: string | undefined = undefined
+  #prefix: string | undefined = undefined
   /** What each run came to that has an answer. */
   readonly #answers = new Map<unknown, Branch>()
   /** The run whose words stand. */
@@ -113,11 +113,6 @@ export class Visit extends Sourced {
     }, 0)
   }
 
-  /** From now on the policy asks other sources for an answer. */
-  askOthers(): void {
-    this.asksOthers = true
-  }
-
   override occupy(): void {
     if (this.#busy++ > 0 || this.#waited !== this.#idle) return
     const idle = this.#clock.currentTimeMillisUnsafe() - this.#idleSince
@@ -143,10 +138,10 @@ export class Visit extends Sourced {
    * A tool that the policy runs itself. No tool's name has a plus in it. Inside of another policy numbers begin anew, so that a key says
    * how far inside it is, too.
    */
-  override enter(tool: Subject): Frame {
-    const { policies } = this
-    this.#key ??= this.outer.live.keyInside(this.idempotencyKey, `policy+${policies === 1 ? "" : policies}`)
-    return new Inside(this, this.live.keyInside(this.#key, tool.name), tool)
+  override enter(tool: Subject, params: unknown): Frame {
+    const name = `policy+${this.policies === 1 ? "" : this.policies}`
+    this.#prefix ??= `${name}/${this.outer.live.next(name)}/`
+    return new Inside(this, this.placeOf(tool, params, this.#prefix), tool)
   }
 
   rejoin(branch: Branch, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {

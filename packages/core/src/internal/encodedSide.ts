@@ -179,8 +179,8 @@ const withTypes = (
   types: ReadonlyArray<SchemaAST.AST>
 ): SchemaAST.AST => new SchemaAST.Union(types, options, annotations, checks, undefined, context, encodingChecks)
 
-// Is there such a part, on any side?
-const holds = (
+/** Is there such a part, on any side? */
+export const holds = (
   ast: SchemaAST.AST,
   predicate: (ast: SchemaAST.AST) => boolean,
   seen = new Set<SchemaAST.AST>()

@@ -9,6 +9,7 @@ import { isRejection } from "./callArguments.ts"
 import { and, type Done, nothing as nothingDone } from "./done.ts"
 import { asForeign, doneBelow, isForeign, isGuess, isRedirected } from "./error/guess.ts"
 import { withFields, withShown } from "./failure.ts"
+import { isRepeat } from "./refusal.ts"
 import { SuspendSignal } from "./signal.ts"
 import { attempted, isA, isPromise } from "./stranger.ts"
 
@@ -22,7 +23,8 @@ export interface Ending {
 const executed: Ending = { certainty: "executed", isRefusal: false }
 const nothing: Ending = { certainty: "not_executed", isRefusal: false }
 const refusal: Ending = { certainty: "not_executed", isRefusal: true }
-const unknown: Ending = { certainty: "unknown", isRefusal: false }
+/** It leaves open whether anything was done. */
+export const open: Ending = { certainty: "unknown", isRefusal: false }
 
 /** How a failure is read. */
 export interface Reading {
@@ -59,8 +61,8 @@ export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) &&
 
 export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): Ending => {
   // What is still to come may fail.
-  if (Exit.isSuccess(exit)) return isPromise(exit.value) ? unknown : executed
-  const [first = unknown, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, reading))
+  if (Exit.isSuccess(exit)) return isPromise(exit.value) ? open : executed
+  const [first = open, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, reading))
   return others.reduce((one, other) => ({
     certainty: join(one.certainty, other.certainty),
     isRefusal: one.isRefusal || other.isRefusal
@@ -70,12 +72,12 @@ export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): E
 const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending => {
   switch (reason._tag) {
     case "Fail":
-      return isWhole(reason.error) ? endingOfFailure(reason.error, reading) : unknown
+      return isWhole(reason.error) ? endingOfFailure(reason.error, reading) : open
     case "Die":
       // A question is asked before anything is done.
-      return isSuspension(reason.defect) ? nothing : unknown
+      return isSuspension(reason.defect) ? nothing : open
     case "Interrupt":
-      return unknown
+      return open
   }
 }
 
@@ -83,21 +85,21 @@ const isSuspension = isA(SuspendSignal)
 
 const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Reading): Ending => {
   // It answers another request than the first.
-  if (isRedirected(failure)) return unknown
+  if (isRedirected(failure)) return open
   switch (failure._tag) {
     case "PartialData":
       return executed
     case "SemanticGarbage":
       return refusal
     case "SchemaMismatch":
-      if (failure.side === "result") return unknown
+      if (failure.side === "result") return open
       // What a tool inside rejects, says nothing of what the handler did before.
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
-      if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : unknown
+      if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : open
       // What was refused as a repeat has done nothing: an equal call before it has.
-      if (failure.outcome === "executed") return failure.code === "retry_budget_exceeded" ? unknown : executed
-      return failure.outcome === undefined && isPermanent(failure) ? refusal : unknown
+      if (failure.outcome === "executed") return isRepeat(failure) ? open : executed
+      return failure.outcome === undefined && isPermanent(failure) ? refusal : open
   }
 }
 

@@ -15,10 +15,12 @@ import * as Deadline from "../Deadline.ts"
 import * as LateResult from "../LateResult.ts"
 import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import { isRejection } from "./callArguments.ts"
+import { wasSent } from "./callState.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
-import { asKnown, doneByOthers, endingOf, isOwnWord, isWhole } from "./ending.ts"
+import { asKnown, doneByOthers, endingOf, isOwnWord, isWhole, open as openEnding } from "./ending.ts"
 import { isRedirected, marks } from "./error/guess.ts"
+import { isConflict } from "./error/recognize.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
 import { answered, judged } from "./userCode.ts"
@@ -215,11 +217,16 @@ class Execution {
     }
     const { arguments: args, mayQuote } = frame.live
     const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !mayQuote && isOwnWord(failure)
+    // It refuses the key, and not what was asked under it first.
+    const isKeyRefused = failure !== undefined && frame.tool.sideEffect === "idempotent_by_key" &&
+      wasSent(frame.whole.state) && isConflict(failure)
     // Who may have acted does not run again with other arguments.
-    if (failure !== undefined && isRejection(failure) && (!isBelieved(failure) || isRedirected(failure))) {
-      args.disown(failure)
+    if (failure !== undefined && isRejection(failure)) {
+      if (!isBelieved(failure) || isRedirected(failure) || isKeyRefused) args.disown(failure)
     }
-    const ending = endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
+    const ending = isKeyRefused
+      ? openEnding
+      : endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
     const done = this.#done = and(and(doneOf(ending.certainty), doneByOthers(exit, this.#since)), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)
@@ -241,9 +248,10 @@ class Execution {
   }
 
   #report(certainty: Certainty, failure: ToolFailure | undefined) {
-    const { idempotencyKey: key, tool: { name: tool } } = this.#frame
+    const { id, idempotencyKey: key, tool: { name: tool } } = this.#frame
     const result: LateResult.LateResult = {
       tool,
+      id,
       key,
       attempt: this.#attempt,
       certainty,

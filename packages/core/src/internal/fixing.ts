@@ -13,7 +13,7 @@ import { SchemaMismatch, type ToolFailure, ToolUnavailable } from "../ToolFailur
 import type { Repair } from "../ToolOutcome.ts"
 import type { CallArguments } from "./callArguments.ts"
 import { doneInAttempts, withoutNote } from "./callState.ts"
-import { canonical } from "./canonical.ts"
+import { readable } from "./canonical.ts"
 import { contained } from "./containment.ts"
 import { nothing } from "./done.ts"
 import { copied, escalated, hasWords, isNothing, isPlain, isSame, reason, saysTheSame, written } from "./fixed.ts"
@@ -148,7 +148,7 @@ class Fix<R> {
     if (text !== undefined || this.#isSecret) return Effect.succeed(text ?? "")
     return Effect.suspend(() => encoderOf(this.#subject.parameters)(params)).pipe(
       Effect.map((json) => JSON.stringify(json)),
-      Effect.catchCause(() => Effect.succeed(canonical(params) ?? ""))
+      Effect.catchCause(() => Effect.succeed(readable(params) ?? ""))
     )
   }
 
@@ -231,9 +231,8 @@ class Fix<R> {
 
   #answer(rejected: Rejected, before: ReadonlyArray<Rejected>, left: number) {
     const { name, parameters } = this.#subject
-    // A tool that it runs is not the one that was called: it has a key and attempts of its own. No tool's name has a plus in it.
-    const key = `${this.#frame.idempotencyKey}/fix+${++this.#frame.live.arguments.asked}`
-    const context = new Asked(this.#frame, key, { name, sideEffect: "non_idempotent" })
+    // A tool that it runs is not the one that was called: it has a key and attempts of its own.
+    const context = new Asked(this.#frame, ++this.#frame.live.arguments.asked)
     const who = `The fixer of '${name}'`
     const answer = Effect.suspend(() => {
       const told = this.#told(rejected)

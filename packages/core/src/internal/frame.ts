@@ -1,5 +1,5 @@
 /*
- * The context of one running call: its key, what has happened in it, and what its handler and its policies may ask of it.
+ * The context of one running call: its name, its key, what has happened in it, and what its handler and its policies may ask of it.
  *
  *     Call      a call that was dispatched, or a tool that runs by itself
  *     Inside    a tool that runs inside of another one's handler or fallback: a key and attempts of its own
@@ -35,6 +35,7 @@ import {
 import { and, certaintyOf, type Done, nothing } from "./done.ts"
 import { asKnown } from "./ending.ts"
 import { heardOutside, isOfAnswer } from "./heard.ts"
+import { keyInside } from "./key.ts"
 import { Live, Running } from "./live.ts"
 import { isBlameless } from "./refusal.ts"
 import { RefusalSignal } from "./signal.ts"
@@ -46,13 +47,16 @@ export interface Subject {
   readonly sideEffect: SideEffect
   /** Which handler is behind it, if it was made here: a copy by hand may have another name. */
   readonly token?: object | undefined
+  /** Which effect its arguments mean; `undefined` where no key can be made of them. */
+  readonly effectOf?: ((params: unknown) => string | undefined) | undefined
 }
 
 /** Why the handler of a tool that acts is not to begin: nobody waits for it any more, or it would act again. */
 export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "refused"
 
 export abstract class Frame {
-  readonly idempotencyKey: string
+  /** Its name in logs, events and replies. */
+  readonly id: string
   readonly tool: Subject
   /** Is anybody told of events as they happen? */
   readonly isWatched: boolean
@@ -64,13 +68,16 @@ export abstract class Frame {
   /** The last failure of a handler. */
   last: ToolFailure | undefined = undefined
 
-  constructor(idempotencyKey: string, tool: Subject, isWatched: boolean, state = untouched, attempt = 0) {
-    this.idempotencyKey = idempotencyKey
+  constructor(id: string, tool: Subject, isWatched: boolean, state = untouched, attempt = 0) {
+    this.id = id
     this.tool = tool
     this.isWatched = isWatched
     this.state = state
     this.attempt = attempt
   }
+
+  /** What its service may tell a repetition by. It is worked out once somebody asks. */
+  abstract get idempotencyKey(): string
 
   abstract get live(): Live
 
@@ -190,8 +197,23 @@ export abstract class Frame {
   abstract claim(): boolean
 
   /** The frame of a tool that runs now: this one for the tool that was called, one of its own for a tool that it runs. */
-  enter(tool: Subject): Frame {
-    return this.claim() ? this : new Inside(this, this.live.keyInside(this.idempotencyKey, tool.name), tool)
+  enter(tool: Subject, params: unknown): Frame {
+    return this.claim() ? this : new Inside(this, this.placeOf(tool, params), tool)
+  }
+
+  /** A key for something else that begins in this attempt: for the same, the next one of it has another. */
+  keyOf(mark: string): string {
+    return keyInside(this.idempotencyKey, `${mark} ${this.live.next(mark)}`)
+  }
+
+  /** Where in this attempt a tool runs. Its key goes by what it is to do: beside others, its place among them is chance. */
+  protected placeOf(tool: Subject, params: unknown, prefix = ""): Place {
+    const { live, role } = this
+    const path = `${prefix}${tool.name}/${live.next(`${prefix}${tool.name}`)}`
+    const effect = tool.sideEffect === "none" ? undefined : tool.effectOf?.(params)
+    if (effect === undefined) return { path, mark: path }
+    const mark = JSON.stringify([role, prefix, tool.name, effect])
+    return { path, mark: `${mark} ${live.next(mark)}` }
   }
 
   /** The tool has its answer: what was held back until then is said of the outer one. */
@@ -236,6 +258,12 @@ export abstract class Frame {
   abstract correct(correction: Correction): Effect.Effect<void>
 }
 
+/** Where something runs inside of a call: what its name, and what its key is made of. */
+export interface Place {
+  readonly path: string
+  readonly mark: string
+}
+
 /** The frame of the call under way. */
 export const current: Context.Reference<Frame> = Context.Reference("@fallible/core/frame", {
   defaultValue: () => detached
@@ -269,6 +297,10 @@ const summary = (failure: ToolFailure): Summary => {
 
 /** Outside of any tool: nothing is noted, and there is nobody to ask. */
 class Detached extends Frame {
+  get idempotencyKey() {
+    return this.id
+  }
+
   get live() {
     return new Live(new Running(), new CallArguments(), [])
   }
@@ -306,7 +338,7 @@ const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   const { state, tool: { sideEffect } } = frame
   // What only reads, and has run a tool that acts, is known better than that.
   if (sideEffect === "none") return state.lasting === nothing && state.acting === 0 ? undefined : "may_have_acted"
-  if (sideEffect === "idempotent") return undefined
+  if (sideEffect !== "non_idempotent") return undefined
   if (frame.isActing) return "still_running"
   if (state === untouched) return undefined
   if (state.isAnswered || and(doneInAttempts(state), state.sources) !== nothing) return "may_have_acted"
@@ -324,17 +356,20 @@ export class Call extends Frame {
   readonly #hear: Hear | undefined
   /** Why the call is not to be run with other arguments than those that it was admitted with, if so. */
   refuse: ((params: unknown, text: string) => ToolFailure | undefined) | undefined = undefined
+  /** By default its name. */
+  idempotencyKey: string
   #live: Live | undefined = undefined
   #isEntered = false
 
   constructor(
-    idempotencyKey: string,
+    id: string,
     tool: Subject,
     written?: string,
     replies: ReadonlyArray<Reply> = none,
     hear?: Hear
   ) {
-    super(idempotencyKey, tool, hear !== undefined)
+    super(id, tool, hear !== undefined)
+    this.idempotencyKey = id
     this.#written = written
     this.replies = replies
     this.#hear = hear
@@ -411,8 +446,12 @@ export class Gate extends Frame {
   #apart: Live | undefined = undefined
 
   constructor(outer: Frame) {
-    super(outer.idempotencyKey, outer.tool, outer.isWatched, asOf(outer.state), outer.attempt)
+    super(outer.id, outer.tool, outer.isWatched, asOf(outer.state), outer.attempt)
     this.outer = outer
+  }
+
+  get idempotencyKey(): string {
+    return this.outer.idempotencyKey
   }
 
   /** The next gate around this one. */
@@ -505,15 +544,31 @@ export class Branch extends Gate {
 
 /** What a fallback asks, for as long as it is asked; or a policy, for itself. */
 export class Sourced extends Gate {
-  /** Do tools that run inside answer in place of the tool that was called? */
-  protected asksOthers: boolean
+  /** Which source it is, from 1; 0 while it is none: do tools that run inside answer in place of the tool that was called? */
+  #source = 0
+  #key: string | undefined = undefined
 
   /** Has a tool begun in it? */
   hasBegun = false
 
   constructor(outer: Frame, asksOthers = true) {
     super(outer)
-    this.asksOthers = asksOthers
+    if (asksOthers) this.askOthers()
+  }
+
+  /** From now on, what it runs answers in place of the tool. */
+  askOthers(): void {
+    this.#source = this.outer.live.next("source+")
+  }
+
+  protected get asksOthers(): boolean {
+    return this.#source > 0
+  }
+
+  // What another service does is another effect.
+  override get idempotencyKey(): string {
+    if (!this.asksOthers) return super.idempotencyKey
+    return this.#key ??= keyInside(super.idempotencyKey, `source+${this.#source}`)
   }
 
   override get role() {
@@ -542,13 +597,20 @@ export class Inside extends Frame {
   readonly gate: Gate | undefined
   #hasEnded = false
   readonly #args: CallArguments | undefined
+  readonly #mark: string
+  #key: string | undefined = undefined
   #live: Live | undefined = undefined
 
-  constructor(outer: Frame, idempotencyKey: string, tool: Subject, args?: CallArguments) {
-    super(idempotencyKey, tool, outer.isWatched)
+  constructor(outer: Frame, { mark, path }: Place, tool: Subject, args?: CallArguments) {
+    super(`${outer.id}/${path}`, tool, outer.isWatched)
     this.outer = outer
     this.gate = outer.gate
     this.#args = args
+    this.#mark = mark
+  }
+
+  get idempotencyKey(): string {
+    return this.#key ??= keyInside(this.outer.idempotencyKey, this.#mark)
   }
 
   get live() {
@@ -627,9 +689,7 @@ export class Inside extends Frame {
 /** What a further page of a result is given. */
 export class Page extends Inside {
   constructor(outer: Frame, number: number) {
-    // No tool's name has a plus in it.
-    const key = `${outer.idempotencyKey}/page+${number}`
-    super(outer, key, outer.tool, new CallArguments(undefined, outer.live.arguments.whole))
+    super(outer, asPlace(`page+${number}`), outer.tool, new CallArguments(undefined, outer.live.arguments.whole))
   }
 
   // What all pages say is said of the whole once.
@@ -660,6 +720,10 @@ export class Page extends Inside {
 
 /** What a fixer is asked in. */
 export class Asked extends Inside {
+  constructor(outer: Frame, number: number) {
+    super(outer, asPlace(`fix+${number}`), { name: outer.tool.name, sideEffect: "non_idempotent" })
+  }
+
   override get role() {
     return "policy" as const
   }
@@ -675,6 +739,9 @@ export class Asked extends Inside {
       : super.pass(event, failure, attempt, outwards)
   }
 }
+
+// No tool's name has a plus in it.
+const asPlace = (path: string): Place => ({ path, mark: path })
 
 // -----------------------------------------------------------------------------
 // What is heard of a frame inside

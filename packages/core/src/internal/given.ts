@@ -3,6 +3,7 @@
  */
 import * as Schema from "effect/Schema"
 import { RunRefused, Suspension } from "../AgentFailure.ts"
+import * as CallFacts from "../CallFacts.ts"
 import type { FieldIssue } from "../ToolFailure.ts"
 import * as Transcript from "../Transcript.ts"
 import { Account } from "./account.ts"
@@ -14,14 +15,19 @@ import { firstIssue } from "./text.ts"
 export interface Opening {
   readonly question: string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
   readonly transcript: Transcript.Transcript
+  readonly id?: string | undefined
+  readonly scope?: string | undefined
+  readonly facts?: CallFacts.CallFacts | undefined
 }
 
 /** Why a run does not begin, if so. */
 export const refusedOpening = (opening: Opening): RunRefused | undefined => {
-  const { question, transcript } = opening
+  const { facts, id, question, scope, transcript } = opening
   const isTranscript = isA(Transcript.Transcript)(transcript)
   // Most are, and need no schema.
-  if (typeof question === "string" && isTranscript) return undefined
+  if (typeof question === "string" && isTranscript && id === undefined && scope === undefined && facts === undefined) {
+    return undefined
+  }
   return refused("The run was not begun", ofOpening, opening, isTranscript ? transcript : Transcript.make([]))
 }
 
@@ -37,13 +43,32 @@ export const refusedContinuation = (continuation: Continuation): RunRefused | un
 
 type IssuesOf = ReturnType<typeof issuesBy>
 
-const ofOpening = issuesBy(Schema.Struct({
-  question: Schema.Union([
-    Schema.String,
-    Schema.Struct({ text: Schema.String, images: Schema.Array(Transcript.Image) })
-  ]).annotate({ expected: "a text, or a text with images" }),
-  transcript: Schema.instanceOf(Transcript.Transcript, { expected: "a Transcript" })
-}))
+const Name = Schema.String.check(
+  Schema.makeFilter((name) => name.trim() !== "" && name.length <= 256 ? undefined : "a name of 1 to 256 characters")
+)
+
+const ofOpening = issuesBy(
+  Schema.Struct({
+    question: Schema.Union([
+      Schema.String,
+      Schema.Struct({ text: Schema.String, images: Schema.Array(Transcript.Image) })
+    ]).annotate({ expected: "a text, or a text with images" }),
+    transcript: Schema.instanceOf(Transcript.Transcript, { expected: "a Transcript" }),
+    id: Schema.optional(Name),
+    scope: Schema.optional(Name),
+    facts: Schema.optional(Schema.toType(CallFacts.schema))
+  }).check(
+    Schema.makeFilter(({ facts, scope }) => {
+      if (scope === undefined) return undefined
+      if (facts === undefined) {
+        return { path: ["facts"], issue: "the facts of the scope's earlier runs, or CallFacts.empty for its first run" }
+      }
+      return facts.scope === undefined || facts.scope === scope
+        ? undefined
+        : { path: ["facts"], issue: "facts of the same scope" }
+    })
+  )
+)
 
 const ofContinuation = issuesBy(Schema.Struct({ suspension: Suspension, reply: Schema.String }))
 
@@ -58,7 +83,8 @@ const refused = (
     detail: `${what}: ${firstIssue(issues)}.${advice(issues)}`,
     issues,
     transcript,
-    ledger: Account.empty().ledger
+    ledger: Account.empty().ledger,
+    facts: CallFacts.empty
   })
 }
 
@@ -69,6 +95,7 @@ const advice = ([first]: ReadonlyArray<FieldIssue>): string => {
 }
 
 const stored: ReadonlyMap<unknown, string> = new Map([
+  ["facts", "CallFacts.schema"],
   ["suspension", "AgentFailure.Suspension"],
   ["transcript", "Transcript.schema"]
 ])

@@ -30,6 +30,7 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
     case "InnerEnded":
     case "OutcomeSettled":
     case "AttemptAbandoned":
+    case "CallRepeated":
     case "PageStarted":
     case "InnerStarted":
     case "CaveatAdded":

@@ -14,7 +14,7 @@ import type { Hear } from "./frame.ts"
 export const hearing = (
   fiber: Fiber.Fiber<unknown, unknown>,
   tool: string,
-  key: string,
+  id: string,
   watcher: Watcher | undefined
 ): Hear | undefined => {
   if (watcher === undefined) return undefined
@@ -23,7 +23,7 @@ export const hearing = (
   return (event, failure, attempt) => {
     const at = clock.currentTimeMillisUnsafe()
     try {
-      watcher({ ...event, tool, key, at, attempt }, failure)
+      watcher({ ...event, tool, id, at, attempt }, failure)
     } catch (fault) {
       // A call does not fail because somebody watches it.
       Effect.runForkWith(context)(Defect.report("A watcher of calls threw an error", Cause.die(fault)))

@@ -33,20 +33,20 @@ export class Live {
   }
 
   /** The user's reply to a question: the first with the same words that this attempt has not used yet. */
-  replyTo(key: string, question: string): string | undefined {
+  replyTo(id: string, question: string): string | undefined {
     const used = this.#used ??= new Set()
-    const reply = this.replies.find((reply) => reply.key === key && reply.question === question && !used.has(reply))
+    const reply = this.replies.find((reply) => reply.id === id && reply.question === question && !used.has(reply))
     if (reply === undefined) return undefined
     used.add(reply)
     return reply.reply
   }
 
-  /** The key of a tool that is run inside. */
-  keyInside(key: string, tool: string): string {
+  /** How often something of this name has begun in the attempt, and begins now. */
+  next(name: string): number {
     const counts = this.#counts ??= new Map()
-    const count = (counts.get(tool) ?? 0) + 1
-    counts.set(tool, count)
-    return `${key}/${tool}/${count}`
+    const count = (counts.get(name) ?? 0) + 1
+    counts.set(name, count)
+    return count
   }
 
   /** The same for an attempt that others run beside: it uses replies and keys from the start, as each of them does. */
@@ -57,9 +57,9 @@ export class Live {
   /** What an attempt has used that ran beside others: what comes next gets other keys. */
   rejoin(beside: Live): void {
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
-    for (const [tool, count] of beside.#counts ?? []) {
+    for (const [name, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()
-      counts.set(tool, Math.max(counts.get(tool) ?? 0, count))
+      counts.set(name, Math.max(counts.get(name) ?? 0, count))
     }
   }
 

@@ -14,6 +14,10 @@ export const refusal = (
 
 export const isRefusal = ({ code }: { readonly code: string }): boolean => codes.some((refusal) => refusal === code)
 
+/** Was a call refused because an equal one had been made before? What that did is not this call's. */
+export const isRepeat = ({ code }: { readonly code: string }): boolean =>
+  code === "repeated_call" || code === "already_done"
+
 /** Is a permanent failure about the arguments alone? Then the tool works, and other arguments may succeed. */
 export const isAboutArguments = ({ scope, transient }: Pick<ToolUnavailable, "scope" | "transient">): boolean =>
   !transient && scope === "arguments"

@@ -22,18 +22,19 @@ type Finish<A, E extends ToolFailure, B, E2> = <R>(
 ) => Effect.Effect<B, E2, R>
 
 /** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
-export const inContext = (tool: Subject, run: Run): Run => (params) => framed(tool, run(params), told)
+export const inContext = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), told)
 
 /** The same, with something else made of the run. */
 export const framed = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
+  params: unknown,
   run: Effect.Effect<A, E, R>,
   finish: Finish<A, E, B, E2>
 ): Effect.Effect<B, E2, R> =>
   Effect.withFiber((fiber) => {
     const outer = fiber.getRef(current)
     if (outer === detached) return alone(tool, run, finish, fiber)
-    const own = outer.enter(tool)
+    const own = outer.enter(tool, params)
     return own instanceof Inside && own !== outer
       ? finish(inside(own, outer, run), own, false)
       : finish(run, own, true)

@@ -8,12 +8,12 @@ import { isA } from "./stranger.ts"
  * question, a hard stop and a refusal travel as defects that dispatch knows; no policy looks at defects.
  */
 export class SuspendSignal
-  extends Failure<{ readonly detail: string; readonly question: string; readonly key: string }>
+  extends Failure<{ readonly detail: string; readonly question: string; readonly id: string }>
 {
   readonly _tag = "SuspendSignal"
 
-  constructor(question: string, key: string) {
-    super({ question, key, detail: `A tool asked the user, and no agent is there to pass it on: ${question}` })
+  constructor(question: string, id: string) {
+    super({ question, id, detail: `A tool asked the user, and no agent is there to pass it on: ${question}` })
   }
 }
 

@@ -54,8 +54,8 @@ export const doneBelow = (error: unknown, since: number): Done => {
   return done
 }
 
-// Of an error, an exit, a cause and an outcome.
-const partsOf = (one: unknown): ReadonlyArray<unknown> =>
+/** Of an error, an exit, a cause and an outcome. */
+export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
   Array.isArray(one)
     ? one.slice(0, most.items)
     : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
@@ -69,3 +69,14 @@ export const asRedirected = <F extends object>(failure: F): F => {
 }
 
 export const isRedirected = (failure: object): boolean => redirected.has(failure)
+
+/** The service refused with a status that also says that it knows the key already. */
+const conflicts = new WeakSet<object>()
+
+export const asConflict = <F extends object>(failure: F): F => {
+  conflicts.add(failure)
+  return failure
+}
+
+/** Is it marked so? */
+export const isMarkedConflict = (failure: object): boolean => conflicts.has(failure)

@@ -7,8 +7,9 @@ import * as Predicate from "effect/Predicate"
 import { ofDatabase } from "./database.ts"
 import { ofEffect, ofOurs } from "./effects.ts"
 import { ofIssues, ofSyntax } from "./format.ts"
+import { isMarkedConflict, partsOf } from "./guess.ts"
 import { garbage, leavesOpen, type Look, type Recognized, transient, unproven } from "./kind.ts"
-import { at, classesOf, listAt, most, namesOf, wholeAt } from "./look.ts"
+import { at, classesOf, listAt, most, namesOf, wholeAt, withBelow } from "./look.ts"
 import { ofMail } from "./mail.ts"
 import { isLimited } from "./retryAfter.ts"
 import { ofRpc } from "./rpc.ts"
@@ -111,7 +112,7 @@ export const saysRetryable = (error: unknown): boolean | undefined => {
 const byStatus: Look = (error) => {
   // Octokit gives it a status, too.
   if (namesOf(error).includes("AbortError")) return aborted
-  const status = ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
+  const status = statusIn(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
   // Some services have one status for many things, and name them.
   const named = status === 400 || status === 402 ? byName(error) : undefined
@@ -120,6 +121,21 @@ const byStatus: Look = (error) => {
   // Octokit says 500 also where there was no answer.
   return status === 500 && hasNoResponse(error) ? { ...found, isVague: true } : found
 }
+
+const statusIn = (error: object): number | undefined =>
+  ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
+
+/**
+ * Does a failure come of a status that services also refuse a key with: one that they know, with another body, or whose first request is
+ * still under way?
+ */
+export const isConflict = (failure: object): boolean =>
+  Array.from(withBelow(failure, partsOf)).some((one) =>
+    Predicate.isObject(one) && (isMarkedConflict(one) || isConflictStatus(statusIn(one)))
+  )
+
+/** See {@link isConflict}. */
+export const isConflictStatus = (status: number | undefined): boolean => status === 409 || status === 422
 
 /** A `Response` says so; axios and got tell in their own ways. */
 const wasRedirected = (error: object): boolean =>

@@ -1,0 +1,65 @@
+import type { Certainty } from "../Certainty.ts"
+import type * as DispatchFailure from "../DispatchFailure.ts"
+import { type Identified, type Identity, identityOf } from "./identity.ts"
+import { named } from "./key.ts"
+
+/** What a call is meant to do, with the arguments that it has now. Nothing is worked out before somebody asks. */
+export class Intended {
+  /** The arguments as text, where a model or a fixer has written them. */
+  readonly text: string | undefined
+  readonly #tool: Identified
+  readonly #params: unknown
+  #identity: Identity | undefined = undefined
+  #id: string | undefined = undefined
+
+  constructor(tool: Identified, params: unknown, text: string | undefined) {
+    this.#tool = tool
+    this.#params = params
+    this.text = text
+  }
+
+  get #said(): Identity {
+    return this.#identity ??= identityOf(this.#tool, this.#params, this.text)
+  }
+
+  /** Do the arguments say nothing of what is to be done? */
+  get isEmpty(): boolean {
+    return this.#said.effect === undefined
+  }
+
+  /** A name for what is to be done: the same for each call that means it. */
+  get id(): string {
+    return this.#id ??= named("intent", this.#tool.name, this.#said.effect ?? "")
+  }
+
+  /** A name for all its arguments. */
+  get arguments(): string {
+    const { effect, whole } = this.#said
+    return effect === whole ? this.id : named("intent", this.#tool.name, whole)
+  }
+
+  /** May a key be made of it? */
+  get isFit(): boolean {
+    return this.#said.isFit
+  }
+
+  /** Has anybody asked for its name? */
+  get isKnown(): boolean {
+    return this.#id !== undefined
+  }
+}
+
+/**
+ * What is decided of a call before it runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Admission {
+  /** Why it is not run, if so. */
+  readonly refusal?: DispatchFailure.DispatchFailure | undefined
+  /** Its idempotency key. Default: its name. */
+  readonly key?: string | undefined
+  /** Of one that repeats an earlier one under the same key: what came of that, and its arguments, if they were others. */
+  readonly repeated?: { readonly certainty: Certainty; readonly text: string | undefined } | undefined
+}
