@@ -6,7 +6,7 @@
 import { Agent, Defect, Guard, LateResult, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
-import { Context, Effect, Fiber, Layer, Logger, Option, Random, References, Schema, Stream } from "effect"
+import { Context, Effect, Layer, Logger, Option, Random, References, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
@@ -16,7 +16,7 @@ import { createServer, type ServerResponse } from "node:http"
 import { listening } from "./http.ts"
 import { openAi, serving } from "./models.ts"
 import { parameters, type Pay, stack, type Written } from "./paymentPolicies.ts"
-import { macrotask } from "./virtualTime.ts"
+import { closed, passing, Wire } from "./wire.ts"
 
 // -----------------------------------------------------------------------------
 // The service
@@ -35,32 +35,6 @@ const faults = [
 ] as const
 
 type Fault = typeof faults[number]
-
-/** What the wire does now: requests that are under way, and those that the service holds. */
-class Wire {
-  readonly sent = new Set<string>()
-  readonly held = new Set<string>()
-  readonly open = new Set<string>()
-  #count = 0
-
-  /** Whether nothing moves before time passes: all that is under way is held, and whoever has gone, the service knows of it. */
-  get isQuiet(): boolean {
-    return Array.from(this.sent).every((id) => this.held.has(id)) &&
-      Array.from(this.open).every((id) => this.held.has(id) && this.sent.has(id))
-  }
-
-  readonly fetch: typeof globalThis.fetch = async (input, init) => {
-    const id = `${++this.#count}`
-    const headers = new Headers(init?.headers)
-    headers.set("x-request", id)
-    this.sent.add(id)
-    try {
-      return await fetch(input, { ...init, headers })
-    } finally {
-      this.sent.delete(id)
-    }
-  }
-}
 
 /** What the service has been paid, and in which call. */
 interface Payment {
@@ -281,15 +255,6 @@ const running = (scenario: Scenario, url: string) =>
     )
   })
 
-/** Waits until the wire has nothing to do. Turns of the event loop are counted, and no time. */
-const quiet = (wire: Wire) =>
-  Effect.gen(function*() {
-    for (let calm = 0; calm < 8;) {
-      yield* macrotask
-      calm = wire.isQuiet ? calm + 1 : 0
-    }
-  })
-
 /** Runs all of them at once, each with an agent, a model and orders of its own. */
 export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<ReadonlyArray<ReadonlyArray<Call>>> =>
   Effect.gen(function*() {
@@ -302,19 +267,10 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
         scenarios,
         (scenario, index) => Effect.forkDetach(running(scenario, `${url}/${index}`), { startImmediately: true })
       )
-      while (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) {
-        yield* quiet(wire)
-        yield* TestClock.adjust("300 millis")
-      }
-      // What was left behind comes to its end.
-      for (let seconds = 0; seconds < 60; seconds += 10) {
-        yield* TestClock.adjust("10 seconds")
-        yield* quiet(wire)
-      }
-      return yield* Effect.forEach(fibers, Fiber.join)
+      return yield* passing(wire, fibers)
     }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
     // The service has closed: what it held it has been paid for, if it was not told otherwise.
-    while (wire.open.size > 0) yield* macrotask
+    yield* closed(wire)
     return runs.map((ended) => ended.map(([call, outcome]) => ({ outcome, paid: service.paidIn(call) })))
   }).pipe(
     Random.withSeed(scenarios.length),

@@ -330,7 +330,7 @@ export const admission = (
   if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
   if (sideEffect === "none") return {}
   return {
-    key: call.isFit ? keyOf(facts.scope ?? "", call.id, number) : undefined,
+    key: call.isFit ? () => named("key", facts.scope ?? "", call.id, number) : undefined,
     ...(isInDoubt && sideEffect === "idempotent_by_key"
       ? {
         repeated: { certainty: failed.certainty, text: failed.arguments === call.arguments ? undefined : failed.text }
@@ -356,5 +356,3 @@ const mayRunAgain = (
       return certainty === "not_executed" && refused !== call.arguments
   }
 }
-
-const keyOf = (scope: string, intent: string, number: number): string => named("key", scope, intent, number)

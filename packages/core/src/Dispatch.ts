@@ -52,6 +52,7 @@ import { randomId } from "./internal/randomId.ts"
 import { isBlameless, isRefusal, isRepeat } from "./internal/refusal.ts"
 import { resultIssues } from "./internal/resultIssues.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
+import { attempted } from "./internal/stranger.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -152,7 +153,8 @@ const placed = <T extends Tool.Any>(
     const watcher = "onEvent" in place ? place.onEvent : fiber.getRef(CallEvent.watcher)
     const hear = hearing(fiber, call.name, id, watcher)
     const record = new Call(id, subject, text, place.replies, hear)
-    if (place.idempotencyKey !== undefined) record.idempotencyKey = place.idempotencyKey
+    const { idempotencyKey } = place
+    if (idempotencyKey !== undefined) record.keyed = () => idempotencyKey
     if (tool === undefined) {
       const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
       const outcome = failedCall(record, failure, "resolve")
@@ -267,7 +269,10 @@ class Admitting {
     if (this.#admit === undefined) return {}
     this.#intended = new Intended(this.#tool, params, text)
     const decided = this.#admit(this.#tool, this.#intended)
-    if (decided.refusal === undefined) this.#call.idempotencyKey = decided.key ?? this.#call.id
+    if (decided.refusal === undefined && decided.key !== undefined) {
+      this.#call.keyed = decided.key
+      this.#call.askedKey = undefined
+    }
     return decided
   }
 
@@ -307,11 +312,12 @@ class Admitting {
   named(outcome: ToolOutcome): ToolOutcome {
     const intended = this.#intended
     if (intended === undefined || outcome._tag === "Suspended" || outcome._tag === "Stopped") return outcome
-    const { acts, idempotencyKey } = this.#call
+    const { acts, askedKey: key } = this.#call
     const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
-    if (!isNeeded || intended.isEmpty) return outcome
+    // An identity that throws has been reported.
+    if (!isNeeded || attempted(() => intended.isEmpty) !== false) return outcome
     const { arguments: args, id } = intended
-    return { ...outcome, intent: acts ? { id, arguments: args, key: idempotencyKey } : { id, arguments: args } }
+    return { ...outcome, intent: key === undefined ? { id, arguments: args } : { id, arguments: args, key } }
   }
 }
 

@@ -221,7 +221,7 @@ export const Intent = Schema.Struct({
   id: Schema.String,
   /** The same of all arguments. */
   arguments: Schema.String,
-  /** The idempotency key that the handler was given; absent of a tool that only reads. */
+  /** The idempotency key of the call, if anything in it asked for it. */
   key: Schema.optionalKey(Schema.String)
 })
 

@@ -356,8 +356,10 @@ export class Call extends Frame {
   readonly #hear: Hear | undefined
   /** Why the call is not to be run with other arguments than those that it was admitted with, if so. */
   refuse: ((params: unknown, text: string) => ToolFailure | undefined) | undefined = undefined
-  /** By default its name. */
-  idempotencyKey: string
+  /** What its key is; by default its name. */
+  keyed: (() => string) | undefined = undefined
+  /** Its key, once somebody has asked for it. */
+  askedKey: string | undefined = undefined
   #live: Live | undefined = undefined
   #isEntered = false
 
@@ -369,10 +371,13 @@ export class Call extends Frame {
     hear?: Hear
   ) {
     super(id, tool, hear !== undefined)
-    this.idempotencyKey = id
     this.#written = written
     this.replies = replies
     this.#hear = hear
+  }
+
+  get idempotencyKey() {
+    return this.askedKey ??= this.keyed?.() ?? this.id
   }
 
   get live() {
@@ -597,7 +602,7 @@ export class Inside extends Frame {
   readonly gate: Gate | undefined
   #hasEnded = false
   readonly #args: CallArguments | undefined
-  readonly #mark: string
+  #mark: string
   #key: string | undefined = undefined
   #live: Live | undefined = undefined
 
@@ -682,6 +687,9 @@ export class Inside extends Frame {
   correct(correction: Correction) {
     if (!this.isOpen) return Effect.interrupt
     this.live.arguments.correct(correction)
+    // What is corrected may be another effect.
+    this.#mark = JSON.stringify([this.#mark, this.tool.effectOf?.(correction.to) ?? "corrected"])
+    this.#key = undefined
     return Effect.void
   }
 }

@@ -4,6 +4,7 @@
  * Arguments are decoded and encoded again, so that `"5"` and `5`, a default that was left out and one that was written, are the same.
  * Where the parameters cannot be encoded, the decoded values are compared, or else the text.
  */
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -17,7 +18,7 @@ import { canonical } from "./canonical.ts"
 import { holds } from "./encodedSide.ts"
 import { mentionsSecret } from "./form.ts"
 import { schemaOf } from "./jsonSchema.ts"
-import { attempted } from "./stranger.ts"
+import { attempted, isPromise } from "./stranger.ts"
 
 /** What is asked of a tool. */
 export interface Identified {
@@ -48,7 +49,7 @@ export const identityOf = (tool: Identified, params: unknown, text: string | und
   if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined }
   const declared: unknown = identity(params as never)
   if (isEmpty(declared)) return { effect: undefined, whole, isFit: true }
-  const effect = Predicate.hasProperty(declared, "then") ? undefined : canonical(declared)
+  const effect = isPromise(declared) || Effect.isEffect(declared) ? undefined : canonical(declared)
   if (effect !== undefined) return { effect, whole, isFit: true }
   throw new TypeError(
     `The identity of '${tool.name}' must be JSON, or made of dates, bigints, Maps and Sets: without promises, secrets, functions, and classes that have no toJSON.`

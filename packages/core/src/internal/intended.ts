@@ -58,8 +58,8 @@ export class Intended {
 export interface Admission {
   /** Why it is not run, if so. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** Its idempotency key. Default: its name. */
-  readonly key?: string | undefined
+  /** Its idempotency key, once its handler asks for it. Default: its name. */
+  readonly key?: (() => string) | undefined
   /** Of one that repeats an earlier one under the same key: what came of that, and its arguments, if they were others. */
   readonly repeated?: { readonly certainty: Certainty; readonly text: string | undefined } | undefined
 }

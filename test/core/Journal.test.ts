@@ -1,0 +1,354 @@
+/** A journal in a real file, and processes that stop at every step in turn. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentEvent,
+  Answer,
+  Deadline,
+  Journal,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Duration, Effect, Exit, Fiber, Option, Schedule, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { FileJournal, type Stop } from "../support/fileJournal.ts"
+import { passing } from "../support/virtualTime.ts"
+
+const Order = Schema.Struct({ order: Schema.String })
+const order = { order: "7" }
+
+/** Tools of every kind, and how often each has acted under which key. */
+const world = () => {
+  const acted: Array<string> = []
+  const acting = (name: string, sideEffect: Tool.Any["sideEffect"]) =>
+    Tool.make(
+      name,
+      { description: name, parameters: Order, success: Schema.String, sideEffect },
+      () =>
+        Effect.map(ToolCall.current, ({ idempotencyKey }) => {
+          acted.push(`${name} ${idempotencyKey}`)
+          return `${name} done`
+        })
+    )
+  const checked = acting("checked", "non_idempotent").pipe(
+    Tool.reconcile(
+      () =>
+        Effect.map(
+          ToolCall.current,
+          ({ idempotencyKey }) =>
+            acted.includes(`checked ${idempotencyKey}`) ? Option.some("checked done") : Option.none()
+        ),
+      { final: true }
+    ),
+    Tool.retry(Schedule.recurs(1))
+  )
+  const failing = Tool.make("failing", {
+    description: "",
+    parameters: Order,
+    success: Schema.String,
+    sideEffect: "none"
+  }, () => Effect.fail(new SemanticGarbage({ code: "unknown_order", detail: "No such order." })))
+  const toolkit = Toolkit.make(
+    acting("look", "none"),
+    acting("put", "idempotent"),
+    acting("keyed", "idempotent_by_key"),
+    acting("pay", "non_idempotent"),
+    checked,
+    failing
+  )
+  return { acted, toolkit }
+}
+
+const script: ScriptedModel.Script = ({ messages }) => {
+  const turn = messages.filter(({ role }) => role === "assistant").length
+  return [
+    ScriptedModel.calls(["look", order], ["failing", order]),
+    ScriptedModel.calls(["put", order], ["keyed", order], ["keyed", order]),
+    ScriptedModel.call("pay", order),
+    ScriptedModel.calls(["checked", order], ["look", order]),
+    ScriptedModel.call("keyed", order),
+    ScriptedModel.text("Done.")
+  ][turn]!
+}
+
+/** A run that stops where it is told, as often as it is told, and then goes on to its end. */
+const played = (stopOf: (process: number) => Stop | undefined, options: Agent.RunOptions = { id: "run-1" }) =>
+  Effect.gen(function*() {
+    const { acted, toolkit } = world()
+    const file = new FileJournal()
+    const agent = Agent.make({ toolkit })
+    const stoppedAt: Array<string> = []
+    for (let number = 0;; number++) {
+      const run = (journal: Journal.Journal) =>
+        agent.run("Go.", options).pipe(
+          Effect.provideService(Journal.current, journal),
+          Effect.provide(ScriptedModel.layer(script))
+        )
+      const exit = yield* file.process(run, stopOf(number))
+      if (exit !== undefined) return { acted, answer: yield* exit, lost: file.lost, begun: file.begun, stoppedAt }
+      stoppedAt.push(file.begun.at(-1) ?? "")
+    }
+  })
+
+const once = (stop: Stop) => (process: number) => process === 0 ? stop : undefined
+
+const never = () => undefined
+
+const stored = (answer: Answer.Answer) => JSON.parse(JSON.stringify(Schema.encodeSync(Answer.schema)(answer)))
+
+describe("a run that stops at any of its steps, and is replayed", () => {
+  // The calls of a turn that only read run together.
+  const steps = 15
+
+  it.effect("has as many steps as there are replies and calls", () =>
+    Effect.gen(function*() {
+      const { begun, lost } = yield* played(never)
+      assert.strictEqual(begun.length, steps)
+      assert.deepStrictEqual(lost, [])
+    }))
+
+  for (let step = 1; step <= steps; step++) {
+    for (const hasRun of [false, true]) {
+      it.effect(`ends in the same result: step ${step}, ${hasRun ? "after" : "before"} it ran`, () =>
+        Effect.gen(function*() {
+          const whole = yield* played(never)
+          const { acted, answer, begun, lost, stoppedAt } = yield* played(once({ step, hasRun }))
+          // No step runs that has its result.
+          assert.isAtMost(begun.length, steps - step + 2)
+          const payments = acted.filter((deed) => deed.startsWith("pay "))
+          const [name = ""] = stoppedAt
+          const isLostPayment = name === "turn/3/call/1"
+          assert.strictEqual(payments.length, isLostPayment && !hasRun ? 0 : 1)
+          assert.strictEqual(acted.filter((deed) => deed.startsWith("checked ")).length, 1)
+          // However often something has acted, its service has seen no other keys.
+          const keys = (of: ReadonlyArray<string>) => Array.from(new Set(of)).toSorted()
+          if (!isLostPayment) {
+            assert.deepStrictEqual(keys(acted), keys(whole.acted))
+            const [now, then] = [stored(answer), stored(whole.answer)]
+            if (name === "turn/4/call/1") {
+              // It has been found by its check, or has been run after it: the answer is the same.
+              assert.deepStrictEqual(now.transcript, then.transcript)
+            } else assert.deepStrictEqual(now, then)
+          } else {
+            assert.deepStrictEqual(lost, ["turn/3/call/1"])
+            const told = answer.ledger.failures.filter((entry) => entry.tag === "ToolUnavailable")
+            assert.deepStrictEqual(told.map(({ code }) => code), ["outcome_unknown"])
+            assert.include(JSON.stringify(Array.from(answer.transcript)), "it may already have taken effect")
+          }
+        }))
+    }
+  }
+
+  it.effect("ends in the same result when it stops at each step, one after the other", () =>
+    Effect.gen(function*() {
+      const whole = yield* played(never)
+      // Each process replays what there is, runs what was lost, and stops at the first step that is new.
+      const { acted, answer, stoppedAt } = yield* played((process) => ({ step: process === 0 ? 1 : 2, hasRun: false }))
+      assert.isAbove(stoppedAt.length, 10)
+      const keys = (of: ReadonlyArray<string>) =>
+        Array.from(new Set(of)).filter((key) => !key.startsWith("pay ")).toSorted()
+      assert.deepStrictEqual(keys(acted), keys(whole.acted))
+      assert.strictEqual(answer.text, "Done.")
+    }))
+
+  it.effect("has the id, and so the keys, of its first process", () =>
+    Effect.gen(function*() {
+      const { acted } = yield* played(once({ step: 8, hasRun: true }), {})
+      const keyed = acted.filter((deed) => deed.startsWith("keyed "))
+      // Two in one turn, and one later; none is another when it runs again.
+      assert.strictEqual(new Set(keyed).size, 3)
+    }))
+
+  it.effect("tells the two payments that a model means from one that was lost", () =>
+    Effect.gen(function*() {
+      const paid: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Order, success: Schema.String, sideEffect: "idempotent_by_key" },
+        () => Effect.map(ToolCall.current, ({ idempotencyKey }) => (paid.push(idempotencyKey), "paid"))
+      )
+      const twice: ScriptedModel.Script = ({ messages }) =>
+        messages.filter(({ role }) => role === "tool").length < 2
+          ? ScriptedModel.call("pay", order)
+          : ScriptedModel.text("Paid twice.")
+      for (const step of [2, 3, 4]) {
+        paid.length = 0
+        const file = new FileJournal()
+        const process = (stop?: Stop) =>
+          file.process((journal) =>
+            Agent.make({ toolkit: Toolkit.make(pay) }).run("Twice.", { id: "run-1" }).pipe(
+              Effect.provideService(Journal.current, journal),
+              Effect.provide(ScriptedModel.layer(twice))
+            ), stop)
+        yield* process({ step, hasRun: true })
+        yield* process()
+        assert.strictEqual(new Set(paid).size, 2)
+      }
+    }))
+})
+
+describe("after a replay", () => {
+  const pay = (ends: ReadonlyArray<ToolUnavailable>) => {
+    const left = [...ends]
+    let paid = 0
+    const tool = Tool.make(
+      "pay",
+      {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.String, amount: Schema.Finite }),
+        success: Schema.String
+      },
+      () =>
+        Effect.suspend(() => {
+          paid++
+          const end = left.shift()
+          return end === undefined ? Effect.succeed("paid") : Effect.fail(end)
+        })
+    )
+    return { tool, paid: () => paid }
+  }
+  const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+
+  it.effect("the same payment is known, however it is written: \"5\", and then 5", () =>
+    Effect.gen(function*() {
+      const { paid, tool } = pay([lost])
+      const file = new FileJournal()
+      const moves = [
+        ScriptedModel.call("pay", { order: "7", amount: "5" }),
+        ScriptedModel.call("pay", { amount: 5, order: "7" }),
+        ScriptedModel.text("Done.")
+      ]
+      const answers: ScriptedModel.Script = ({ messages }) =>
+        moves[messages.filter(({ role }) => role === "assistant").length]!
+      const process = (stop?: Stop) =>
+        file.process((journal) =>
+          Agent.make({ toolkit: Toolkit.make(tool) }).run("Pay.").pipe(
+            Effect.provideService(Journal.current, journal),
+            Effect.provide(ScriptedModel.layer(answers))
+          ), stop)
+      assert.isUndefined(yield* process({ step: 4, hasRun: false }))
+      const exit = yield* process()
+      assert.strictEqual(paid(), 1)
+      assert.deepStrictEqual(
+        exit === undefined || Exit.isFailure(exit) ? exit : exit.value.ledger.failures.map(({ code }) => code),
+        ["outcome_unknown", "repeated_call"]
+      )
+    }))
+
+  it.effect("events say of what they tell that it was replayed, and tell of no more than that", () =>
+    Effect.gen(function*() {
+      const { toolkit } = world()
+      const file = new FileJournal()
+      const heard = (stop?: Stop) =>
+        file.process((journal) =>
+          Stream.runCollect(Agent.make({ toolkit }).stream("Go.", { id: "run-1" })).pipe(
+            Effect.provideService(Journal.current, journal),
+            Effect.provide(ScriptedModel.layer(script))
+          ), stop)
+      yield* heard({ step: 6, hasRun: false })
+      const exit = yield* heard()
+      if (exit === undefined || Exit.isFailure(exit)) return assert.fail("It stopped.")
+      const events = exit.value
+      const told = events.filter(({ _tag }) => /^(Turn|Model|Call)(Started|Replied|Ended)$/.test(_tag)).slice(0, 12)
+      assert.deepStrictEqual(
+        told.map((event) => `${event._tag}${"replayed" in event ? ", replayed" : ""}`),
+        [
+          "TurnStarted, replayed",
+          "ModelReplied, replayed",
+          "CallStarted, replayed",
+          "CallEnded, replayed",
+          "CallStarted, replayed",
+          "CallEnded, replayed",
+          "TurnStarted, replayed",
+          "ModelReplied, replayed",
+          "CallStarted, replayed",
+          "CallEnded, replayed",
+          "CallStarted",
+          "CallEnded"
+        ]
+      )
+      const first = events.findIndex((event) => event._tag === "CallStarted" && event.replayed === undefined)
+      assert.deepStrictEqual(
+        events.slice(0, first).filter((event) => event._tag === "AttemptStarted" || event._tag === "TextDelta"),
+        []
+      )
+      for (const event of events) {
+        const text = JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event))
+        assert.deepStrictEqual(Schema.decodeUnknownSync(AgentEvent.schema)(JSON.parse(text))._tag, event._tag)
+      }
+    }))
+})
+
+describe("the time of a run", () => {
+  const slow = (name: string, heard: Array<number>) =>
+    Tool.make(
+      name,
+      { description: "", success: Schema.String, sideEffect: "none" },
+      () =>
+        Effect.flatMap(Deadline.timeLeft, (left) => {
+          heard.push(Duration.toSeconds(left))
+          return Effect.delay(Effect.succeed("done"), "4 seconds")
+        })
+    )
+
+  const working: ScriptedModel.Script = ({ messages }) =>
+    messages.filter(({ role }) => role === "tool").length < 4 ? ScriptedModel.call("work") : ScriptedModel.text("Done.")
+
+  it.effect("goes on where its process stopped: what was down does not count", () =>
+    Effect.gen(function*() {
+      const heard: Array<number> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "10 seconds" } })
+      const file = new FileJournal()
+      const process = (stop?: Stop) =>
+        file.process((journal) =>
+          agent.run("Go.").pipe(
+            Effect.provideService(Journal.current, journal),
+            Effect.provide(ScriptedModel.layer(working))
+          ), stop)
+      // The run's id, a reply, a call, a reply; the second call is under way.
+      const fiber = yield* Effect.forkChild(process({ step: 5, hasRun: true }))
+      yield* TestClock.adjust("30 seconds")
+      assert.isUndefined(yield* Fiber.join(fiber))
+      yield* TestClock.adjust("1 hour")
+      const exit = yield* passing(process())
+      // The second call was lost with its time: its start had used 4 s.
+      assert.deepStrictEqual(heard, [10, 6, 6, 2])
+      assert.isTrue(exit !== undefined && Exit.isFailure(exit))
+      const failure = exit === undefined ? undefined : Option.getOrUndefined(Exit.findErrorOption(exit))
+      assert.deepInclude(failure, { _tag: "LimitReached", limit: "elapsed" })
+    }))
+
+  it.effect("goes on after a question: the wait for the user does not count", () =>
+    Effect.gen(function*() {
+      const heard: Array<number> = []
+      const work = slow("work", heard)
+      const ask = Tool.make("ask", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        ToolCall.ask("Go on?"))
+      const agent = Agent.make({ toolkit: Toolkit.make(work, ask), limits: { elapsed: "10 seconds" } })
+      const asking: ScriptedModel.Script = ({ messages }) =>
+        [
+          ScriptedModel.call("work"),
+          ScriptedModel.call("ask"),
+          ScriptedModel.call("work"),
+          ScriptedModel.text("Done.")
+        ][
+          messages.filter(({ role }) =>
+            role === "assistant"
+          ).length
+        ]!
+      const program = Effect.gen(function*() {
+        const failure = yield* Effect.flip(agent.run("Go."))
+        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+        assert.strictEqual(Duration.toSeconds(failure.suspension.used), 4)
+        yield* Effect.sleep("2 days")
+        return yield* agent.resume(failure.suspension, "yes")
+      })
+      const { text } = yield* passing(Effect.provide(program, ScriptedModel.layer(asking)))
+      assert.strictEqual(text, "Done.")
+      assert.deepStrictEqual(heard, [10, 6])
+    }))
+})

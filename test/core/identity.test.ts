@@ -1,0 +1,128 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted, Schema } from "effect"
+import * as fc from "fast-check"
+import { isDeepStrictEqual } from "node:util"
+import { identityOf } from "../../packages/core/src/internal/identity.ts"
+
+const Leaf = Schema.Union([
+  Schema.Finite,
+  Schema.String,
+  Schema.Struct({ kind: Schema.Literal("date"), at: Schema.Date }),
+  Schema.Struct({ kind: Schema.Literal("big"), of: Schema.BigInt }),
+  Schema.Struct({ of: Schema.NullOr(Schema.String) })
+])
+
+const Arguments = Schema.Struct({
+  amount: Schema.Finite,
+  currency: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("EUR"))),
+  at: Schema.Date,
+  big: Schema.BigInt,
+  leaf: Leaf,
+  list: Schema.optionalKey(Schema.Array(Schema.Union([Leaf, Schema.Array(Leaf)])))
+})
+
+// Few of each, so that equal ones are drawn, too.
+const number = fc.constantFrom(0, -0, 1, 1.5, 1e21, 10, -1)
+const date = fc.constantFrom(
+  "2026-01-01T00:00:00Z",
+  "2026-01-01T00:00:00.000Z",
+  "2026-01-01T01:00:00+01:00",
+  "2026-01-02T00:00:00Z"
+)
+const big = fc.constantFrom("0", "1", "10", "12345678901234567890", "12345678901234567891")
+const leaf = fc.oneof(
+  number,
+  fc.constantFrom("", "1", "10n", "null", "EUR"),
+  fc.record({ kind: fc.constant("date"), at: date }),
+  fc.record({ kind: fc.constant("big"), of: big }),
+  fc.record({ of: fc.constantFrom(null, "", "null") })
+)
+const written = fc.record({
+  amount: number,
+  currency: fc.constantFrom("EUR", "USD"),
+  at: date,
+  big,
+  leaf,
+  list: fc.array(fc.oneof(leaf, fc.array(leaf, { maxLength: 2 })), { maxLength: 2 })
+}, { requiredKeys: ["amount", "at", "big", "leaf"] })
+
+const decode = Schema.decodeUnknownSync(Schema.toCodecJson(Arguments))
+
+const tool = { name: "pay", parameters: Arguments }
+const said = (json: object) => identityOf(tool, decode(json), undefined).effect
+
+const turned = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(turned)
+    : typeof value === "object" && value !== null
+    ? Object.fromEntries(Object.entries(value).toReversed().map(([key, field]) => [key, turned(field)]))
+    : value
+
+// Zero has two signs, and one meaning.
+const unsigned = (value: unknown): unknown =>
+  value === 0
+    ? 0
+    : Array.isArray(value)
+    ? value.map(unsigned)
+    : typeof value === "object" && value !== null && !(value instanceof Date)
+    ? Object.fromEntries(Object.entries(value).map(([key, field]) => [key, unsigned(field)]))
+    : value
+
+describe("what arguments say", () => {
+  it("is the same for equal ones, and for no others", () => {
+    let equal = 0
+    fc.assert(
+      fc.property(written, written, (one, other) => {
+        const isSame = isDeepStrictEqual(unsigned(decode(one)), unsigned(decode(other)))
+        if (isSame) equal++
+        return (said(one) === said(other)) === isSame
+      }),
+      { numRuns: 2_000, seed: 7 }
+    )
+    // One field apart.
+    fc.assert(
+      fc.property(
+        written,
+        written,
+        fc.constantFrom("amount", "currency", "at", "big", "leaf", "list"),
+        (one, other, key) => {
+          const next = { ...one, ...(key in other ? { [key]: other[key] } : {}) }
+          const isSame = isDeepStrictEqual(unsigned(decode(one)), unsigned(decode(next)))
+          if (isSame) equal++
+          return (said(one) === said(next)) === isSame
+        }
+      ),
+      { numRuns: 2_000, seed: 7 }
+    )
+    assert.isAbove(equal, 200)
+  })
+
+  it("does not depend on the order of keys", () => {
+    fc.assert(fc.property(written, (json) => said(json) === said(Object.assign({}, turned(json)))), { numRuns: 500 })
+  })
+
+  it("tells secrets apart, and is not fit for a key then", () => {
+    const secret = { name: "pay", parameters: Schema.Struct({ pin: Schema.Redacted(Schema.String) }) }
+    const of = (pin: string) => identityOf(secret, { pin: Redacted.make(pin) }, undefined)
+    assert.strictEqual(of("1").effect, of("1").effect)
+    assert.notStrictEqual(of("1").effect, of("2").effect)
+    assert.isFalse(of("1").isFit)
+  })
+
+  it("is the text where nothing can be told of the values", () => {
+    class Opaque {
+      readonly #a: number
+      constructor(a: number) {
+        this.#a = a
+      }
+      get a() {
+        return this.#a
+      }
+    }
+    const opaque = { name: "pay", parameters: Schema.Struct({ a: Schema.instanceOf(Opaque) }) }
+    const of = (text: string) => identityOf(opaque, { a: new Opaque(1) }, text)
+    assert.strictEqual(of("{\"a\":1,\"b\":2}").whole, of("{ \"b\": 2, \"a\": 1 }").whole)
+    assert.notStrictEqual(of("{\"a\":1}").whole, of("{\"a\":2}").whole)
+    assert.isFalse(of("{\"a\":1}").isFit)
+  })
+})

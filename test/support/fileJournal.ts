@@ -1,0 +1,65 @@
+/** A journal in a file, a line for each thing that is known of a step; and processes that stop in the middle of one. */
+import type { Journal } from "@fallible/core"
+import { Deferred, Effect, Schema } from "effect"
+import { appendFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** Where a process stops: at which of the steps that it begins, from 1, and whether that step has run by then. */
+export interface Stop {
+  readonly step: number
+  readonly hasRun: boolean
+}
+
+const Line = Schema.Struct({ name: Schema.String, exit: Schema.optionalKey(Schema.Json) })
+
+export class FileJournal {
+  readonly #file = join(mkdtempSync(join(tmpdir(), "journal-")), "steps.jsonl")
+  /** Of which steps a process ran what stands for them when they were lost. */
+  readonly lost: Array<string> = []
+  /** The steps that the last process has begun. */
+  readonly begun: Array<string> = []
+
+  #known() {
+    const known = new Map<string, typeof Line.Type>()
+    const text = existsSync(this.#file) ? readFileSync(this.#file, "utf8") : ""
+    for (const line of text.split("\n")) {
+      if (line === "") continue
+      const read = Schema.decodeUnknownSync(Line)(JSON.parse(line))
+      known.set(read.name, read)
+    }
+    return known
+  }
+
+  readonly #write = (line: typeof Line.Type) =>
+    Effect.sync(() => {
+      appendFileSync(this.#file, `${JSON.stringify(line)}\n`)
+    })
+
+  /** A process that goes on with what stands in the file; `undefined` if it stops before it has ended. */
+  process<A, E, R>(run: (journal: Journal.Journal) => Effect.Effect<A, E, R>, stop?: Stop) {
+    return Effect.gen({ self: this }, function*() {
+      const known = this.#known()
+      const stopped = yield* Deferred.make<void>()
+      this.begun.length = 0
+      const step: Journal.Journal["step"] = (step, effect) => {
+        const codec = Schema.toCodecJson(Schema.Exit(step.success, step.error, Schema.Defect()))
+        const { exit, name } = known.get(step.name) ?? {}
+        if (exit !== undefined) return Effect.suspend(() => Schema.decodeUnknownSync(codec)(exit))
+        const isLost = name !== undefined && step.lost !== undefined
+        if (isLost) this.lost.push(step.name)
+        const halted = Effect.andThen(Deferred.succeed(stopped, undefined), Effect.never)
+        const isLast = this.begun.push(step.name) === stop?.step
+        const wanted = isLost ? step.lost ?? effect : effect
+        return Effect.andThen(
+          this.#write({ name: step.name }),
+          isLast && !stop.hasRun ? halted : Effect.flatMap(Effect.exit(wanted), (exit) =>
+            isLast
+              ? halted
+              : Effect.andThen(this.#write({ name: step.name, exit: Schema.encodeSync(codec)(exit) }), exit))
+        )
+      }
+      return yield* Effect.raceFirst(Effect.exit(run({ step })), Effect.as(Deferred.await(stopped), undefined))
+    })
+  }
+}
