@@ -153,9 +153,11 @@ const facts: CallFacts.CallFacts = {
   scope: "order-7",
   run: 1,
   intents: HashMap.make<ReadonlyArray<readonly [string, CallFacts.Fact]>>(["a digest", {
+    run: 0,
     number: 2,
     done: { run: 0, answer: "\"paid\"" },
     failed: {
+      run: 1,
       executions: 2,
       certainty: "unknown",
       arguments: "a digest",

@@ -96,9 +96,9 @@ describe("H3 an idempotency key", () => {
         return keys.at(-1)
       })
       const whole = payments([])
-      assert.strictEqual(yield* golden(whole.pay, whole.keys, order), "c1613e11b6245be62943215dea3926d2")
+      assert.strictEqual(yield* golden(whole.pay, whole.keys, order), "2610e44e7e4f5d327046a91a2db080d3")
       const declared = payments([], { identity: ({ order }) => order })
-      assert.strictEqual(yield* golden(declared.pay, declared.keys, order), "5629e2863dbac216a52a0f0dd07c5d20")
+      assert.strictEqual(yield* golden(declared.pay, declared.keys, order), "be0828c5e2e2580d13dff755b47e8fa3")
       const any = Schema.Struct({
         at: Schema.Date,
         big: Schema.BigInt,
@@ -110,7 +110,7 @@ describe("H3 an idempotency key", () => {
         Effect.map(ToolCall.current, ({ idempotencyKey }) =>
           void keys.push(idempotencyKey)))
       const args = { at: "2026-11-22T00:00:00Z", big: "12345678901234567890", price: "1.50", tags: [1e21, { a: null }] }
-      assert.strictEqual(yield* golden(rich, keys, args), "e05c18c119a0df40e298187ee61f908b")
+      assert.strictEqual(yield* golden(rich, keys, args), "92ca446218bb1985b8c045c03e691953")
     }))
 
   it.effect("is the same for what is written in another way, and another for what is another effect", () =>
@@ -570,9 +570,10 @@ describe("H3 a repetition", () => {
     Effect.gen(function*() {
       const { keys, pay } = payments([declined])
       const first = yield* playing(pay, [order])
-      assert.deepStrictEqual(codesOf(yield* playing(pay, [order], { facts: first.facts })), [])
-      assert.strictEqual(lettered(keys), "a a")
-      assert.isTrue(HashMap.isEmpty(first.facts.intents) || HashMap.size(first.facts.intents) === 1)
+      const second = yield* playing(pay, [{ ...order, amount: 5, note: "other" }, order], { facts: first.facts })
+      assert.deepStrictEqual(codesOf(second), [])
+      // A service may have kept what it refused.
+      assert.strictEqual(lettered(keys), "a b c")
     }))
 
   it.effect("may be made as often as a tool that reads allows", () =>

@@ -17,7 +17,7 @@
  * the model hears of a failure, the same call is unlikely to do any better.
  *
  * An **idempotency key** is made of the scope, the tool, the identity and a number. The number grows with each success, and where a call
- * that has certainly done nothing is made again with other arguments.
+ * that has certainly done nothing is made again with other arguments, or in a later run.
  *
  * The **scope** is the run, or what the caller names: a conversation, an order. Facts travel with it, from `Answer.facts` to
  * `RunOptions.facts`. They hold digests, and no arguments but those of a call that may have to be sent again.
@@ -62,6 +62,8 @@ export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
  * @since 0.1.0
  */
 export const FailedCall = Schema.Struct({
+  /** The run of the scope in which it was called first. */
+  run: Schema.Int,
   /** How often the handler ran, over all calls. */
   executions: Schema.Int,
   /** Has any of them taken effect? */
@@ -94,9 +96,10 @@ export interface Fact extends Schema.Schema.Type<typeof Fact> {}
  * @since 0.1.0
  */
 export const Fact = Schema.Struct({
-  /** The number that the next key is made with, from 1. */
+  /** The run of the scope in which it was first meant, from 0, and the number of the next key since then, from 1. */
+  run: Schema.Int,
   number: Schema.Int,
-  /** In which run of the scope it has last been done, and what that answered. Absent: never. */
+  /** For which run of the scope it has last been done, and what that answered. Absent: never. */
   done: Schema.optionalKey(Schema.Struct({ run: Schema.Int, answer: Schema.optionalKey(Schema.String) })),
   /** What has failed since then. */
   failed: Schema.optionalKey(FailedCall)
@@ -191,7 +194,9 @@ const kept = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
   }
-  return fact.number === 1 ? Result.failVoid : Result.succeed(fact)
+  // A service may have kept what it refused.
+  const number = failed === undefined ? fact.number : fact.number + 1
+  return fact.done === undefined ? Result.failVoid : Result.succeed({ ...fact, number })
 }
 
 /**
@@ -221,11 +226,11 @@ export const ended = (
 ): CallFacts => {
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
-  const before = Option.getOrElse(HashMap.get(facts.intents, intent.id), () => fresh)
+  const before = factOf(facts, intent.id)
   const fact = inTurn(before, intent.arguments)
   const failure = failureOf(outcome)
   if (failure !== undefined) {
-    const failed = after(fact.failed, failure, call, outcome, tool)
+    const failed = { run: fact.failed?.run ?? facts.run, ...after(fact.failed, failure, call, outcome, tool) }
     return {
       ...facts,
       failures: facts.failures + 1,
@@ -233,12 +238,15 @@ export const ended = (
     }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
-  const { run } = facts
+  // What was in doubt since an earlier run has been done in that one.
+  const run = fact.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
-  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { number: fact.number + 1, done }) }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: fact.run, number: fact.number + 1, done }) }
 }
 
-const fresh: Fact = { number: 1 }
+// What is forgotten, since it did nothing, has another key in another run.
+const factOf = ({ intents, run }: CallFacts, id: string): Fact =>
+  Option.getOrElse(HashMap.get(intents, id), () => ({ run, number: 1 }))
 
 // What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
 const inTurn = (fact: Fact, args: string): Fact => {
@@ -254,7 +262,7 @@ const after = (
   call: ToolCall,
   outcome: ToolOutcome,
   { parameters, sideEffect }: Pick<Tool.Any, "sideEffect" | "parameters">
-): FailedCall => {
+): Omit<FailedCall, "run"> => {
   const { certainty: last, intent } = outcome
   const { _tag: tag, code, detail } = failure
   // Under one key, it has come to what the last one came to.
@@ -316,8 +324,8 @@ export const admission = (
   const { failureLimit = failedExecutions, name, repeats, sideEffect } = tool
   if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
-  const before = Option.getOrElse(HashMap.get(facts.intents, call.id), () => fresh)
-  const { done, failed, number } = inTurn(before, call.arguments)
+  const before = factOf(facts, call.id)
+  const { done, failed, number, run } = inTurn(before, call.arguments)
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
   if (failed !== undefined) {
     const isChanged = before.failed?.arguments !== call.arguments
@@ -330,7 +338,7 @@ export const admission = (
   if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
   if (sideEffect === "none") return {}
   return {
-    key: call.isFit ? () => named("key", facts.scope ?? "", call.id, number) : undefined,
+    key: call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined,
     ...(isInDoubt && sideEffect === "idempotent_by_key"
       ? {
         repeated: { certainty: failed.certainty, text: failed.arguments === call.arguments ? undefined : failed.text }

@@ -1,0 +1,41 @@
+/**
+ * One payment for what is meant once, whatever a model writes, a wire loses, or a process leaves undone.
+ *
+ * @module-tag slow
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import * as IntentWire from "./support/intentWire.ts"
+
+describe("H3 a stubborn model", () => {
+  const seed = 20_261_122
+
+  it.live(
+    "never pays twice for what it means once, in 300 conversations whose processes stop",
+    () =>
+      Effect.gen(function*() {
+        const scenarios = fc.sample(IntentWire.scenario, { numRuns: 300, seed })
+        const played = yield* IntentWire.play(scenarios)
+        const seen = new Map<string, number>()
+        played.forEach((one, index) => {
+          const scenario = scenarios[index]!
+          assert.isUndefined(IntentWire.faultOf(scenario, one), IntentWire.described(scenario))
+          const what = `${scenario.kind}, meant ${scenario.means}, paid ${one.payments.length}`
+          seen.set(what, (seen.get(what) ?? 0) + 1)
+        })
+        // It says something of many of them.
+        for (
+          const what of [
+            "by key, meant 1, paid 1",
+            "without, meant 1, paid 1",
+            "by key, meant 2, paid 2",
+            "without, meant 2, paid 2"
+          ]
+        ) {
+          assert.isAbove(seen.get(what) ?? 0, 5, what)
+        }
+      }),
+    120_000
+  )
+})

@@ -1,0 +1,347 @@
+/**
+ * Payments over a real wire, asked for by a stubborn model, in processes that stop: one service goes by idempotency keys, and one does not know
+ * them. It commits and drops, commits once its client has gone, fails after it has committed, refuses, is busy, or is fine.
+ *
+ * Whatever happens, it is paid once for each payment that is meant.
+ */
+import {
+  Agent,
+  type AgentFailure,
+  type Answer,
+  CallFacts,
+  Defect,
+  Guard,
+  Journal,
+  LateResult,
+  Policy,
+  Tool,
+  ToolCall,
+  Toolkit
+} from "@fallible/core"
+import * as HttpFailure from "@fallible/core/HttpFailure"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Exit, Logger, Random, Schedule, Schema } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { FileJournal, type Stop } from "./fileJournal.ts"
+import { listening } from "./http.ts"
+import { openAi, serving } from "./models.ts"
+import { closed, passing, Wire } from "./wire.ts"
+
+// -----------------------------------------------------------------------------
+// The service
+// -----------------------------------------------------------------------------
+
+const faults = [
+  "drops before it pays",
+  "pays, then drops",
+  "pays when nobody listens any more",
+  "pays, then fails",
+  "pays, then cuts its answer short",
+  "refuses",
+  "is full"
+] as const
+
+type Fault = typeof faults[number]
+
+interface Request {
+  readonly run: string
+  readonly key: string
+  readonly body: string
+}
+
+class Service {
+  readonly requests: Array<Request> = []
+  /** What it has been paid for. */
+  readonly payments: Array<Request> = []
+  /** By key: the body that it came with. */
+  readonly #known = new Map<string, string>()
+  readonly #wire: Wire
+  readonly #scenarios: ReadonlyArray<Scenario>
+  readonly #plans: ReadonlyArray<Array<Fault | undefined>>
+
+  constructor(wire: Wire, scenarios: ReadonlyArray<Scenario>) {
+    this.#wire = wire
+    this.#scenarios = scenarios
+    this.#plans = scenarios.map(({ faults }) => [...faults])
+  }
+
+  readonly server = createServer((request, response) => {
+    const id = String(request.headers["x-request"])
+    this.#wire.open.add(id)
+    response.on("close", () => this.#wire.open.delete(id))
+    void textOf(request).then((body) => {
+      const [, run = ""] = request.url!.split("/")
+      this.#answer({ run, key: String(request.headers["idempotency-key"]), body }, id, response)
+    })
+  })
+
+  #answer(request: Request, id: string, response: ServerResponse) {
+    this.requests.push(request)
+    const knowsKeys = this.#scenarios[Number(request.run)]?.kind === "by key"
+    const known = knowsKeys ? this.#known.get(request.key) : undefined
+    const fault = this.#plans[Number(request.run)]?.shift()
+    const pay = () => {
+      // Once for each key, if it goes by keys.
+      if (knowsKeys && this.#known.has(request.key)) return
+      this.#known.set(request.key, request.body)
+      this.payments.push(request)
+    }
+    if (known !== undefined && known !== request.body) {
+      return answer(response, 422, { message: "This key came with another body." })
+    }
+    switch (fault) {
+      case "drops before it pays":
+        return response.destroy()
+      case "pays, then drops":
+        pay()
+        return response.destroy()
+      case "pays when nobody listens any more":
+        this.#wire.held.add(id)
+        return response.on("close", () => {
+          this.#wire.held.delete(id)
+          pay()
+        })
+      case "pays, then fails":
+        pay()
+        return answer(response, 500, { message: "The ledger is locked." })
+      case "pays, then cuts its answer short":
+        pay()
+        response.writeHead(200, { "content-type": "application/json" })
+        return response.end("{\"receipt\": \"r")
+      case "refuses":
+        // What it knows it does not refuse.
+        if (known === undefined) return answer(response, 402, { message: "The card was declined." })
+        break
+      case "is full":
+        return answer(response, 503, { message: "Try again." })
+      case undefined:
+        break
+    }
+    pay()
+    return answer(response, 200, { receipt: request.key })
+  }
+}
+
+const textOf = async (request: IncomingMessage) => {
+  let text = ""
+  for await (const piece of request) text += String(piece)
+  return text
+}
+
+const answer = (response: ServerResponse, status: number, body: object) => {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(JSON.stringify(body))
+}
+
+// -----------------------------------------------------------------------------
+// A scenario
+// -----------------------------------------------------------------------------
+
+/** How a model writes the same payment: 5 euros for order o-1. */
+const spellings = [
+  { order: "o-1", amount: 5 },
+  { order: "o-1", amount: "5" },
+  { Order: "o-1", amount: 5 },
+  { amount: 5.0, order: "o-1", note: null },
+  { order: "o-1" },
+  { order: " o-1 ", amount: 5 },
+  "{\"amount\":5,\"order\":\"o-1\"}",
+  "{order: 'o-1', amount: 5,}"
+] as const
+
+/** Arguments that are no part of what identifies it. */
+const notes = [undefined, "for Ada", "for Ada, again"] as const
+
+const policies = {
+  none: [],
+  timeout: [Policy.timeout("1 second")],
+  retry: [Policy.timeout("1 second"), Policy.retry(Schedule.recurs(2))],
+  standard: Policy.standard({ attemptTimeout: "1 second", totalTimeout: "5 seconds" })
+}
+
+export interface Scenario {
+  readonly kind: "by key" | "without"
+  readonly identity: "order and amount" | "all arguments"
+  readonly policies: keyof typeof policies
+  /** What goes wrong with each request in turn. */
+  readonly faults: ReadonlyArray<Fault | undefined>
+  /** How it is written each time: spelling, and note. */
+  readonly written: ReadonlyArray<readonly [spelling: number, note: number]>
+  /** How many calls each turn makes; the model goes on until it is told of a success, or has no more turns. */
+  readonly turns: ReadonlyArray<1 | 2>
+  /** How many payments it means. */
+  readonly means: 1 | 2
+  /** Where processes stop, one after the other. */
+  readonly stops: ReadonlyArray<Stop>
+  /** Does a second run of the conversation ask for the same again? */
+  readonly asksLater: boolean
+}
+
+export const scenario: fc.Arbitrary<Scenario> = fc.record({
+  kind: fc.constantFrom("by key", "without"),
+  identity: fc.constantFrom("order and amount", "all arguments"),
+  policies: fc.constantFrom("none", "timeout", "retry", "standard"),
+  faults: fc.array(
+    fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...faults) }, { weight: 1, arbitrary: fc.constant(undefined) }),
+    { maxLength: 5 }
+  ),
+  written: fc.array(fc.tuple(fc.nat(spellings.length - 1), fc.nat(notes.length - 1)), { minLength: 4, maxLength: 8 }),
+  turns: fc.array(fc.constantFrom(1, 1, 2), { minLength: 1, maxLength: 4 }),
+  means: fc.constantFrom(1, 1, 2),
+  stops: fc.array(fc.record({ step: fc.integer({ min: 1, max: 6 }), hasRun: fc.boolean() }), { maxLength: 3 }),
+  asksLater: fc.boolean()
+})
+
+export const described = (scenario: Scenario) => JSON.stringify(scenario)
+
+const Payment = Schema.Struct({
+  order: Schema.Trim,
+  amount: Schema.Finite.pipe(Schema.withDecodingDefaultKey(Effect.succeed(5))),
+  note: Schema.optionalKey(Schema.String)
+})
+
+const Receipt = Schema.Struct({ receipt: Schema.String })
+
+const toolOf = ({ identity, kind }: Scenario, url: string) =>
+  Tool.make(
+    "pay",
+    {
+      description: "Pays an order",
+      parameters: Payment,
+      success: Receipt,
+      sideEffect: kind === "by key" ? "idempotent_by_key" : "non_idempotent",
+      ...(identity === "all arguments"
+        ? {}
+        : { identity: ({ amount, order }: typeof Payment.Type) => ({ order, amount }) })
+    },
+    (params) =>
+      Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+        HttpClient.execute(
+          HttpClientRequest.post(url, { headers: { "idempotency-key": idempotencyKey } }).pipe(
+            HttpClientRequest.bodyJsonUnsafe(params)
+          )
+        ).pipe(
+          Effect.flatMap(HttpClientResponse.filterStatusOk),
+          Effect.flatMap(({ text }) => text),
+          HttpFailure.classify,
+          Guard.json(Receipt),
+          Effect.provide(FetchHttpClient.layer)
+        ))
+  )
+
+// A note says something else only where it is no part of the identity.
+const callOf = ({ identity, written }: Scenario, number: number) => {
+  const [spelling, note] = written[number % written.length]!
+  const args = spellings[spelling]!
+  const words = identity === "all arguments" ? undefined : notes[note]
+  return typeof args === "string" || words === undefined ? args : { ...args, note: words }
+}
+
+/** Asks again until it is told of as many successes as it means. */
+const stubborn = (scenario: Scenario): ScriptedModel.Script => ({ messages }) => {
+  const since = messages.slice(messages.findLastIndex(({ role }) => role === "user"))
+  const heard = since.flatMap((message) => message.role === "tool" ? [message.text] : [])
+  const paid = heard.filter((text) => !text.includes("\"ok\":false") || text.includes("already_done")).length
+  const turn = since.filter(({ role }) => role === "assistant").length
+  const calls = scenario.turns[turn]
+  if (paid >= scenario.means || calls === undefined) return ScriptedModel.text("Done.")
+  const asked = messages.filter(({ role }) => role === "tool").length
+  // Two are asked for at once where two are meant, or where the model stutters.
+  return ScriptedModel.calls(
+    ...Array.from({ length: Math.min(calls, scenario.means - paid) }, (_, index): [string, object | string] => [
+      "pay",
+      callOf(scenario, asked + index)
+    ])
+  )
+}
+
+// -----------------------------------------------------------------------------
+// A play
+// -----------------------------------------------------------------------------
+
+export interface Played {
+  readonly requests: ReadonlyArray<Request>
+  readonly payments: ReadonlyArray<Request>
+  /** What the runs came to. */
+  readonly answers: ReadonlyArray<Answer.Answer | AgentFailure.LimitReached>
+}
+
+const conversation = (scenario: Scenario, url: string) =>
+  Effect.gen(function*() {
+    const agent = Agent.make({
+      toolkit: Toolkit.make(toolOf(scenario, url)),
+      policies: policies[scenario.policies],
+      limits: { elapsed: "10 minutes" }
+    })
+    const stops = [...scenario.stops]
+    /** A run, in as many processes as it takes. */
+    const run = Effect.fnUntraced(function*(options: Agent.RunOptions) {
+      const file = new FileJournal()
+      for (;;) {
+        const exit = yield* file.process(
+          (journal) => agent.run("Pay order o-1.", options).pipe(Effect.provideService(Journal.current, journal)),
+          stops.shift()
+        )
+        // A run that hangs ends by its limit, and its conversation goes on with what it knows.
+        if (exit !== undefined) {
+          return yield* Effect.catchTag(exit, "LimitReached", (failure) => Effect.succeed(failure))
+        }
+      }
+    })
+    const first = yield* run({ scope: url, facts: CallFacts.empty })
+    if (!scenario.asksLater) return [first]
+    const { facts, transcript } = first
+    return [first, yield* run({ facts, transcript })]
+  }).pipe(Effect.provide(serving(openAi)(stubborn(scenario))))
+
+/** Plays all of them at once. */
+export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<ReadonlyArray<Played>> =>
+  Effect.gen(function*() {
+    const wire = new Wire()
+    const service = new Service(wire, scenarios)
+    const exits = yield* Effect.gen(function*() {
+      const url = yield* listening(service.server)
+      const fibers = yield* Effect.forEach(
+        scenarios,
+        (scenario, index) =>
+          Effect.forkDetach(Effect.exit(conversation(scenario, `${url}/${index}`)), { startImmediately: true })
+      )
+      return yield* passing(wire, fibers)
+    }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
+    yield* closed(wire)
+    return exits.map((exit, index): Played => {
+      const ofRun = ({ run }: Request) => run === `${index}`
+      return {
+        requests: service.requests.filter(ofRun),
+        payments: service.payments.filter(ofRun),
+        answers: Exit.isSuccess(exit) ? exit.value : []
+      }
+    })
+  }).pipe(
+    Random.withSeed(scenarios.length),
+    Effect.provideService(Defect.reporter, () => Effect.void),
+    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Effect.provide(Logger.layer([])),
+    Effect.provide(TestClock.layer())
+  )
+
+/** What is wrong with a play, if anything is. */
+export const faultOf = ({ means }: Scenario, { answers, payments, requests }: Played): string | undefined => {
+  if (answers.length === 0) return "the run has no answer"
+  if (payments.length > means) return `paid ${payments.length} times, and meant ${means}`
+  if (requests.some(({ key }) => !/^[0-9a-f]{32}$/.test(key))) return "a key that is none"
+  const bodies = new Map<string, string>()
+  for (const { body, key } of requests) {
+    if (body !== (bodies.get(key) ?? body)) return "a key with two bodies"
+    bodies.set(key, body)
+  }
+  const told = answers.flatMap(({ transcript }) =>
+    Array.from(transcript).flatMap((message) =>
+      message.role === "tool" && !message.text.includes("\"ok\":false") ? [message.callId] : []
+    )
+  )
+  return new Set(told).size > 0 && payments.length === 0 ? "told of a payment that was not made" : undefined
+}
