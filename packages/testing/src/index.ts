@@ -1,7 +1,9 @@
 /**
- * For testing agents and tools without a live model, and what tools cost at worst.
+ * For testing agents and tools without a live model: what they do, whether they can do it twice, and what they cost at worst.
  *
  * @since 0.1.0
  */
+export * as ActsOnce from "./ActsOnce.ts"
+export * as FakeService from "./FakeService.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
 export * as WorstCase from "./WorstCase.ts"

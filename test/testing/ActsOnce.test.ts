@@ -1,0 +1,288 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Policy, RetryPolicy, type SideEffect, Tool, ToolCall, ToolFailure, ToolUnavailable } from "@fallible/core"
+import * as HttpFailure from "@fallible/core/HttpFailure"
+import { ActsOnce, type FakeService } from "@fallible/testing"
+import { Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+
+const Order = Schema.Struct({ order: Schema.String })
+const args = { arguments: { order: "7" } }
+
+/** A handler of its own client. */
+const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
+  Tool.make(
+    "pay",
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    ({ order }) =>
+      Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+        Effect.mapError(service.act({ key: idempotencyKey, body: order }), (error) =>
+          ToolFailure.from(error)))
+  )
+
+/** The same over fetch. */
+const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
+  Tool.promise(
+    "pay",
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    async ({ order }, { idempotencyKey, signal }) => {
+      const response = await service.fetch("https://pay.example/orders", {
+        method: "POST",
+        headers: { "idempotency-key": idempotencyKey },
+        body: order,
+        signal
+      })
+      if (!response.ok) throw response
+      return await response.json()
+    }
+  )
+
+/** The same over a client of Effect. */
+const calling = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
+  Tool.make(
+    "pay",
+    { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect },
+    ({ order }) =>
+      Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+        HttpClient.execute(
+          HttpClientRequest.post("https://pay.example/orders", { headers: { "idempotency-key": idempotencyKey } }).pipe(
+            HttpClientRequest.bodyText(order)
+          )
+        ).pipe(
+          Effect.flatMap(HttpClientResponse.filterStatusOk),
+          Effect.flatMap(({ json }) => json),
+          HttpFailure.classify,
+          Effect.provide(FetchHttpClient.layer),
+          Effect.provideService(FetchHttpClient.Fetch, service.fetch)
+        ))
+  )
+
+const twice = <T extends Tool.Any>(options: ActsOnce.Options<T>) =>
+  Effect.flatMap(
+    Effect.flip(ActsOnce.check(options)),
+    (failure) => failure._tag === "ActedTwice" ? Effect.succeed(failure) : Effect.die(failure)
+  )
+
+const lines = (...lines: ReadonlyArray<string>) => lines
+
+describe("H4 can this pay twice?", () => {
+  const retried =
+    <T extends Tool.Any>(tool: (service: FakeService.FakeService) => T) => (service: FakeService.FakeService) =>
+      Tool.withDefaults(tool(service), [Policy.retry(RetryPolicy.transient), Policy.timeout("10 seconds")])
+
+  for (
+    const [how, make] of [["a client of its own", paying], ["fetch", fetching], [
+      "a client of Effect",
+      calling
+    ]] as const
+  ) {
+    it.live(`no, over ${how}, if it acts and is retried where it is safe`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* ActsOnce.check({ ...args, tool: retried(make("non_idempotent")), runs: 150 }), {
+          runs: 150
+        })
+      }), 60_000)
+
+    it.live(`no, over ${how}, if its service goes by the key`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(
+          yield* ActsOnce.check({ ...args, tool: retried(make("idempotent_by_key")), runs: 150 }),
+          { runs: 150 }
+        )
+      }), 60_000)
+
+    it.live(`yes, over ${how}, if it is declared idempotent, and is not`, () =>
+      Effect.gen(function*() {
+        const { message, sequence, times } = yield* twice({ ...args, tool: retried(make("idempotent")) })
+        assert.strictEqual(times, 2)
+        assert.deepStrictEqual(sequence, [
+          "The model calls pay.",
+          "Request 1, key a: the service acts, and the connection is lost.",
+          "Request 2, key a: the service acts, and answers."
+        ])
+        assert.include(message, "The service acted 2 times for one call of pay:")
+      }), 60_000)
+  }
+
+  it.live("yes, if the service does not know the keys that the tool counts on", () =>
+    Effect.gen(function*() {
+      const { sequence } = yield* twice({ ...args, tool: paying("idempotent_by_key"), keys: "ignored" })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service acts, and the connection is lost.",
+        "The model calls pay.",
+        "Request 2, key a: the service acts, and answers."
+      ])
+    }))
+
+  it.live("yes, if the handler sends a key of its own", () =>
+    Effect.gen(function*() {
+      let number = 0
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make(
+          "pay",
+          { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "idempotent_by_key" },
+          () => Effect.mapError(service.act({ key: `${++number}` }), (error) => ToolFailure.from(error))
+        )
+      assert.isAtMost((yield* twice({ ...args, tool })).sequence.length, 4)
+    }))
+
+  it.live("yes, if the handler retries by itself", () =>
+    Effect.gen(function*() {
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+          service.act().pipe(
+            Effect.retry(Schedule.recurs(1)),
+            Effect.mapError((error) => ToolFailure.from(error))
+          ))
+      assert.deepStrictEqual((yield* twice({ ...args, tool })).sequence, [
+        "The model calls pay.",
+        "Request 1: the service acts, and the connection is lost.",
+        "Request 2: the service acts, and answers."
+      ])
+    }))
+
+  it.live("yes, if the handler says that it did nothing, and cannot know", () =>
+    Effect.gen(function*() {
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
+          Effect.mapError(service.act(), () =>
+            new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })))
+      assert.isAtMost((yield* twice({ ...args, tool })).sequence.length, 4)
+    }))
+
+  it.live(
+    "yes, if a check calls final what is not, and only the service's slowness shows it",
+    () =>
+      Effect.gen(function*() {
+        const checked =
+          (options: { readonly final?: true; readonly settle?: "1 second" | "2 minutes" }) =>
+          (service: FakeService.FakeService) =>
+            paying("non_idempotent")(service).pipe(
+              Tool.timeout("5 seconds"),
+              Tool.reconcile(() =>
+                Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+                  Effect.map(
+                    service.look({ key: idempotencyKey }),
+                    (found) => found === true ? Option.some("done") : Option.none()
+                  )), options),
+              Tool.retry(Schedule.recurs(1))
+            )
+        const found = {
+          found: (_: FakeService.Request, hasActed: boolean) => hasActed
+        }
+        const { sequence } = yield* twice({ ...args, ...found, tool: checked({ final: true }) })
+        assert.deepStrictEqual(sequence, [
+          "The model calls pay.",
+          "Request 1, key a: the connection is lost, and the service acts later.",
+          "Request 2, key a: the service acts, and answers."
+        ])
+        yield* twice({ ...args, ...found, tool: checked({ settle: "1 second" }) })
+        yield* ActsOnce.check({ ...args, ...found, tool: checked({ settle: "2 minutes" }), runs: 100 })
+        yield* ActsOnce.check({ ...args, ...found, tool: checked({}), runs: 100 })
+      }),
+    60_000
+  )
+
+  it.live("yes, if the process stops in the middle, and the tool says that it only reads", () =>
+    Effect.gen(function*() {
+      // It never fails, so that no model asks again.
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make(
+          "pay",
+          { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "none" },
+          () =>
+            Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+              Effect.orElseSucceed(service.act({ key: idempotencyKey }), () => "queued"))
+        )
+      const { sequence } = yield* twice({ ...args, tool })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1, key a: the service acts, and answers.",
+        "The process stops before it has written down what came of the call, and another one goes on.",
+        "Request 2, key a: the service acts, and answers."
+      ])
+    }))
+
+  it.live("cuts down what is long, until nothing can be left out", () =>
+    Effect.gen(function*() {
+      // It acts twice only after two lost answers and a 503 in between.
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () => {
+          const seen: Array<string> = []
+          const attempt = Effect.tapError(service.act(), (error) =>
+            Effect.sync(() => void seen.push(error._tag === "Answered" ? `${error.status}` : "lost")))
+          const last = Effect.suspend(() =>
+            seen.join() === "503,429,503" ? Effect.ignore(service.act()) : Effect.void
+          )
+          return attempt.pipe(
+            Effect.retry({ times: 3, while: (error) => error._tag === "Answered" && error.status !== 500 }),
+            Effect.tap(() => last),
+            Effect.mapError((error) => ToolFailure.from(error))
+          )
+        })
+      const { sequence } = yield* twice({ ...args, tool, runs: 4_000 })
+      assert.deepStrictEqual(sequence, [
+        "The model calls pay.",
+        "Request 1: the service answers 503, and does nothing.",
+        "Request 2: the service answers 429, and does nothing.",
+        "Request 3: the service answers 503, and does nothing.",
+        "Request 4: the service acts, and answers.",
+        "Request 5: the service acts, and answers."
+      ])
+    }), 60_000)
+
+  it.live("is the same answer under the same seed, and may be drawn from another", () =>
+    Effect.gen(function*() {
+      const options = { ...args, tool: paying("idempotent"), runs: 200 }
+      const [one, other] = [yield* twice(options), yield* twice(options)]
+      assert.deepStrictEqual(one.sequence, other.sequence)
+      assert.deepStrictEqual((yield* twice({ ...options, seed: "another" })).sequence, one.sequence)
+    }))
+
+  it.live("says nothing of a handler that does not use the service, and says so", () =>
+    Effect.gen(function*() {
+      const idle = () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.void)
+      const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: idle }))
+      assert.strictEqual(failure._tag, "NeverActed")
+      const wrong = yield* Effect.flip(ActsOnce.check({ arguments: { oder: "7" }, tool: paying("non_idempotent") }))
+      assert.include(wrong.message, "pay did not reach the service, though nothing went wrong. The model was told: ")
+      assert.include(wrong.message, "'oder'")
+    }))
+
+  it.live("takes the services of the tool, and the policies of the agent", () =>
+    Effect.gen(function*() {
+      class Shop extends Context.Service<Shop, { readonly name: string }>()("test/Shop") {}
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make("pay", {
+          description: "Pays",
+          parameters: Order,
+          success: Schema.Unknown,
+          sideEffect: "idempotent_by_key"
+        }, () =>
+          Effect.flatMap(
+            Shop,
+            ({ name }) =>
+              Effect.flatMap(
+                ToolCall.current,
+                ({ idempotencyKey }) =>
+                  Effect.mapError(service.act({ key: idempotencyKey, body: name }), (error) => ToolFailure.from(error))
+              )
+          ))
+      const shop = Layer.succeed(Shop, { name: "corner" })
+      const options = { ...args, tool, policies: Policy.standard(), runs: 100 }
+      yield* Effect.provide(ActsOnce.check(options), shop)
+      const { sequence } = yield* Effect.provide(
+        twice({ ...options, keys: "ignored" }) as Effect.Effect<ActsOnce.ActedTwice, never, Shop>,
+        shop
+      )
+      assert.deepStrictEqual(
+        sequence,
+        lines(
+          "The model calls pay.",
+          "Request 1, key a: the service acts, and the connection is lost.",
+          "Request 2, key a: the service acts, and answers."
+        )
+      )
+    }), 60_000)
+})
