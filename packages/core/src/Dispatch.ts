@@ -78,7 +78,7 @@ import type { Completed, Failed, Repair, Stage, Suspended, ToolOutcome } from ".
 export interface Place {
   /** What logs, events and replies call it. Default: its idempotency key, or else a random name, since the ids that models give to calls repeat. */
   readonly id?: string
-  /** Default: its id. */
+  /** Default: what `admit` says, or its id; inside of a tool's handler a key of the outer call's, as for any tool that it runs. */
   readonly idempotencyKey?: string
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
@@ -165,7 +165,8 @@ const placed = <T extends Tool.Any>(
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     if (before !== undefined) resumed(record, before, tool)
     if (place.wasBegun === true && record.acts) record.note({ _tag: "CallRepeated", certainty: "unknown" })
-    const admitting = new Admitting(record, tool, place, health)
+    const outer = fiber.getRef(current)
+    const admitting = new Admitting(record, tool, place, health, outer)
     const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
@@ -212,7 +213,6 @@ const placed = <T extends Tool.Any>(
     const told = health === undefined
       ? named
       : Effect.tap(named, (outcome) => counted(outcome, tool, record, health, fiber))
-    const outer = fiber.getRef(current)
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
 
@@ -253,9 +253,19 @@ class Admitting {
   readonly #tool: Tool.Any
   readonly #admit: Admit | undefined
   readonly #health: ToolHealth["Service"] | undefined
+  /** What it is inside of, if its key comes of that. */
+  readonly #outer: Frame | undefined
   #intended: Intended | undefined = undefined
 
-  constructor(call: Call, tool: Tool.Any, { admit }: Place, health: ToolHealth["Service"] | undefined) {
+  constructor(
+    call: Call,
+    tool: Tool.Any,
+    { admit, id, idempotencyKey }: Place,
+    health: ToolHealth["Service"] | undefined,
+    outer: Frame
+  ) {
+    const isPlaced = outer === detached || id !== undefined || idempotencyKey !== undefined
+    this.#outer = isPlaced ? undefined : outer
     this.#call = call
     this.#tool = tool
     this.#admit = admit
@@ -266,14 +276,19 @@ class Admitting {
   #decide(params: unknown, text: string | undefined): Admission {
     const refusal = disabled(this.#tool, this.#health)
     if (refusal !== undefined) return { refusal }
-    if (this.#admit === undefined) return {}
-    this.#intended = new Intended(this.#tool, params, text)
-    const decided = this.#admit(this.#tool, this.#intended)
-    if (decided.refusal === undefined && decided.key !== undefined) {
-      this.#call.keyed = decided.key
+    const decided = this.#asked(params, text)
+    const key = decided.key ?? this.#outer?.keyFor(this.#call.tool, params)
+    if (decided.refusal === undefined && key !== undefined) {
+      this.#call.keyed = key
       this.#call.askedKey = undefined
     }
     return decided
+  }
+
+  #asked(params: unknown, text: string | undefined): Admission {
+    if (this.#admit === undefined) return {}
+    this.#intended = new Intended(this.#tool, params, text)
+    return this.#admit(this.#tool, this.#intended)
   }
 
   /** The parameters to run with. */

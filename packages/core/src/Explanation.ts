@@ -126,6 +126,7 @@ export interface Warning {
  * | `settle_longer_than_timeout` | a timeout, or a deadline, is up before the outcome has settled                  |
  * | `fallback_of_acting_tool`    | it may do elsewhere what has been done already                                  |
  * | `catch_of_acting_tool`       | it answers whether or not the tool has taken effect                             |
+ * | `no_identity`                | the tool acts, and its arguments make no idempotency key                        |
  * | `missing_tool`               | a `check` or an `instead` names a tool that the toolkit does not have           |
  *
  * @category models
@@ -145,6 +146,7 @@ export type WarningCode =
   | "settle_longer_than_timeout"
   | "fallback_of_acting_tool"
   | "catch_of_acting_tool"
+  | "no_identity"
   | "missing_tool"
   // Any other snake_case code; the intersection keeps the list above in editors' completions.
   | (string & {})

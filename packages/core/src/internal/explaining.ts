@@ -3,9 +3,11 @@ import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
 import type * as Policy from "../Policy.ts"
 import { actedExecutions, anything, decoding, failedExecutions, handler, isForAllTools, settleOf } from "./bounds.ts"
+import { type Identified, whyUnfit } from "./identity.ts"
 
-interface Explained extends Policy.Subject {
+interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
+  readonly failureLimit?: number
 }
 
 /** What a tool costs at worst, and what of its policies is likely not meant. */
@@ -25,6 +27,7 @@ export const explained = (tool: Explained): Explanation => {
     time: bounds.time
   }))
   const { attempts, time, waiting } = steps.at(-1)!
+  const { failureLimit = failedExecutions } = tool
   const [first, more] = told(moments())
   return {
     tool: tool.name,
@@ -33,14 +36,25 @@ export const explained = (tool: Explained): Explanation => {
     waiting,
     time,
     // Each of them ran the handler at least once; the last one was let through with a single execution left.
-    calls: failedExecutions,
-    actingCalls: tool.sideEffect === "non_idempotent" ? actedExecutions : failedExecutions,
-    executions: { ...attempts, most: attempts.most + failedExecutions - 1 },
+    calls: failureLimit,
+    actingCalls: tool.sideEffect === "non_idempotent" ? actedExecutions : failureLimit,
+    executions: { ...attempts, most: attempts.most + failureLimit - 1 },
     steps,
     moments: first,
     more,
-    warnings: [...warnings, ...relations(tool, steps)]
+    warnings: [...warnings, ...relations(tool, steps), ...unkeyed(tool)]
   }
+}
+
+// A tool whose service goes by the key is not made then.
+const unkeyed = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray<Warning> => {
+  const why = sideEffect === "none" || identity !== undefined ? undefined : whyUnfit(parameters)
+  return why === undefined ? [] : [{
+    code: "no_identity",
+    detail:
+      `No idempotency key can be made of the tool's arguments, since ${why}: a call that is made again has another one.`,
+    hint: "Declare the tool's identity: which of its arguments say what is to be done."
+  }]
 }
 
 /** The bounds of a tool as a whole. */

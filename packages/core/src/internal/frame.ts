@@ -206,6 +206,12 @@ export abstract class Frame {
     return keyInside(this.idempotencyKey, `${mark} ${this.live.next(mark)}`)
   }
 
+  /** The key of a tool that is dispatched here, and has a name of its own. */
+  keyFor(tool: Subject, params: unknown): () => string {
+    const { mark } = this.placeOf(tool, params)
+    return () => keyInside(this.idempotencyKey, mark)
+  }
+
   /** Where in this attempt a tool runs. Its key goes by what it is to do: beside others, its place among them is chance. */
   protected placeOf(tool: Subject, params: unknown, prefix = ""): Place {
     const { live, role } = this
