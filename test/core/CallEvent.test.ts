@@ -345,8 +345,7 @@ describe("attempts", () => {
       const outcome = yield* call(tool)
       assert.deepInclude(outcome, { attempts: 6, executions: 3 })
       assert.strictEqual(ToolOutcome.executions(outcome), 3)
-      const made = { id: "1", name: "database", arguments: JSON.stringify(paris) }
-      const facts = CallFacts.ended(CallFacts.empty, made, outcome, tool)
+      const facts = CallFacts.ended(CallFacts.empty, outcome, tool)
       assert.deepStrictEqual(Array.from(facts.intents, ([, { failed }]) => failed?.executions), [3])
     }))
 

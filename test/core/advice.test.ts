@@ -165,7 +165,7 @@ const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, text = p
       admit: (tool, intended) => intended === undefined ? {} : CallFacts.admission(facts, tool, intended)
     })
     outcomes.push(outcome)
-    facts = CallFacts.ended(facts, call, outcome, tool)
+    facts = CallFacts.ended(facts, outcome, tool)
   }
   return outcomes
 })

@@ -156,7 +156,7 @@ describe("H3 an idempotency key", () => {
       assert.deepStrictEqual(JSON.parse(second!), {
         value: "paid",
         notes: [
-          "pay was called like this before, with an open outcome: both calls were sent under one key, and take effect once"
+          "An earlier call of pay may already have taken effect. Both calls were sent under one key, and take effect once"
         ]
       })
     }))
@@ -220,6 +220,19 @@ describe("H3 an idempotency key", () => {
         sideEffect: "none"
       }, () => Effect.void)
       assert.isUndefined((yield* call(reading)).intent)
+    }))
+
+  it.effect("is the one that a dispatch by hand gives", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments([])
+      const call = { id: "1", name: "pay", arguments: "{\"order\":\"7\"}" }
+      yield* Dispatch.call(Toolkit.make(pay), call, {
+        idempotencyKey: "order-7",
+        id: "call-1",
+        admit: (tool, intended) => intended === undefined ? {} : CallFacts.admission(CallFacts.empty, tool, intended)
+      })
+      yield* Dispatch.call(Toolkit.make(pay), call, { id: "call-1" })
+      assert.deepStrictEqual(keys, ["order-7", "call-1"])
     }))
 
   it.effect("is not made of secrets: their calls are told apart by their place", () =>
@@ -458,7 +471,7 @@ describe("H3 a tool whose service goes by the key", () => {
       const { notes, value } = JSON.parse(textsOf(answer)[1]!)
       assert.strictEqual(value, "paid")
       assert.deepStrictEqual(notes, [
-        "pay was called like this before, with an open outcome: both calls were sent under one key, and take effect once; the first call's arguments were sent again: {\"order\":\"7\",\"note\":\"a\"}"
+        "An earlier call of pay may already have taken effect. Both calls were sent under one key, and take effect once. The arguments of the earlier call were sent: {\"order\":\"7\",\"amount\":5,\"note\":\"a\"}"
       ])
     }))
 
@@ -500,6 +513,68 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.deepStrictEqual(pins, ["1", "1"])
       assert.deepStrictEqual(codesOf(answer), ["connection", "repeated_call", "connection"])
       assert.notInclude(JSON.stringify(Schema.encodeSync(CallFacts.schema)(answer.facts)), "pin")
+    }))
+
+  it.effect("is sent the very same, also where decoding draws a default anew", () =>
+    Effect.gen(function*() {
+      const sent: Array<number> = []
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({
+          order: Schema.String,
+          reference: Schema.Int.pipe(Schema.withDecodingDefaultKey(Random.nextInt))
+        }),
+        success: Schema.String,
+        ...byKey
+      }, ({ reference }) =>
+        Effect.suspend(() => {
+          sent.push(reference)
+          return Effect.fail(lost)
+        }))
+      yield* playing(pay, [order, order, { ...order, reference: 5 }])
+      assert.strictEqual(sent.length, 3)
+      assert.strictEqual(new Set(sent).size, 1)
+    }))
+
+  it.effect("is not sent what a fixer makes of a call, while another body may have been sent under its key", () =>
+    Effect.gen(function*() {
+      const { keys, pay, sent } = payments([lost, lost], byKey)
+      const strict = Tool.fix(pay, () => ({ ...order, note: "fixed" }))
+      const answer = yield* playing(strict, [{ ...order, note: "a" }, { oder: "7" }, { ...order, note: "fixed" }])
+      assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "a", "a"])
+      assert.strictEqual(lettered(keys), "a a a")
+      assert.deepStrictEqual(codesOf(answer), ["connection", "connection"])
+      const again = payments([lost], byKey)
+      const outer = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        (params) =>
+          params.order === "x"
+            ? Effect.fail(new SchemaMismatch({ side: "arguments", code: "unknown_order", detail: "No such order." }))
+            : Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+              again.keys.push(idempotencyKey)
+              again.sent.push(params)
+              return Effect.fail(lost)
+            })
+      ).pipe(Tool.fix(() => ({ ...order, note: "fixed" })))
+      const told = yield* playing(outer, [{ ...order, note: "a" }, { order: "x" }])
+      assert.deepStrictEqual(again.sent.map(({ note }) => note), ["a"])
+      assert.deepStrictEqual(codesOf(told), ["connection", "repeated_call"])
+    }))
+
+  it.effect("is refused where the first arguments cannot be read any more", () =>
+    Effect.gen(function*() {
+      const { pay } = payments([lost], byKey)
+      const first = yield* playing(pay, [{ ...order, note: "a" }])
+      let ran = 0
+      const changed = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ order: Schema.String }), success: Schema.Void, ...byKey },
+        () => Effect.sync(() => void ran++)
+      )
+      const answer = yield* playing(changed, [order], { facts: first.facts })
+      assert.deepStrictEqual(codesOf(answer), ["repeated_call"])
+      assert.strictEqual(ran, 0)
     }))
 
   it.effect("is refused after as many failures as it allows", () =>

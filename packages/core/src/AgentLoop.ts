@@ -311,7 +311,7 @@ const dispatch = <T extends Tool.Any>(
       }
       return Effect.map(perform(run, state.turn, call, index, admit, suspended), (outcome) => {
         const tool = run.toolkit.tools.get(call.name)
-        if (tool !== undefined) facts = CallFacts.ended(facts, call, outcome, tool)
+        if (tool !== undefined) facts = CallFacts.ended(facts, outcome, tool)
         return outcome
       })
     }

@@ -32,9 +32,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Certainty, join } from "./Certainty.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { failedExecutions } from "./internal/bounds.ts"
-import { mentionsSecret } from "./internal/form.ts"
 import type { Admission, Intended } from "./internal/intended.ts"
-import { schemaOf } from "./internal/jsonSchema.ts"
 import { named } from "./internal/key.ts"
 import { cut, mostDetail } from "./internal/text.ts"
 import { versioned } from "./internal/versioned.ts"
@@ -220,9 +218,8 @@ export const called = (facts: CallFacts, { name }: ToolCall): CallFacts => ({
  */
 export const ended = (
   facts: CallFacts,
-  call: ToolCall,
   outcome: ToolOutcome,
-  tool: Pick<Tool.Any, "sideEffect" | "parameters">
+  tool: Pick<Tool.Any, "sideEffect">
 ): CallFacts => {
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
@@ -230,7 +227,7 @@ export const ended = (
   const fact = inTurn(before, intent.arguments)
   const failure = failureOf(outcome)
   if (failure !== undefined) {
-    const failed = { run: fact.failed?.run ?? facts.run, ...after(fact.failed, failure, call, outcome, tool) }
+    const failed = { run: fact.failed?.run ?? facts.run, ...after(fact.failed, failure, outcome, tool) }
     return {
       ...facts,
       failures: facts.failures + 1,
@@ -259,9 +256,8 @@ const inTurn = (fact: Fact, args: string): Fact => {
 const after = (
   before: FailedCall | undefined,
   failure: ToolFailure,
-  call: ToolCall,
   outcome: ToolOutcome,
-  { parameters, sideEffect }: Pick<Tool.Any, "sideEffect" | "parameters">
+  { sideEffect }: Pick<Tool.Any, "sideEffect">
 ): Omit<FailedCall, "run"> => {
   const { certainty: last, intent } = outcome
   const { _tag: tag, code, detail } = failure
@@ -271,8 +267,7 @@ const after = (
   const hint = certainty === last ? failure.hint : undefined
   const isRefused = last === "not_executed" && !isNotExecuted(failure)
   const refused = isRefused ? intent?.arguments : before?.refused
-  const isSentAgain = sideEffect === "idempotent_by_key" && certainty !== "not_executed"
-  const text = isSentAgain ? before?.text ?? textOf(call, outcome, parameters) : undefined
+  const text = certainty === "not_executed" ? undefined : before?.text ?? intent?.text
   return {
     executions: (before?.executions ?? 0) + executionsOf(outcome),
     certainty,
@@ -300,10 +295,6 @@ const wasNotRun = (outcome: ToolOutcome): boolean =>
   outcome._tag === "Failed" && outcome.stage === "admit" ||
   outcome.attempts === 0 && outcome.certainty === "not_executed"
 
-// A secret is not kept.
-const textOf = (call: ToolCall, outcome: ToolOutcome, parameters: Tool.Any["parameters"]): string | undefined =>
-  mentionsSecret(schemaOf(parameters)) ? undefined : outcome.arguments ?? call.arguments
-
 // -----------------------------------------------------------------------------
 // Admission
 // -----------------------------------------------------------------------------
@@ -327,11 +318,10 @@ export const admission = (
   const before = factOf(facts, call.id)
   const { done, failed, number, run } = inTurn(before, call.arguments)
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
-  if (failed !== undefined) {
-    const isChanged = before.failed?.arguments !== call.arguments
-    if (failed.executions >= failureLimit || !mayRunAgain(tool, failed, call)) {
-      return { refusal: DispatchFailure.repeatedCall({ ...failed, isChanged }) }
-    }
+  const isChanged = before.failed?.arguments !== call.arguments
+  const refusal = failed === undefined ? undefined : DispatchFailure.repeatedCall({ ...failed, isChanged })
+  if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(tool, failed, call))) {
+    return { refusal }
   }
   const isDone = done !== undefined && !isInDoubt &&
     (repeats === undefined ? done.run < facts.run && sideEffect !== "idempotent" : !repeats)
@@ -339,10 +329,8 @@ export const admission = (
   if (sideEffect === "none") return {}
   return {
     key: call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined,
-    ...(isInDoubt && sideEffect === "idempotent_by_key"
-      ? {
-        repeated: { certainty: failed.certainty, text: failed.arguments === call.arguments ? undefined : failed.text }
-      }
+    ...(refusal !== undefined && isInDoubt && sideEffect === "idempotent_by_key"
+      ? { repeated: { certainty: failed.certainty, text: failed.text, isChanged, refusal } }
       : {})
   }
 }

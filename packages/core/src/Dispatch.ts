@@ -43,7 +43,7 @@ import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
-import { type Admission, Intended } from "./internal/intended.ts"
+import { type Admission, Intended, type Repeated } from "./internal/intended.ts"
 import { schemaOf } from "./internal/jsonSchema.ts"
 import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
@@ -78,7 +78,7 @@ import type { Completed, Failed, Repair, Stage, Suspended, ToolOutcome } from ".
 export interface Place {
   /** What logs, events and replies call it. Default: its idempotency key, or else a random name, since the ids that models give to calls repeat. */
   readonly id?: string
-  /** Default: what `admit` says, or its id; inside of a tool's handler a key of the outer call's, as for any tool that it runs. */
+  /** Default: what `admit` says, or its id; inside of a tool's handler one of the outer call's, as for any tool that it runs. */
   readonly idempotencyKey?: string
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
@@ -105,7 +105,7 @@ export interface Place {
  */
 export type Admit = (tool: Tool.Any, call?: Intended) => Admission
 
-export type { Admission, Intended }
+export type { Admission, Intended, Repeated }
 
 /**
  * Runs one call.
@@ -255,6 +255,8 @@ class Admitting {
   readonly #health: ToolHealth["Service"] | undefined
   /** What it is inside of, if its key comes of that. */
   readonly #outer: Frame | undefined
+  /** Has whoever dispatches it given it a key? */
+  readonly #isKeyed: boolean
   #intended: Intended | undefined = undefined
 
   constructor(
@@ -264,20 +266,27 @@ class Admitting {
     health: ToolHealth["Service"] | undefined,
     outer: Frame
   ) {
-    const isPlaced = outer === detached || id !== undefined || idempotencyKey !== undefined
-    this.#outer = isPlaced ? undefined : outer
+    this.#isKeyed = idempotencyKey !== undefined
+    this.#outer = outer === detached || id !== undefined ? undefined : outer
     this.#call = call
     this.#tool = tool
     this.#admit = admit
     this.#health = health
-    call.refuse = (params, text) => this.#decide(params, text).refusal
+    call.refuse = (params, text) => {
+      const { refusal, repeated } = this.#decide(params, text)
+      if (repeated === undefined || refusal !== undefined) return refusal
+      // What a fixer makes of arguments is not what the service was sent first.
+      if (repeated.isChanged) return repeated.refusal
+      this.#call.note({ _tag: "CallRepeated", certainty: repeated.certainty })
+      return undefined
+    }
   }
 
   #decide(params: unknown, text: string | undefined): Admission {
     const refusal = disabled(this.#tool, this.#health)
     if (refusal !== undefined) return { refusal }
     const decided = this.#asked(params, text)
-    const key = decided.key ?? this.#outer?.keyFor(this.#call.tool, params)
+    const key = this.#isKeyed ? undefined : decided.key ?? this.#outer?.keyFor(this.#call.tool, params)
     if (decided.refusal === undefined && key !== undefined) {
       this.#call.keyed = key
       this.#call.askedKey = undefined
@@ -302,24 +311,22 @@ class Admitting {
   }
 
   // One key, one body: what the service was sent first, it is sent again.
-  #repeated({ certainty, text }: Admission["repeated"] & {}, params: unknown): Effect.Effect<unknown, ToolFailure> {
-    const { name } = this.#tool
-    this.#call.note({ _tag: "CallRepeated", certainty })
+  #repeated({ certainty, isChanged, refusal, text }: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
     const same =
-      `${name} was called like this before, with an open outcome: both calls were sent under one key, and take effect once`
-    if (text === undefined) {
-      repaired(this.#call, [{ kind: "repeated", path: [], note: same }])
-      return Effect.succeed(params)
-    }
-    return Effect.mapEager(Arguments.decode(text, this.#tool), ({ params }) => {
-      const repair = {
-        kind: "repeated",
-        path: [],
-        note: `${same}; the first call's arguments were sent again: ${text}`
-      } as const
-      this.#call.live.arguments.correct({ to: undefined, text, repairs: [repair], isSecret: false })
-      repaired(this.#call, [repair])
+      `An earlier call of ${this.#tool.name} may already have taken effect. Both calls were sent under one key, and take effect once`
+    const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
+    const repairs = [{ kind: "repeated", path: [], note }] as const
+    const begin = <A>(params: A): A => {
+      this.#call.note({ _tag: "CallRepeated", certainty })
+      repaired(this.#call, repairs)
       return params
+    }
+    if (text === undefined) return Effect.sync(() => begin(params))
+    // It cannot be decoded where the tool has been changed since then.
+    const first = Effect.mapErrorEager(Arguments.decode(text, this.#tool), () => refusal)
+    return Effect.flatMapEager(first, ({ params }) => {
+      if (isChanged) this.#call.live.arguments.correct({ to: undefined, text, repairs, isSecret: false })
+      return Effect.succeed(begin(params))
     })
   }
 
@@ -332,7 +339,16 @@ class Admitting {
     // An identity that throws has been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) return outcome
     const { arguments: args, id } = intended
-    return { ...outcome, intent: key === undefined ? { id, arguments: args } : { id, arguments: args, key } }
+    const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
+      (outcome._tag === "Failed" || outcome.certainty === "unknown")
+    const text = isSentAgain ? intended.again : undefined
+    const intent = {
+      id,
+      arguments: args,
+      ...(key === undefined ? {} : { key }),
+      ...(text === undefined ? {} : { text })
+    }
+    return { ...outcome, intent }
   }
 }
 

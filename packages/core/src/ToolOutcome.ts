@@ -222,11 +222,13 @@ export const Intent = Schema.Struct({
   /** The same of all arguments. */
   arguments: Schema.String,
   /** The idempotency key of the call, if anything in it asked for it. */
-  key: Schema.optionalKey(Schema.String)
+  key: Schema.optionalKey(Schema.String),
+  /** All arguments as JSON, where a service that goes by keys may have to be sent the same again. Secrets are never kept. */
+  text: Schema.optionalKey(Schema.String)
 })
 
 /**
- * What a call was meant to do, without any of its arguments.
+ * What a call was meant to do.
  *
  * @category models
  * @since 0.1.0

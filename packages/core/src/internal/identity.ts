@@ -44,7 +44,8 @@ export interface Identity {
  */
 export const identityOf = (tool: Identified, params: unknown, text: string | undefined): Identity => {
   const { encode, unfit } = writingOf(tool.parameters)
-  const whole = (unfit === "drawn" ? undefined : encode(params) ?? canonical(params)) ?? asWritten(text)
+  const json = unfit === "drawn" ? undefined : encode(params)
+  const whole = (unfit === "drawn" ? undefined : canonical(json ?? params)) ?? asWritten(text)
   const { identity } = tool
   if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined }
   const declared: unknown = identity(params as never)
@@ -54,6 +55,18 @@ export const identityOf = (tool: Identified, params: unknown, text: string | und
   throw new TypeError(
     `The identity of '${tool.name}' must be JSON, or made of dates, bigints, Maps and Sets: without promises, secrets, functions, and classes that have no toJSON.`
   )
+}
+
+/** All arguments as a text that decodes to the same again, as far as that can be had; none where they hold a secret. */
+export const textAgain = (
+  { parameters }: Identified,
+  params: unknown,
+  text: string | undefined
+): string | undefined => {
+  const { encode, unfit } = writingOf(parameters)
+  if (unfit === "secret") return undefined
+  const json = encode(params)
+  return json === undefined ? text : JSON.stringify(json)
 }
 
 /** Which effect is meant, for a key of what runs inside of a call; `undefined` where its place in the call has to do. */
@@ -83,7 +96,8 @@ const reasons: Readonly<Record<Unfit, string>> = {
 
 interface Writing {
   readonly unfit: Unfit | undefined
-  readonly encode: (params: unknown) => string | undefined
+  /** As JSON; `undefined` where that cannot be done. */
+  readonly encode: (params: unknown) => unknown
 }
 
 const writings = new WeakMap<object, Writing>()
@@ -108,7 +122,7 @@ const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
     encode: (params) =>
       attempted(() => {
         const exit = encode(params)
-        return Exit.isSuccess(exit) ? canonical(exit.value) : undefined
+        return Exit.isSuccess(exit) ? exit.value : undefined
       })
   }
 }

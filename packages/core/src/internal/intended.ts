@@ -1,6 +1,6 @@
 import type { Certainty } from "../Certainty.ts"
 import type * as DispatchFailure from "../DispatchFailure.ts"
-import { type Identified, type Identity, identityOf } from "./identity.ts"
+import { type Identified, type Identity, identityOf, textAgain } from "./identity.ts"
 import { named } from "./key.ts"
 
 /** What a call is meant to do, with the arguments that it has now. Nothing is worked out before somebody asks. */
@@ -38,6 +38,11 @@ export class Intended {
     return effect === whole ? this.id : named("intent", this.#tool.name, whole)
   }
 
+  /** Its arguments, as they are to be sent again; `undefined` where they hold a secret. */
+  get again(): string | undefined {
+    return textAgain(this.#tool, this.#params, this.text)
+  }
+
   /** May a key be made of it? */
   get isFit(): boolean {
     return this.#said.isFit
@@ -60,6 +65,22 @@ export interface Admission {
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
   /** Its idempotency key, once its handler asks for it. Default: its name. */
   readonly key?: (() => string) | undefined
-  /** Of one that repeats an earlier one under the same key: what came of that, and its arguments, if they were others. */
-  readonly repeated?: { readonly certainty: Certainty; readonly text: string | undefined } | undefined
+  /** What it repeats, under the same key. */
+  readonly repeated?: Repeated | undefined
+}
+
+/**
+ * An earlier call, of which nobody knows whether it has taken effect.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Repeated {
+  readonly certainty: Certainty
+  /** Its arguments, which are sent again. Absent: they are the same, and hold a secret. */
+  readonly text: string | undefined
+  /** Were they others? */
+  readonly isChanged: boolean
+  /** What to say where they cannot be sent again. */
+  readonly refusal: DispatchFailure.DispatchFailure
 }
