@@ -10,9 +10,11 @@ import {
   type SideEffect,
   Tool,
   ToolCall,
+  ToolFailure,
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
+import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, HashMap, Random, Redacted, Schedule, Schema, SchemaGetter } from "effect"
 import { lettered } from "../support/lettered.ts"
@@ -22,7 +24,7 @@ const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: tru
 const declined = new SemanticGarbage({ code: "declined", detail: "The card was declined." })
 const more = new PartialData({ code: "more_pages", detail: "1 of 2.", data: "paid" })
 
-type End = "paid" | ToolUnavailable | SemanticGarbage | PartialData<string>
+type End = "paid" | ToolFailure.ToolFailure<string>
 
 const Payment = Schema.Struct({
   order: Schema.String,
@@ -591,6 +593,57 @@ describe("H3 a tool whose service goes by the key", () => {
     }))
 })
 
+describe("H3 a 409 or a 422", () => {
+  const conflicts: Readonly<Record<string, ToolFailure.ToolFailure<string>>> = {
+    "by HttpFailure, 409": HttpFailure.fromStatus(409, { method: "POST" }),
+    "by HttpFailure, 422": HttpFailure.fromStatus(422, { method: "POST" }),
+    "read off an error": ToolFailure.from({ status: 409 }),
+    "of a response": ToolFailure.from(new Response("{}", { status: 422 })),
+    "of an author, with the response below": new SemanticGarbage({
+      code: "conflict",
+      detail: "It exists already.",
+      cause: { response: { status: 409 } }
+    })
+  }
+  const certainly = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+
+  /** What a call comes to whose handler ends so, attempt by attempt. */
+  const ending = (sideEffect: SideEffect.SideEffect, ...ends: ReadonlyArray<ToolFailure.ToolFailure<string>>) =>
+    Effect.map(
+      Tool.outcome(
+        payments([...ends], { sideEffect }).pay.pipe(Tool.retry(Schedule.recurs(ends.length - 1))),
+        { order: "7", amount: 5 }
+      ),
+      ({ certainty, executions }) => [executions, certainty]
+    )
+
+  for (const [what, conflict] of Object.entries(conflicts)) {
+    it.effect(`${what}, on a key that was sent before, is doubt; on a new one it is a refusal`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* ending("idempotent_by_key", conflict), [1, "not_executed"])
+        assert.deepStrictEqual(yield* ending("idempotent_by_key", certainly, conflict), [2, "unknown"])
+        // Without keys, it is about the payment.
+        assert.deepStrictEqual(yield* ending("non_idempotent", certainly, conflict), [2, "not_executed"])
+        assert.deepStrictEqual(yield* ending("idempotent_by_key", certainly, declined), [2, "not_executed"])
+      }))
+
+    it.effect(`${what}, in another call under the key, is doubt, and asks no fixer`, () =>
+      Effect.gen(function*() {
+        let asked = 0
+        const { keys, pay } = payments([certainly, conflict], { sideEffect: "idempotent_by_key" })
+        const fixed = Tool.fix(pay, () => {
+          asked++
+          return { order: "8" }
+        })
+        const { ledger } = yield* playing(fixed, [order, order])
+        assert.strictEqual(lettered(keys), "a a")
+        assert.strictEqual(asked, 0)
+        const last = ledger.failures.at(-1)
+        assert.deepInclude(last, { certainty: "unknown" })
+      }))
+  }
+})
+
 describe("H3 a repetition", () => {
   it.effect("of a success is refused, if the tool says so, and is told what it answered", () =>
     Effect.gen(function*() {
@@ -640,6 +693,15 @@ describe("H3 a repetition", () => {
       // It was meant in the earlier run, and has been done for that one.
       assert.deepStrictEqual(codesOf(answer), ["already_done"])
       assert.strictEqual(lettered(keyed.keys), "a a a a")
+    }))
+
+  it.effect("in a later run goes on with what is in doubt, also where the same has been done before that", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments(["paid", lost], { sideEffect: "idempotent_by_key" })
+      const first = yield* playing(pay, [order, order])
+      const second = yield* playing(pay, [order, order], { facts: first.facts })
+      assert.deepStrictEqual(codesOf(second), ["already_done"])
+      assert.strictEqual(lettered(keys), "a b b")
     }))
 
   it.effect("in a later run is free, where the earlier one certainly did nothing", () =>

@@ -401,7 +401,9 @@ describe("failures", () => {
       | "not_run"
       | "disabled"
       | "call_limit"
+      | "no_identity"
       | "repeated_call"
+      | "already_done"
     >()
     expect<ToolFailure.ToolFailure>().type.not.toBeAssignableTo<DispatchFailure.DispatchFailure>()
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()

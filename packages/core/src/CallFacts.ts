@@ -329,7 +329,8 @@ export const admission = (
   if (sideEffect === "none") return {}
   return {
     key: call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined,
-    ...(refusal !== undefined && isInDoubt && sideEffect === "idempotent_by_key"
+    // Its key has been sent, if it is that of the call before.
+    ...(refusal !== undefined && failed !== undefined && number === before.number && sideEffect === "idempotent_by_key"
       ? { repeated: { certainty: failed.certainty, text: failed.text, isChanged, refusal } }
       : {})
   }

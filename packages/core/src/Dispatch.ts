@@ -277,7 +277,7 @@ class Admitting {
       if (repeated === undefined || refusal !== undefined) return refusal
       // What a fixer makes of arguments is not what the service was sent first.
       if (repeated.isChanged) return repeated.refusal
-      this.#call.note({ _tag: "CallRepeated", certainty: repeated.certainty })
+      this.#tell(repeated)
       return undefined
     }
   }
@@ -311,23 +311,29 @@ class Admitting {
   }
 
   // One key, one body: what the service was sent first, it is sent again.
-  #repeated({ certainty, isChanged, refusal, text }: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
+  #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
+    const { refusal, text } = repeated
+    // It cannot be decoded where the tool has been changed since then.
+    const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
+      ? Effect.succeed({ params })
+      : Effect.mapErrorEager(Arguments.decode(text, this.#tool), () => refusal)
+    return Effect.mapEager(sent, ({ params }) => {
+      this.#tell(repeated)
+      return params
+    })
+  }
+
+  #tell({ certainty, isChanged, text }: Repeated): void {
+    this.#call.note({ _tag: "CallRepeated", certainty })
+    if (certainty === "not_executed") return
     const same =
       `An earlier call of ${this.#tool.name} may already have taken effect. Both calls were sent under one key, and take effect once`
     const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
     const repairs = [{ kind: "repeated", path: [], note }] as const
-    const begin = <A>(params: A): A => {
-      this.#call.note({ _tag: "CallRepeated", certainty })
-      repaired(this.#call, repairs)
-      return params
+    if (isChanged && text !== undefined) {
+      this.#call.live.arguments.correct({ to: undefined, text, repairs, isSecret: false })
     }
-    if (text === undefined) return Effect.sync(() => begin(params))
-    // It cannot be decoded where the tool has been changed since then.
-    const first = Effect.mapErrorEager(Arguments.decode(text, this.#tool), () => refusal)
-    return Effect.flatMapEager(first, ({ params }) => {
-      if (isChanged) this.#call.live.arguments.correct({ to: undefined, text, repairs, isSecret: false })
-      return Effect.succeed(begin(params))
-    })
+    repaired(this.#call, repairs)
   }
 
   /** The outcome, with what the call was meant to do, where anybody needs to know. */

@@ -70,14 +70,15 @@ export interface Admission {
 }
 
 /**
- * An earlier call, of which nobody knows whether it has taken effect.
+ * An earlier call, whose key is sent once more.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Repeated {
+  /** Has it taken effect? */
   readonly certainty: Certainty
-  /** Its arguments, which are sent again. Absent: they are the same, and hold a secret. */
+  /** Its arguments, which are sent again where that is open. Absent: they are the same. */
   readonly text: string | undefined
   /** Were they others? */
   readonly isChanged: boolean

@@ -1,0 +1,114 @@
+import {
+  Agent,
+  CallFacts,
+  Dispatch,
+  type Journal,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  Toolkit
+} from "@fallible/core"
+import type { AgentFailure, Answer, ToolFailure, ToolUnavailable } from "@fallible/core"
+import { ActsOnce, type FakeService } from "@fallible/testing"
+import { Context, Effect, Schema } from "effect"
+import { describe, expect, test } from "tstyche"
+
+class Shop extends Context.Service<Shop, { readonly name: string }>()("Shop") {}
+
+const definition = {
+  description: "Pays",
+  parameters: Schema.Struct({ order: Schema.String, note: Schema.optionalKey(Schema.String) }),
+  success: Schema.String
+}
+
+const pay = Tool.make("pay", {
+  ...definition,
+  sideEffect: "idempotent_by_key",
+  identity: ({ order }) => order,
+  repeats: false,
+  failureLimit: 5
+}, ({ order }) => Effect.succeed(order))
+
+describe("a tool's identity", () => {
+  test("is a function of its decoded parameters, and changes nothing about its type", () => {
+    Tool.make("pay", {
+      ...definition,
+      identity: (params) => {
+        expect(params).type.toBe<{ readonly order: string; readonly note?: string }>()
+        return params.order
+      }
+    }, () => Effect.succeed(""))
+    expect<Tool.Failure<typeof pay>>().type.toBe<never>()
+    expect(pay).type.toBeAssignableTo<Tool.Any>()
+    expect(pay.pipe(Tool.timeout("1 second"))).type.toBe<
+      Tool.Tool<"pay", { readonly order: string; readonly note?: string }, string, ToolUnavailable>
+    >()
+  })
+
+  test("takes no other field", () => {
+    expect(Tool.make).type.not.toBeCallableWith(
+      "pay",
+      { ...definition, identity: ({ amount }: { readonly amount: number }) => amount },
+      () => Effect.succeed("")
+    )
+    expect(Tool.make).type.not.toBeCallableWith(
+      "pay",
+      { ...definition, sideEffect: "by_key" },
+      () => Effect.succeed("")
+    )
+  })
+
+  test("may be asked for by a tool that goes by keys", () => {
+    expect<SideEffect.SideEffect>().type.toBe<"none" | "idempotent" | "idempotent_by_key" | "non_idempotent">()
+  })
+})
+
+describe("facts", () => {
+  const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+
+  test("come from an answer and from every failure, and go into a run", () => {
+    expect<Answer.Answer["facts"]>().type.toBe<CallFacts.CallFacts>()
+    expect<AgentFailure.AgentFailure["facts"]>().type.toBe<CallFacts.CallFacts>()
+    expect(agent.run).type.toBeCallableWith("?", { scope: "order-7", facts: CallFacts.empty, id: "job-1" })
+    expect(agent.run).type.not.toBeCallableWith("?", { facts: [] })
+  })
+
+  test("admit a call in a loop of one's own", () => {
+    const admit: Dispatch.Admit = (tool, intended) =>
+      intended === undefined ? {} : CallFacts.admission(CallFacts.empty, tool, intended)
+    expect(Dispatch.call).type.toBeCallableWith(Toolkit.make(pay), { id: "1", name: "pay" }, { admit })
+  })
+})
+
+describe("a journal", () => {
+  test("may run what a step says of being lost, with what the step needs", () => {
+    const journal: Journal.Journal = { step: (step, effect) => step.lost ?? effect }
+    expect(journal).type.toBe<Journal.Journal>()
+    expect<Journal.Step<string, never, Shop>["lost"]>().type.toBe<Effect.Effect<string, never, Shop> | undefined>()
+  })
+})
+
+describe("ActsOnce.check", () => {
+  const tool = (service: FakeService.FakeService) =>
+    Tool.make(
+      "pay",
+      definition,
+      ({ order }) => Effect.flatMap(Shop, () => Effect.as(Effect.orDie(service.act({ body: order })), order))
+    )
+
+  test("needs what the tool needs", () => {
+    expect(ActsOnce.check({ tool, arguments: { order: "7" } })).type.toBe<
+      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverActed, Shop>
+    >()
+    expect(ActsOnce.check).type.not.toBeCallableWith({ tool })
+  })
+
+  test("is not about the failures of a tool", () => {
+    const failing = () =>
+      Tool.make("pay", definition, () => Effect.fail(new SemanticGarbage({ code: "c", detail: "d" })))
+    expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<Tool.Failure<ReturnType<typeof failing>>>()
+    expect(ActsOnce.check({ tool: failing, arguments: {} })).type.toBe<
+      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverActed>
+    >()
+  })
+})
