@@ -132,7 +132,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/terms",
     "internal/tripped"
   ]],
-  ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit"]],
+  ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit", "internal/admitting"]],
   ["agent", [
     "Agent",
     "AgentBudget",

@@ -204,12 +204,17 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         Model,
         (model) =>
           Effect.flatMap(
-            id === undefined ? AgentLoop.newId(state, asked.text) : Effect.succeed(id),
-            (id) =>
+            id === undefined ? AgentLoop.newId(state, asked.text) : Effect.succeed({ id, mayHaveRun: true }),
+            ({ id, mayHaveRun }) =>
               surrounded(id, budget.elapsed, 0, (surroundings) =>
                 AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), {
                   ...state,
-                  facts: CallFacts.beginning(facts, scope ?? facts.scope ?? id)
+                  facts: CallFacts.beginning(
+                    facts,
+                    scope ?? facts.scope ?? id,
+                    // Whoever names a run, or a scope without facts, may have done so before.
+                    mayHaveRun || scope !== undefined && facts.scope === undefined
+                  )
                 }))
           )
       )

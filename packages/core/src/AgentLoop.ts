@@ -31,7 +31,9 @@ import * as FailureLog from "./FailureLog.ts"
 import { Account } from "./internal/account.ts"
 import { ask, isReplyAlone, lastOf, retriedOf, type Surroundings, unrecorded } from "./internal/ask.ts"
 import { Beginning } from "./internal/beginning.ts"
+import { wasSent } from "./internal/callState.ts"
 import { current, detached } from "./internal/frame.ts"
+import { anyCallOf } from "./internal/intended.ts"
 import { randomId } from "./internal/randomId.ts"
 import { recorded } from "./internal/recorded.ts"
 import { kind } from "./internal/text.ts"
@@ -101,28 +103,35 @@ export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): S
 
 /**
  * The id of a new run: a step of the journal, since the idempotency keys of a run that is replayed must be those of the first time. A run
- * inside of a call has one that comes of that call's key, and of what it is asked.
+ * inside of a call has one that comes of that call's key, and of what it is asked. So it may have begun in an earlier attempt.
  *
  * @category loop
  * @since 0.1.0
  */
-export const newId = (state: State, question: string): Effect.Effect<string, AgentFailure.ModelFailed> =>
+export const newId = (
+  state: State,
+  question: string
+): Effect.Effect<{ readonly id: string; readonly mayHaveRun: boolean }, AgentFailure.ModelFailed> =>
   Effect.flatMap(current, (frame) => {
-    if (frame !== detached) return Effect.succeed(`run-${frame.keyOf(JSON.stringify(["run", question]))}`)
-    return Effect.mapError(
-      Effect.flatMap(
-        Journal.current,
-        (journal) =>
-          Journal.stepOr(
-            journal,
-            { name: "run", success: Schema.String, error: ModelFailure.schema },
-            randomId("run"),
-            unrecorded
-          )
-      ),
-      // The model was not asked.
-      (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)])
+    if (frame !== detached) {
+      const id = `run-${frame.keyOf(JSON.stringify(["run", question]))}`
+      return Effect.succeed({ id, mayHaveRun: wasSent(frame.whole.state) })
+    }
+    const id = Effect.flatMap(
+      Journal.current,
+      (journal) =>
+        Journal.stepOr(
+          journal,
+          { name: "run", success: Schema.String, error: ModelFailure.schema },
+          randomId("run"),
+          unrecorded
+        )
     )
+    return Effect.mapBoth(id, {
+      // The model was not asked.
+      onFailure: (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)]),
+      onSuccess: (id) => ({ id, mayHaveRun: false })
+    })
   })
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
@@ -310,8 +319,8 @@ const dispatch = <T extends Tool.Any>(
         return wasAdmitted && admission.refusal !== undefined ? {} : admission
       }
       return Effect.map(perform(run, state.turn, call, index, admit, suspended), (outcome) => {
-        const tool = run.toolkit.tools.get(call.name)
-        if (tool !== undefined) facts = CallFacts.ended(facts, outcome, tool)
+        // What waits for the user is yet to end.
+        if (outcome._tag !== "Suspended") facts = after(run, facts, call, outcome)
         return outcome
       })
     }
@@ -319,6 +328,16 @@ const dispatch = <T extends Tool.Any>(
     return Effect.flatMap(outcomes, (outcomes) =>
       proceed(run, { ...state, facts }, reply, resumed === undefined ? outcomes : outcomes.map(resumed.kept)))
   })
+
+const after = <T extends Tool.Any>(
+  { toolkit }: Run<T>,
+  facts: CallFacts.CallFacts,
+  { name }: ToolCall.ToolCall,
+  outcome: ToolOutcome.ToolOutcome
+): CallFacts.CallFacts => {
+  const tool = toolkit.tools.get(name)
+  return tool === undefined ? facts : CallFacts.ended(facts, outcome, tool)
+}
 
 // A step of the journal, with events around it when somebody looks. A call's position in its turn counts from 0 here.
 const perform = <T extends Tool.Any>(
@@ -391,7 +410,13 @@ const untold = (
   const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
   const certainty: Certainty = acts ? "unknown" : "not_executed"
   const effort = { certainty, repairs: [], attempts: 1, handled: [], waited: Duration.zero }
-  return { _tag: "Failed", failure, stage, ...effort }
+  return {
+    _tag: "Failed",
+    failure,
+    stage,
+    ...effort,
+    ...(acts ? { intent: { id: anyCallOf(call.name), arguments: "" } } : {})
+  }
 }
 
 // -----------------------------------------------------------------------------
@@ -537,5 +562,10 @@ const runSuspended = <T extends Tool.Any>(
       facts: next.facts,
       used: Duration.millis(run.time.used)
     },
-    ...sofar(next)
+    ...sofar(next),
+    // Whoever does not resume it goes on with what those that wait have done.
+    facts: reply.calls.reduce(
+      (facts, call, index) => outcomes[index]?._tag === "Suspended" ? after(run, facts, call, outcomes[index]) : facts,
+      next.facts
+    )
   })

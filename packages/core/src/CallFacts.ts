@@ -32,18 +32,21 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Certainty, join } from "./Certainty.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import { failedExecutions } from "./internal/bounds.ts"
-import type { Admission, Intended } from "./internal/intended.ts"
+import { type Admission, anyCallOf, type Intended } from "./internal/intended.ts"
 import { named } from "./internal/key.ts"
 import { cut, mostDetail } from "./internal/text.ts"
 import { versioned } from "./internal/versioned.ts"
+import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { isNotExecuted, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
-import { executions as executionsOf, Handled, type ToolOutcome } from "./ToolOutcome.ts"
+import { executions as executionsOf, Handled, type Intent, type ToolOutcome } from "./ToolOutcome.ts"
 
 // -----------------------------------------------------------------------------
 // Models
 // -----------------------------------------------------------------------------
+
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
 
 /**
  * What is known of a call that has failed.
@@ -61,9 +64,9 @@ export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
  */
 export const FailedCall = Schema.Struct({
   /** The run of the scope in which it was called first. */
-  run: Schema.Int,
+  run: Count,
   /** How often the handler ran, over all calls. */
-  executions: Schema.Int,
+  executions: Count,
   /** Has any of them taken effect? */
   certainty: Certainty,
   /** The digest of the arguments that it was called with first. */
@@ -72,6 +75,8 @@ export const FailedCall = Schema.Struct({
   text: Schema.optionalKey(Schema.String),
   /** The digest of the arguments that the tool refused last. */
   refused: Schema.optionalKey(Schema.String),
+  /** Something inside of it would act again. */
+  lasting: Schema.optionalKey(Schema.Literal(true)),
   /** The last failure. */
   code: Schema.String,
   detail: Schema.String,
@@ -95,10 +100,10 @@ export interface Fact extends Schema.Schema.Type<typeof Fact> {}
  */
 export const Fact = Schema.Struct({
   /** The run of the scope in which it was first meant, from 0, and the number of the next key since then, from 1. */
-  run: Schema.Int,
-  number: Schema.Int,
+  run: Count,
+  number: Count,
   /** For which run of the scope it has last been done, and what that answered. Absent: never. */
-  done: Schema.optionalKey(Schema.Struct({ run: Schema.Int, answer: Schema.optionalKey(Schema.String) })),
+  done: Schema.optionalKey(Schema.Struct({ run: Count, answer: Schema.optionalKey(Schema.String) })),
   /** What has failed since then. */
   failed: Schema.optionalKey(FailedCall)
 })
@@ -114,6 +119,8 @@ export interface CallFacts {
   readonly scope?: string
   /** How many runs of the scope there were before. */
   readonly run: number
+  /** May this run have begun before, so that its keys have been sent? */
+  readonly mayHaveRun: boolean
   /** What is known, by the digest of what was meant. */
   readonly intents: HashMap.HashMap<string, Fact>
   /** How many calls have failed. */
@@ -133,6 +140,7 @@ export interface Encoded {
   readonly version: number
   readonly scope?: string
   readonly run: number
+  readonly mayHaveRun: boolean
   readonly intents: ReadonlyArray<readonly [string, typeof Fact.Encoded]>
   readonly failures: number
   readonly last: string
@@ -147,7 +155,8 @@ export interface Encoded {
  */
 export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 1, {
   scope: Schema.optionalKey(Schema.String),
-  run: Schema.Int,
+  run: Count,
+  mayHaveRun: Schema.Boolean,
   intents: Schema.Array(Schema.Tuple([Schema.String, Fact])).pipe(
     Schema.decodeTo(
       Schema.HashMap(Schema.String, Schema.toType(Fact)),
@@ -157,9 +166,9 @@ export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of 
       })
     )
   ),
-  failures: Schema.Int,
+  failures: Count,
   last: Schema.String,
-  inARow: Schema.Int
+  inARow: Count
 })
 
 /**
@@ -168,7 +177,14 @@ export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of 
  * @category constructors
  * @since 0.1.0
  */
-export const empty: CallFacts = { run: 0, intents: HashMap.empty(), failures: 0, last: "", inARow: 0 }
+export const empty: CallFacts = {
+  run: 0,
+  mayHaveRun: false,
+  intents: HashMap.empty(),
+  failures: 0,
+  last: "",
+  inARow: 0
+}
 
 // -----------------------------------------------------------------------------
 // Folding
@@ -178,15 +194,22 @@ export const empty: CallFacts = { run: 0, intents: HashMap.empty(), failures: 0,
  * A run begins. What has failed in earlier ones counts no more, unless it may have taken effect.
  *
  * @param scope the scope of the run
+ * @param mayHaveRun may it have begun before, as a job that a queue delivers again? Default: `false`
  * @category folding
  * @since 0.1.0
  */
-export const beginning = (facts: CallFacts, scope: string): CallFacts => ({
-  ...empty,
-  scope,
-  run: facts.scope === undefined ? 0 : facts.run + 1,
-  intents: HashMap.filterMap(facts.intents, kept)
-})
+export const beginning = (facts: CallFacts, scope: string, mayHaveRun = false): CallFacts => {
+  const intents = HashMap.filterMap(facts.intents, kept)
+  const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
+  return {
+    ...empty,
+    scope,
+    run: isFirst ? 0 : facts.run + 1,
+    mayHaveRun,
+    intents,
+    failures: HashMap.some(intents, ({ failed }) => failed !== undefined) ? 1 : 0
+  }
+}
 
 const kept = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
@@ -224,56 +247,50 @@ export const ended = (
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
   const before = factOf(facts, intent.id)
-  const fact = inTurn(before, intent.arguments)
+  const { number = before.number } = intent
   const failure = failureOf(outcome)
   if (failure !== undefined) {
-    const failed = { run: fact.failed?.run ?? facts.run, ...after(fact.failed, failure, outcome, tool) }
-    return {
-      ...facts,
-      failures: facts.failures + 1,
-      intents: HashMap.set(facts.intents, intent.id, { ...fact, failed })
-    }
+    const failed = after(facts.run, { ...before, number }, before.number, intent, failure, outcome)
+    const fact = { ...before, number, failed }
+    return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
   // What was in doubt since an earlier run has been done in that one.
-  const run = fact.failed?.run ?? facts.run
+  const run = before.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
-  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: fact.run, number: fact.number + 1, done }) }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: before.run, number: number + 1, done }) }
 }
 
 // What is forgotten, since it did nothing, has another key in another run.
 const factOf = ({ intents, run }: CallFacts, id: string): Fact =>
   Option.getOrElse(HashMap.get(intents, id), () => ({ run, number: 1 }))
 
-// What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
-const inTurn = (fact: Fact, args: string): Fact => {
-  const { failed, number } = fact
-  return failed === undefined || failed.certainty !== "not_executed" || failed.arguments === args
-    ? fact
-    : { ...fact, number: number + 1, failed: { ...failed, arguments: args } }
-}
-
 const after = (
-  before: FailedCall | undefined,
+  run: number,
+  { failed, number }: Fact,
+  numberBefore: number,
+  intent: Intent,
   failure: ToolFailure,
-  outcome: ToolOutcome,
-  { sideEffect }: Pick<Tool.Any, "sideEffect">
-): Omit<FailedCall, "run"> => {
-  const { certainty: last, intent } = outcome
+  outcome: ToolOutcome
+): FailedCall => {
+  const { certainty: last } = outcome
   const { _tag: tag, code, detail } = failure
-  // Under one key, it has come to what the last one came to.
-  const certainty = before === undefined || sideEffect === "idempotent_by_key" ? last : join(before.certainty, last)
+  const certainty = join(failed?.certainty ?? "not_executed", last)
   // What to do next was said of this call alone: it is void where an earlier one may have taken effect.
   const hint = certainty === last ? failure.hint : undefined
   const isRefused = last === "not_executed" && !isNotExecuted(failure)
-  const refused = isRefused ? intent?.arguments : before?.refused
-  const text = certainty === "not_executed" ? undefined : before?.text ?? intent?.text
+  const refused = isRefused ? intent.arguments : failed?.refused
+  // Under another number, nothing has been sent before.
+  const first = number === numberBefore ? failed : undefined
+  const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
-    executions: (before?.executions ?? 0) + executionsOf(outcome),
+    run: failed?.run ?? run,
+    executions: (failed?.executions ?? 0) + executionsOf(outcome),
     certainty,
-    arguments: before?.arguments ?? intent?.arguments ?? "",
+    arguments: first?.arguments ?? intent.arguments,
     ...(text === undefined ? {} : { text }),
     ...(refused === undefined ? {} : { refused }),
+    ...(failed?.lasting === true || intent.lasting === true ? { lasting: true } : {}),
     code,
     detail: cut(detail, mostDetail),
     ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
@@ -281,13 +298,13 @@ const after = (
   }
 }
 
-// A page of many is no failure to be repeated: it went well. An answer that leaves it in doubt whether the tool has taken effect did not.
+// A page of many is no failure to be repeated: it went well. What leaves it in doubt whether the tool has taken effect did not.
 const failureOf = (outcome: ToolOutcome): ToolFailure | undefined => {
   if (outcome._tag === "Failed") {
     return outcome.failure._tag === "PartialData" && outcome.certainty !== "unknown" ? undefined : outcome.failure
   }
-  if (outcome._tag !== "Completed" || outcome.certainty !== "unknown") return undefined
-  const [detail = "It may have taken effect."] = outcome.caveats
+  if (outcome.certainty !== "unknown") return undefined
+  const [detail = "It may have taken effect."] = outcome._tag === "Completed" ? outcome.caveats : []
   return new ToolUnavailable({ code: "outcome_unknown", detail, transient: false, outcome: "unknown" })
 }
 
@@ -315,32 +332,46 @@ export const admission = (
   const { failureLimit = failedExecutions, name, repeats, sideEffect } = tool
   if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
-  const before = factOf(facts, call.id)
-  const { done, failed, number, run } = inTurn(before, call.arguments)
+  const { done, failed, number: numberBefore, run } = factOf(facts, call.id)
+  const isChanged = failed?.arguments !== call.arguments
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
-  const isChanged = before.failed?.arguments !== call.arguments
   const refusal = failed === undefined ? undefined : DispatchFailure.repeatedCall({ ...failed, isChanged })
-  if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(tool, failed, call))) {
+  if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
     return { refusal }
   }
   const isDone = done !== undefined && !isInDoubt &&
     (repeats === undefined ? done.run < facts.run && sideEffect !== "idempotent" : !repeats)
   if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
   if (sideEffect === "none") return {}
-  return {
-    key: call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined,
-    // Its key has been sent, if it is that of the call before.
-    ...(refusal !== undefined && failed !== undefined && number === before.number && sideEffect === "idempotent_by_key"
-      ? { repeated: { certainty: failed.certainty, text: failed.text, isChanged, refusal } }
-      : {})
-  }
+  const any = sideEffect === "idempotent" ? undefined : factOf(facts, anyCallOf(name)).failed
+  if (any !== undefined) return { refusal: DispatchFailure.repeatedCall({ ...any, isChanged: true }) }
+  if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(unkeyed(name))
+  // What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
+  const isFree = failed !== undefined && !isInDoubt && isChanged
+  const number = Math.max(isFree ? numberBefore + 1 : numberBefore, afterSent(call))
+  const key = call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined
+  // Its key has been sent, if it is that of the call before; and it may have been, where the run may have begun before.
+  const isSentAgain = failed !== undefined && number === numberBefore || facts.mayHaveRun
+  if (sideEffect === "non_idempotent" || !isSentAgain) return { key, number }
+  const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
+  const repeated = isOpen
+    ? { certainty: failed.certainty, text: failed.text, isChanged, refusal }
+    : { certainty: "not_executed", isChanged: false } as const
+  return { key, number, repeated }
 }
 
+const unkeyed = (name: string): string =>
+  `'${name}' needs an 'identity', since no idempotency key can be made of its arguments: they do not decode to the same again.`
+
+// The number after that under which other arguments have been sent in the same call.
+const afterSent = ({ arguments: args, id, sent }: Intended): number =>
+  sent === undefined || sent.id !== id ? 1 : sent.arguments === args ? sent.number : sent.number + 1
+
 const mayRunAgain = (
-  { sideEffect }: Tool.Any,
-  { arguments: first, certainty, refused, text }: FailedCall,
+  sideEffect: SideEffect,
+  { arguments: first, certainty, lasting, refused, text }: FailedCall,
   call: Intended
-) => {
+): boolean => {
   switch (sideEffect) {
     case "none":
       return certainty === "not_executed"
@@ -348,7 +379,7 @@ const mayRunAgain = (
       return true
     case "idempotent_by_key":
       // Under one key, a service is sent the same arguments.
-      return certainty === "not_executed" || first === call.arguments || text !== undefined
+      return certainty === "not_executed" || lasting !== true && (first === call.arguments || text !== undefined)
     case "non_idempotent":
       return certainty === "not_executed" && refused !== call.arguments
   }

@@ -32,6 +32,7 @@ import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import * as FailureLog from "./FailureLog.ts"
+import { type Admit, Admitting } from "./internal/admitting.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, hasActed, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
@@ -43,7 +44,7 @@ import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
-import { type Admission, Intended, type Repeated } from "./internal/intended.ts"
+import type { Admission, Intended, Repeated } from "./internal/intended.ts"
 import { schemaOf } from "./internal/jsonSchema.ts"
 import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
@@ -52,7 +53,6 @@ import { randomId } from "./internal/randomId.ts"
 import { isBlameless, isRefusal, isRepeat } from "./internal/refusal.ts"
 import { resultIssues } from "./internal/resultIssues.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
-import { attempted } from "./internal/stranger.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -83,7 +83,7 @@ export interface Place {
   /** The user's replies to the call's questions, when it was suspended and is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
   /** What came of the call before, when it was suspended and is resumed: it goes on with what its arguments were corrected to. */
-  readonly before?: Pick<Suspended, "arguments" | "repairs"> & Partial<Pick<Suspended, "certainty">>
+  readonly before?: Pick<Suspended, "arguments" | "repairs" | "intent"> & Partial<Pick<Suspended, "certainty">>
   /** Was the call under way when an earlier process ended? Then it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
   /** Told of each event of the call as it happens. Default: `CallEvent.watcher`. */
@@ -97,15 +97,7 @@ export interface Place {
   readonly admit?: Admit
 }
 
-/**
- * Decides of a call.
- *
- * @category models
- * @since 0.1.0
- */
-export type Admit = (tool: Tool.Any, call?: Intended) => Admission
-
-export type { Admission, Intended, Repeated }
+export type { Admission, Admit, Intended, Repeated }
 
 /**
  * Runs one call.
@@ -164,31 +156,33 @@ const placed = <T extends Tool.Any>(
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     if (before !== undefined) resumed(record, before, tool)
-    if (place.wasBegun === true && record.acts) record.note({ _tag: "CallRepeated", certainty: "unknown" })
     const outer = fiber.getRef(current)
-    const admitting = new Admitting(record, tool, place, health, outer)
+    const admitting = new Admitting(record, tool, place, () => disabled(tool, health), outer)
     const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     let stage: Stage = "decode"
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(decodeOf(tool, place.admit)(text), ({ params, repairs }) => {
-        stage = "admit"
-        // What was corrected before says what was done to it.
-        if (before?.arguments === undefined) repaired(record, repairs)
-        return Effect.flatMapEager(admitting.admit(params), (params) => {
-          stage = "run"
-          return Effect.flatMap(run(params), (value) => {
-            stage = "guard"
-            return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
-              if (typeof json === "string" && isCutOff(json)) {
-                record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
-              }
-              const outcome = completed(record, json)
-              return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+      Effect.flatMapEager(
+        admitting.isLost ? admitting.lost : decodeOf(tool, place.admit)(text),
+        ({ params, repairs }) => {
+          stage = "admit"
+          // What was corrected before says what was done to it.
+          if (before?.arguments === undefined) repaired(record, repairs)
+          return Effect.flatMapEager(admitting.admit(params), (params) => {
+            stage = "run"
+            return Effect.flatMap(run(params), (value) => {
+              stage = "guard"
+              return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+                if (typeof json === "string" && isCutOff(json)) {
+                  record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
+                }
+                const outcome = completed(record, json)
+                return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+              })
             })
           })
-        })
-      })
+        }
+      )
     ).pipe(
       Effect.catchCause((cause) =>
         logged(
@@ -243,129 +237,17 @@ const leavingWith = (outcome: ToolOutcome, done: Done): ToolOutcome => {
 
 const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
 
-// -----------------------------------------------------------------------------
-// Admission
-// -----------------------------------------------------------------------------
-
-// Whether a call runs, and with what: asked again for each correction of its arguments.
-class Admitting {
-  readonly #call: Call
-  readonly #tool: Tool.Any
-  readonly #admit: Admit | undefined
-  readonly #health: ToolHealth["Service"] | undefined
-  /** What it is inside of, if its key comes of that. */
-  readonly #outer: Frame | undefined
-  /** Has whoever dispatches it given it a key? */
-  readonly #isKeyed: boolean
-  #intended: Intended | undefined = undefined
-
-  constructor(
-    call: Call,
-    tool: Tool.Any,
-    { admit, id, idempotencyKey }: Place,
-    health: ToolHealth["Service"] | undefined,
-    outer: Frame
-  ) {
-    this.#isKeyed = idempotencyKey !== undefined
-    this.#outer = outer === detached || id !== undefined ? undefined : outer
-    this.#call = call
-    this.#tool = tool
-    this.#admit = admit
-    this.#health = health
-    call.refuse = (params, text) => {
-      const { refusal, repeated } = this.#decide(params, text)
-      if (repeated === undefined || refusal !== undefined) return refusal
-      // What a fixer makes of arguments is not what the service was sent first.
-      if (repeated.isChanged) return repeated.refusal
-      this.#tell(repeated)
-      return undefined
-    }
-  }
-
-  #decide(params: unknown, text: string | undefined): Admission {
-    const refusal = disabled(this.#tool, this.#health)
-    if (refusal !== undefined) return { refusal }
-    const decided = this.#asked(params, text)
-    const key = this.#isKeyed ? undefined : decided.key ?? this.#outer?.keyFor(this.#call.tool, params)
-    if (decided.refusal === undefined && key !== undefined) {
-      this.#call.keyed = key
-      this.#call.askedKey = undefined
-    }
-    return decided
-  }
-
-  #asked(params: unknown, text: string | undefined): Admission {
-    if (this.#admit === undefined) return {}
-    this.#intended = new Intended(this.#tool, params, text)
-    return this.#admit(this.#tool, this.#intended)
-  }
-
-  /** The parameters to run with. */
-  admit(params: unknown): Effect.Effect<unknown, ToolFailure> {
-    const { refusal, repeated } = this.#decide(params, this.#call.text)
-    if (refusal !== undefined) {
-      this.#call.note({ _tag: "CallRefused", code: refusal.code })
-      return Effect.fail(refusal)
-    }
-    return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
-  }
-
-  // One key, one body: what the service was sent first, it is sent again.
-  #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
-    const { refusal, text } = repeated
-    // It cannot be decoded where the tool has been changed since then.
-    const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
-      ? Effect.succeed({ params })
-      : Effect.mapErrorEager(Arguments.decode(text, this.#tool), () => refusal)
-    return Effect.mapEager(sent, ({ params }) => {
-      this.#tell(repeated)
-      return params
-    })
-  }
-
-  #tell({ certainty, isChanged, text }: Repeated): void {
-    this.#call.note({ _tag: "CallRepeated", certainty })
-    if (certainty === "not_executed") return
-    const same =
-      `An earlier call of ${this.#tool.name} may already have taken effect. Both calls were sent under one key, and take effect once`
-    const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
-    const repairs = [{ kind: "repeated", path: [], note }] as const
-    if (isChanged && text !== undefined) {
-      this.#call.live.arguments.correct({ to: undefined, text, repairs, isSecret: false })
-    }
-    repaired(this.#call, repairs)
-  }
-
-  /** The outcome, with what the call was meant to do, where anybody needs to know. */
-  named(outcome: ToolOutcome): ToolOutcome {
-    const intended = this.#intended
-    if (intended === undefined || outcome._tag === "Suspended" || outcome._tag === "Stopped") return outcome
-    const { acts, askedKey: key } = this.#call
-    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
-    // An identity that throws has been reported.
-    if (!isNeeded || attempted(() => intended.isEmpty) !== false) return outcome
-    const { arguments: args, id } = intended
-    const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
-      (outcome._tag === "Failed" || outcome.certainty === "unknown")
-    const text = isSentAgain ? intended.again : undefined
-    const intent = {
-      id,
-      arguments: args,
-      ...(key === undefined ? {} : { key }),
-      ...(text === undefined ? {} : { text })
-    }
-    return { ...outcome, intent }
-  }
-}
-
 // The call goes on with what its arguments were corrected to before it was suspended, and with what was done in it then: nothing that may
 // have acted runs again because of a question. What has certainly acted before it asked, its author lets run twice.
 const resumed = (
   call: Call,
-  { arguments: text, certainty = "not_executed", repairs = [] }: Place["before"] & {},
-  { name, parameters }: Tool.Any
+  { arguments: text, certainty = "not_executed", intent, repairs = [] }: Place["before"] & {},
+  { name, parameters, sideEffect }: Tool.Any
 ) => {
-  if (certainty !== "not_executed") {
+  if (certainty === "unknown" && sideEffect.startsWith("idempotent") && intent?.lasting === undefined) {
+    // A success settles it.
+    call.note({ _tag: "CallRepeated", certainty })
+  } else if (certainty !== "not_executed") {
     const by = certainty === "unknown" ? "handler" : "policy"
     call.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
   }

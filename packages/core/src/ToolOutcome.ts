@@ -221,8 +221,12 @@ export const Intent = Schema.Struct({
   id: Schema.String,
   /** The same of all arguments. */
   arguments: Schema.String,
-  /** The idempotency key of the call, if anything in it asked for it. */
+  /** The number that its key is made with, from 1; absent of a tool that only reads. */
+  number: Schema.optionalKey(Schema.Int),
+  /** Its idempotency key, if anything in it asked for it. */
   key: Schema.optionalKey(Schema.String),
+  /** Something inside of it has acted, or may have, and would act again. */
+  lasting: Schema.optionalKey(Schema.Literal(true)),
   /** All arguments as JSON, where a service that goes by keys may have to be sent the same again. Secrets are never kept. */
   text: Schema.optionalKey(Schema.String)
 })

@@ -71,6 +71,9 @@ export const untouched: CallState = {
 const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1, running: 1 }
 const executedOnce: CallState = { ...begunOnce, running: 0, own: doneOf("executed") }
 
+/** The same of a call whose key may have been sent before. */
+export const repeated: CallState = { ...untouched, isRepeated: true }
+
 /** What a call has come to after one more event. */
 export const step = (state: CallState, event: CallEvent): CallState => {
   switch (event._tag) {

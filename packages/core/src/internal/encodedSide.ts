@@ -70,7 +70,8 @@ const isLongEnum = (ast: SchemaAST.AST): ast is SchemaAST.Union => {
 
 const isTold = (ast: SchemaAST.AST): boolean => isSecret(ast) || isLongEnum(ast) || shownAs(ast) !== undefined
 
-const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
+/** What effect calls a declaration of its own. */
+export const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
   const representation: unknown = annotations?.["representation"]
   return Predicate.hasProperty(representation, "id") ? representation.id : undefined
 }

@@ -29,8 +29,10 @@ import {
   doneInAttempts,
   isActing,
   isStart,
+  repeated,
   step,
-  untouched
+  untouched,
+  wasSent
 } from "./callState.ts"
 import { and, certaintyOf, type Done, nothing } from "./done.ts"
 import { asKnown } from "./ending.ts"
@@ -344,7 +346,9 @@ const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   const { state, tool: { sideEffect } } = frame
   // What only reads, and has run a tool that acts, is known better than that.
   if (sideEffect === "none") return state.lasting === nothing && state.acting === 0 ? undefined : "may_have_acted"
-  if (sideEffect !== "non_idempotent") return undefined
+  // A key says nothing of what runs inside.
+  if (sideEffect === "idempotent_by_key") return state.lasting === nothing ? undefined : "may_have_acted"
+  if (sideEffect === "idempotent") return undefined
   if (frame.isActing) return "still_running"
   if (state === untouched) return undefined
   if (state.isAnswered || and(doneInAttempts(state), state.sources) !== nothing) return "may_have_acted"
@@ -362,8 +366,7 @@ export class Call extends Frame {
   readonly #hear: Hear | undefined
   /** Why the call is not to be run with other arguments than those that it was admitted with, if so. */
   refuse: ((params: unknown, text: string) => ToolFailure | undefined) | undefined = undefined
-  /** What its key is; by default its name. */
-  keyed: (() => string) | undefined = undefined
+  #keyed: (() => string) | undefined = undefined
   /** Its key, once somebody has asked for it. */
   askedKey: string | undefined = undefined
   #live: Live | undefined = undefined
@@ -382,8 +385,14 @@ export class Call extends Frame {
     this.#hear = hear
   }
 
+  /** What its key is; by default its name. */
+  set keyed(key: () => string) {
+    this.#keyed = key
+    this.askedKey = undefined
+  }
+
   get idempotencyKey() {
-    return this.askedKey ??= this.keyed?.() ?? this.id
+    return this.askedKey ??= this.#keyed?.() ?? this.id
   }
 
   get live() {
@@ -613,7 +622,9 @@ export class Inside extends Frame {
   #live: Live | undefined = undefined
 
   constructor(outer: Frame, { mark, path }: Place, tool: Subject, args?: CallArguments) {
-    super(`${outer.id}/${path}`, tool, outer.isWatched)
+    // Its key is that of an earlier attempt of the outer call.
+    const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.whole.state)
+    super(`${outer.id}/${path}`, tool, outer.isWatched, isRepeated ? repeated : untouched)
     this.outer = outer
     this.gate = outer.gate
     this.#args = args

@@ -28,7 +28,11 @@ export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   if (typeof question === "string" && isTranscript && id === undefined && scope === undefined && facts === undefined) {
     return undefined
   }
-  return refused("The run was not begun", ofOpening, opening, isTranscript ? transcript : Transcript.make([]))
+  return refused("The run was not begun", ofOpening, opening, {
+    transcript: isTranscript ? transcript : Transcript.make([]),
+    // What was done before is not lost with a run that does not begin.
+    facts: areFacts(facts) ? facts : CallFacts.empty
+  })
 }
 
 /** What a run goes on with. */
@@ -39,9 +43,14 @@ export interface Continuation {
 
 /** Why a run does not go on, if so. */
 export const refusedContinuation = (continuation: Continuation): RunRefused | undefined =>
-  refused("The run was not resumed", ofContinuation, continuation, Transcript.make([]))
+  refused("The run was not resumed", ofContinuation, continuation, {
+    transcript: Transcript.make([]),
+    facts: CallFacts.empty
+  })
 
 type IssuesOf = ReturnType<typeof issuesBy>
+
+const areFacts = Schema.is(Schema.toType(CallFacts.schema))
 
 const Name = Schema.String.check(
   Schema.makeFilter((name) => name.trim() !== "" && name.length <= 256 ? undefined : "a name of 1 to 256 characters")
@@ -76,15 +85,14 @@ const refused = (
   what: string,
   issuesOf: IssuesOf,
   given: object,
-  transcript: Transcript.Transcript
+  kept: Pick<RunRefused, "transcript" | "facts">
 ): RunRefused | undefined => {
   const issues = issuesOf(given)
   return issues === undefined ? undefined : new RunRefused({
     detail: `${what}: ${firstIssue(issues)}.${advice(issues)}`,
     issues,
-    transcript,
     ledger: Account.empty().ledger,
-    facts: CallFacts.empty
+    ...kept
   })
 }
 

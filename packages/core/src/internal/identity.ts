@@ -5,6 +5,7 @@
  * Where the parameters cannot be encoded, the decoded values are compared, or else the text.
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -14,11 +15,13 @@ import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Arguments from "../Arguments.ts"
+import * as Coercion from "../Coercion.ts"
 import { canonical } from "./canonical.ts"
-import { holds } from "./encodedSide.ts"
+import { holds, idOf } from "./encodedSide.ts"
 import { mentionsSecret } from "./form.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { attempted, isPromise } from "./stranger.ts"
+import { heed } from "./userCode.ts"
 
 /** What is asked of a tool. */
 export interface Identified {
@@ -43,15 +46,18 @@ export interface Identity {
  * An identity that throws, or that answers with what cannot be compared, throws here.
  */
 export const identityOf = (tool: Identified, params: unknown, text: string | undefined): Identity => {
-  const { encode, unfit } = writingOf(tool.parameters)
+  const { encode, keeps, unfit } = writingOf(tool.parameters)
   const json = unfit === "drawn" ? undefined : encode(params)
-  const whole = (unfit === "drawn" ? undefined : canonical(json ?? params)) ?? asWritten(text)
+  const isKept = json === undefined || keeps(params, json)
+  const told = unfit === "drawn" ? undefined : canonical(json !== undefined && isKept ? json : params)
+  const whole = told ?? asWritten(tool, text)
   const { identity } = tool
-  if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined }
+  if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined && isKept }
   const declared: unknown = identity(params as never)
   if (isEmpty(declared)) return { effect: undefined, whole, isFit: true }
   const effect = isPromise(declared) || Effect.isEffect(declared) ? undefined : canonical(declared)
   if (effect !== undefined) return { effect, whole, isFit: true }
+  heed(`The identity of '${tool.name}'`, declared)
   throw new TypeError(
     `The identity of '${tool.name}' must be JSON, or made of dates, bigints, Maps and Sets: without promises, secrets, functions, and classes that have no toJSON.`
   )
@@ -63,10 +69,10 @@ export const textAgain = (
   params: unknown,
   text: string | undefined
 ): string | undefined => {
-  const { encode, unfit } = writingOf(parameters)
+  const { encode, keeps, unfit } = writingOf(parameters)
   if (unfit === "secret") return undefined
   const json = encode(params)
-  return json === undefined ? text : JSON.stringify(json)
+  return json === undefined || !keeps(params, json) ? text : JSON.stringify(json)
 }
 
 /** Which effect is meant, for a key of what runs inside of a call; `undefined` where its place in the call has to do. */
@@ -98,6 +104,8 @@ interface Writing {
   readonly unfit: Unfit | undefined
   /** As JSON; `undefined` where that cannot be done. */
   readonly encode: (params: unknown) => unknown
+  /** Does that decode to the same again? */
+  readonly keeps: (params: unknown, json: unknown) => boolean
 }
 
 const writings = new WeakMap<object, Writing>()
@@ -110,37 +118,100 @@ const writingOf = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   return made
 }
 
-const lost: Writing = { unfit: "lost", encode: () => undefined }
+const lost: Writing = { unfit: "lost", encode: () => undefined, keeps: () => false }
 
 const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   const codec = Schema.toCodecJson(parameters)
   const unfit = unfitIn(parameters, codec.ast)
   if (unfit === "lost") return lost
-  const encode = SchemaParser.encodeUnknownExit(withoutServices(codec))
+  const encodeExit = SchemaParser.encodeUnknownExit(withoutServices(codec))
+  const encode = (params: unknown) => successOf(() => encodeExit(params))
+  const decodeExit = SchemaParser.decodeUnknownExit(codec)
+  const isMapped = holds(codec.ast, ({ encoding }) => encoding !== undefined)
   return {
     unfit,
-    encode: (params) =>
-      attempted(() => {
-        const exit = encode(params)
-        return Exit.isSuccess(exit) ? exit.value : undefined
-      })
+    encode: holds(codec.ast, isUnordered) ? (params) => encode(ordered(params)) : encode,
+    // What is not mapped stays what it is.
+    keeps: isMapped ? (params, json) => isSame(params, successOf(() => decodeExit(json))) : () => true
   }
 }
+
+// `1.0` and `1.00` are equal, and have two texts; two addresses are not, and have one.
+const isSame = (one: unknown, other: unknown): boolean => {
+  if (Equal.equals(one, other)) return true
+  if (Array.isArray(one)) {
+    return Array.isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at]))
+  }
+  if (isPlain(one)) {
+    return isPlain(other) &&
+      [...Object.keys(one), ...Object.keys(other)].every((key) => isSame(one[key], other[key]))
+  }
+  const text = canonical(one)
+  return text === undefined ? Predicate.isObject(other) : text === canonical(other)
+}
+
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
+
+const successOf = (run: () => Exit.Exit<unknown, unknown>): unknown =>
+  attempted(() => {
+    const exit = run()
+    return Exit.isSuccess(exit) ? exit.value : undefined
+  })
 
 // A codec that needs services cannot encode here: it dies, and the decoded values are compared.
 const withoutServices = (codec: Schema.Constraint) => codec as Schema.ConstraintEncoder<unknown>
 
+const isUnordered = (ast: SchemaAST.AST): boolean =>
+  SchemaAST.isDeclaration(ast) &&
+  ["effect/schema/ReadonlySet", "effect/schema/ReadonlyMap"].some((id) => id === idOf(ast))
+
+// Sets and Maps are encoded as lists, in the order in which they were written.
+const ordered = (value: unknown): unknown => {
+  if (value instanceof Set) return new Set(Array.from(value, ordered).toSorted(byText))
+  if (value instanceof Map) {
+    return new Map(Array.from(value, ([key, of]): [unknown, unknown] => [ordered(key), ordered(of)]).toSorted(byText))
+  }
+  if (Array.isArray(value)) return value.map(ordered)
+  return isPlain(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, of]) => [key, ordered(of)]))
+    : value
+}
+
+const byText = (one: unknown, other: unknown): number => (canonical(one) ?? "") < (canonical(other) ?? "") ? -1 : 1
+
 const unfitIn = (parameters: Schema.ConstraintDecoder<unknown>, ast: SchemaAST.AST): Unfit | undefined => {
   if (mentionsSecret(schemaOf(parameters))) return "secret"
   if (holds(ast, isDrawn)) return "drawn"
-  return holds(ast, isLost) || holds(SchemaAST.toEncoded(ast), SchemaAST.isDeclaration) ? "lost" : undefined
+  return holds(ast, isLost) || holds(ast, isOpaque) ? "lost" : undefined
 }
+
+// An instance of a class that has no codec: what it encodes to is said to be any JSON.
+const isOpaque = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && isJson(ast.encoding?.at(-1)?.to)
+
+const isJson = (ast: SchemaAST.AST | undefined): boolean =>
+  ast !== undefined && SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Json"
 
 // A default that is no constant: what stands in for an absent value is known only once it is asked for.
 const isDrawn = (ast: SchemaAST.AST): boolean =>
-  getters(ast).some(({ decode }) => attempted(() => Exit.isExit(SchemaGetter.run(decode, Option.none(), {}))) === false)
+  getters(ast).some(({ decode }) =>
+    attempted(() => {
+      const draw = () => SchemaGetter.run(decode, Option.none(), {})
+      const [one, other] = [draw(), draw()]
+      if (!Exit.isExit(one) || !Exit.isExit(other)) return true
+      return Exit.isSuccess(one) && Exit.isSuccess(other) && !isSameDraw(valueOf(one.value), valueOf(other.value))
+    }) === true
+  )
 
-// What is left out, or refused, whatever it is. (An instance of a class that has no codec stays one on the encoded side.)
+const valueOf = (drawn: unknown): unknown => Option.isOption(drawn) ? Option.getOrUndefined(drawn) : undefined
+
+const isSameDraw = (one: unknown, other: unknown): boolean => {
+  if (one === other) return true
+  const text = canonical(one)
+  return text !== undefined && text === canonical(other)
+}
+
+// What is left out, or refused, whatever it is.
 const isLost = (ast: SchemaAST.AST): boolean =>
   getters(ast).some(({ encode }) =>
     attempted(() => {
@@ -166,15 +237,18 @@ const getters = ({ encoding }: SchemaAST.AST) =>
 // What is written, and what is nothing
 // -----------------------------------------------------------------------------
 
-const asWritten = (text: string | undefined): string => {
+// What is written in another way is the same, as far as the schema says; a default that was left out is not known.
+const asWritten = ({ parameters }: Identified, text: string | undefined): string => {
   const parsed = Result.getOrUndefined(Arguments.parse(text))
-  return (parsed === undefined ? undefined : canonical(parsed.value)) ?? `${text}`
+  const meant = parsed === undefined
+    ? undefined
+    : attempted(() => Coercion.coerce(parsed.value, schemaOf(parameters), parsed).value) ?? parsed.value
+  return (meant === undefined ? undefined : canonical(meant)) ?? `${text}`
 }
 
 const isEmpty = (identity: unknown): boolean => {
   if (identity === undefined || identity === null) return true
   if (typeof identity === "string") return identity.trim() === ""
   if (Array.isArray(identity)) return identity.every(isEmpty)
-  return Predicate.isObject(identity) && Object.getPrototypeOf(identity) === Object.prototype &&
-    Object.values(identity).every(isEmpty)
+  return isPlain(identity) && Object.values(identity).every(isEmpty)
 }

@@ -7,15 +7,18 @@ import { named } from "./key.ts"
 export class Intended {
   /** The arguments as text, where a model or a fixer has written them. */
   readonly text: string | undefined
+  /** What its key has been sent with in this call, before a fixer corrected that. */
+  readonly sent: Sent | undefined
   readonly #tool: Identified
   readonly #params: unknown
   #identity: Identity | undefined = undefined
   #id: string | undefined = undefined
 
-  constructor(tool: Identified, params: unknown, text: string | undefined) {
+  constructor(tool: Identified, params: unknown, text: string | undefined, sent?: Sent) {
     this.#tool = tool
     this.#params = params
     this.text = text
+    this.sent = sent
   }
 
   get #said(): Identity {
@@ -54,6 +57,16 @@ export class Intended {
   }
 }
 
+/** What stands for any call of a tool: nobody knows what one of them was meant to do. */
+export const anyCallOf = (tool: string): string => named("intent", tool)
+
+/** Which arguments a key was sent with. */
+export interface Sent {
+  readonly id: string
+  readonly arguments: string
+  readonly number: number
+}
+
 /**
  * What is decided of a call before it runs.
  *
@@ -65,7 +78,9 @@ export interface Admission {
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
   /** Its idempotency key, once its handler asks for it. Default: its name. */
   readonly key?: (() => string) | undefined
-  /** What it repeats, under the same key. */
+  /** The number that the key is made with. */
+  readonly number?: number | undefined
+  /** What it repeats, or may repeat, under the same key. */
   readonly repeated?: Repeated | undefined
 }
 
@@ -79,9 +94,9 @@ export interface Repeated {
   /** Has it taken effect? */
   readonly certainty: Certainty
   /** Its arguments, which are sent again where that is open. Absent: they are the same. */
-  readonly text: string | undefined
+  readonly text?: string | undefined
   /** Were they others? */
   readonly isChanged: boolean
   /** What to say where they cannot be sent again. */
-  readonly refusal: DispatchFailure.DispatchFailure
+  readonly refusal?: DispatchFailure.DispatchFailure | undefined
 }

@@ -1,0 +1,173 @@
+import * as Effect from "effect/Effect"
+import * as Arguments from "../Arguments.ts"
+import type * as DispatchFailure from "../DispatchFailure.ts"
+import type * as Tool from "../Tool.ts"
+import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
+import type { Intent, ToolOutcome } from "../ToolOutcome.ts"
+import { nothing } from "./done.ts"
+import { type Call, detached, type Frame } from "./frame.ts"
+import { type Admission, anyCallOf, Intended, type Repeated, type Sent } from "./intended.ts"
+import { attempted } from "./stranger.ts"
+
+/**
+ * Decides of a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Admit = (tool: Tool.Any, call?: Intended) => Admission
+
+/** What a call is told of its place, as far as it is admitted by that. */
+interface Place {
+  readonly id?: string
+  readonly idempotencyKey?: string
+  readonly admit?: Admit
+  readonly wasBegun?: boolean
+}
+
+/** Whether a call runs, with which arguments and under which key: asked again for each correction of its arguments. */
+export class Admitting {
+  readonly #call: Call
+  readonly #tool: Tool.Any
+  readonly #place: Place
+  readonly #disabled: () => DispatchFailure.DispatchFailure | undefined
+  /** What it is inside of, if its key comes of that. */
+  readonly #outer: Frame | undefined
+  #intended: Intended | undefined = undefined
+  #number: number | undefined = undefined
+
+  constructor(
+    call: Call,
+    tool: Tool.Any,
+    place: Place,
+    disabled: () => DispatchFailure.DispatchFailure | undefined,
+    outer: Frame
+  ) {
+    this.#call = call
+    this.#tool = tool
+    this.#place = place
+    this.#disabled = disabled
+    this.#outer = outer === detached || place.id !== undefined ? undefined : outer
+    call.refuse = (params, text) => {
+      const { refusal, repeated } = this.#decide(params, text)
+      if (repeated === undefined || refusal !== undefined) return refusal
+      // What a fixer makes of arguments is not what the service was sent first.
+      if (repeated.isChanged) return repeated.refusal
+      this.#tell(repeated)
+      return undefined
+    }
+  }
+
+  #decide(params: unknown, text: string | undefined): Admission {
+    const refusal = this.#disabled()
+    if (refusal !== undefined) return { refusal }
+    const decided = this.#asked(params, text)
+    const { idempotencyKey } = this.#place
+    const key = idempotencyKey === undefined ? decided.key ?? this.#outer?.keyFor(this.#call.tool, params) : undefined
+    if (decided.refusal !== undefined) return decided
+    this.#number = decided.number
+    if (key !== undefined) this.#call.keyed = key
+    return decided
+  }
+
+  #asked(params: unknown, text: string | undefined): Admission {
+    const { admit } = this.#place
+    if (admit === undefined) return {}
+    const sent = this.#sent
+    this.#intended = new Intended(this.#tool, params, text, sent)
+    return admit(this.#tool, this.#intended)
+  }
+
+  get #sent(): Sent | undefined {
+    const before = this.#intended
+    const number = this.#number
+    if (before === undefined || number === undefined || this.#call.state.executions === 0) return undefined
+    return { id: before.id, arguments: before.arguments, number }
+  }
+
+  /** The parameters to run with. */
+  admit(params: unknown): Effect.Effect<unknown, ToolFailure> {
+    const { refusal, repeated } = this.#decide(params, this.#call.text)
+    if (refusal !== undefined) {
+      this.#call.note({ _tag: "CallRefused", code: refusal.code })
+      return Effect.fail(refusal)
+    }
+    if (this.#place.wasBegun === true && this.#call.acts) {
+      this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
+    }
+    return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
+  }
+
+  // One key, one body: what the service was sent first, it is sent again.
+  #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
+    const { refusal, text } = repeated
+    const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
+      ? Effect.succeed({ params })
+      // It cannot be decoded where the tool has been changed since then.
+      : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
+    return Effect.mapEager(sent, ({ params }) => {
+      this.#tell(repeated)
+      return params
+    })
+  }
+
+  #tell({ certainty, isChanged, text }: Repeated): void {
+    this.#call.note({ _tag: "CallRepeated", certainty })
+    if (certainty === "not_executed") return
+    const same =
+      `An earlier call of ${this.#tool.name} may already have taken effect. Both calls have one key, and take effect once`
+    const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
+    const repairs = [{ kind: "repeated", path: [], note }] as const
+    if (isChanged && text !== undefined) {
+      this.#call.live.arguments.correct({ to: undefined, text, repairs, isSecret: false })
+    }
+    this.#call.note({ _tag: "ArgumentsRepaired", repairs })
+  }
+
+  /** Was it under way when its process ended, and may a fixer have changed its arguments? Then nobody knows what it was run with. */
+  get isLost(): boolean {
+    const { policies, sideEffect } = this.#tool
+    return this.#place.wasBegun === true && /^(non_idempotent|idempotent_by_key)$/.test(sideEffect) &&
+      policies.some(({ kind }) => kind === "fix")
+  }
+
+  /** What it comes to then. */
+  get lost(): Effect.Effect<never, ToolFailure> {
+    this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
+    return Effect.fail(
+      new ToolUnavailable({
+        code: "outcome_unknown",
+        detail: `${this.#tool.name} was running when its process ended.`,
+        transient: false,
+        outcome: "unknown"
+      })
+    )
+  }
+
+  /** The outcome, with what the call was meant to do, where anybody needs to know. */
+  named(outcome: ToolOutcome): ToolOutcome {
+    const intent = this.#intended === undefined
+      ? this.isLost ? { id: anyCallOf(this.#tool.name), arguments: "" } : undefined
+      : this.#intentOf(this.#intended, outcome)
+    return intent === undefined ? outcome : { ...outcome, intent }
+  }
+
+  #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
+    const { acts, askedKey: key, state: { lasting } } = this.#call
+    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
+    // An identity that throws has been reported.
+    if (!isNeeded || attempted(() => intended.isEmpty) !== false) return undefined
+    const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
+      (outcome._tag !== "Completed" || outcome.certainty === "unknown")
+    const text = isSentAgain ? intended.again : undefined
+    const number = this.#number
+    return {
+      id: intended.id,
+      arguments: intended.arguments,
+      ...(number === undefined ? {} : { number }),
+      ...(key === undefined ? {} : { key }),
+      ...(lasting === nothing ? {} : { lasting: true }),
+      ...(text === undefined ? {} : { text })
+    }
+  }
+}
