@@ -513,6 +513,11 @@ describe("H3 a tool whose service goes by the key", () => {
         }))
       const answer = yield* playing(pay, [{ ...order, pin: "1" }, { ...order, pin: "2" }, { ...order, pin: "1" }])
       assert.deepStrictEqual(pins, ["1", "1"])
+      assert.include(textsOf(answer)[1], "Call it with exactly the arguments of the earlier call: that is safe.")
+      assert.include(
+        textsOf(answer)[1],
+        "Do not repeat this call with these arguments: it may already have taken effect."
+      )
       assert.deepStrictEqual(codesOf(answer), ["connection", "repeated_call", "connection"])
       assert.notInclude(JSON.stringify(Schema.encodeSync(CallFacts.schema)(answer.facts)), "pin")
     }))
@@ -581,14 +586,14 @@ describe("H3 a tool whose service goes by the key", () => {
 
   it.effect("is refused after as many failures as it allows", () =>
     Effect.gen(function*() {
-      for (const [failureLimit, ran] of [[undefined, 3], [1, 1], [5, 5]] as const) {
+      for (const [failureLimit, ran] of [[undefined, 9], [1, 1], [5, 5]] as const) {
         const { keys, pay } = payments(
-          Array.from({ length: 9 }, () => lost),
+          Array.from({ length: 12 }, () => lost),
           failureLimit === undefined ? byKey : { ...byKey, failureLimit }
         )
-        const answer = yield* playing(pay, Array.from({ length: 7 }, () => order))
+        const answer = yield* playing(pay, Array.from({ length: 12 }, () => order))
         assert.strictEqual(keys.length, ran)
-        assert.strictEqual(codesOf(answer).filter((code) => code === "repeated_call").length, 7 - ran)
+        assert.strictEqual(codesOf(answer).filter((code) => code === "repeated_call").length, 12 - ran)
       }
     }))
 })
@@ -686,7 +691,7 @@ describe("H3 a repetition", () => {
       const first = yield* playing(unkeyed.pay, [order])
       assert.deepStrictEqual(codesOf(yield* playing(unkeyed.pay, [order], { facts: first.facts })), ["repeated_call"])
       assert.strictEqual(unkeyed.keys.length, 1)
-      const keyed = payments([lost, lost, lost], { sideEffect: "idempotent_by_key" })
+      const keyed = payments([lost, lost, lost], { sideEffect: "idempotent_by_key", failureLimit: 3 })
       const before = yield* playing(keyed.pay, [order, order, order, order])
       assert.deepStrictEqual(codesOf(before).slice(2), ["connection", "repeated_call"])
       const answer = yield* playing(keyed.pay, [order, order], { facts: before.facts })
@@ -740,13 +745,19 @@ describe("H3 a scope", () => {
     Effect.gen(function*() {
       const failure = yield* run({ scope: "order-7" })
       assert.strictEqual(failure._tag, "RunRefused")
-      assert.include(failure.detail, "the facts of the scope's earlier runs, or CallFacts.empty for its first run")
+      assert.strictEqual(
+        failure.detail,
+        "The run was not begun: facts: expected the facts of the scope's earlier runs, or CallFacts.empty for its first run, got nothing."
+      )
     }))
 
   it.effect("with the facts of another one is refused", () =>
     Effect.gen(function*() {
       const failure = yield* run({ scope: "order-7", facts: { ...CallFacts.empty, scope: "order-8" } })
-      assert.strictEqual(failure._tag, "RunRefused")
+      assert.strictEqual(
+        failure.detail,
+        "The run was not begun: facts: expected facts of the scope 'order-7', got those of 'order-8'."
+      )
     }))
 
   it.effect("takes no name that is none, and no facts that were not decoded", () =>

@@ -77,16 +77,17 @@ describe("H4 can this pay twice?", () => {
   ) {
     it.live(`no, over ${how}, if it acts and is retried where it is safe`, () =>
       Effect.gen(function*() {
-        assert.deepStrictEqual(yield* ActsOnce.check({ ...args, tool: retried(make("non_idempotent")), runs: 150 }), {
-          runs: 150
-        })
+        assert.strictEqual(
+          (yield* ActsOnce.check({ ...args, tool: retried(make("non_idempotent")), runs: 150 })).runs,
+          150
+        )
       }), 60_000)
 
     it.live(`no, over ${how}, if its service goes by the key`, () =>
       Effect.gen(function*() {
-        assert.deepStrictEqual(
-          yield* ActsOnce.check({ ...args, tool: retried(make("idempotent_by_key")), runs: 150 }),
-          { runs: 150 }
+        assert.strictEqual(
+          (yield* ActsOnce.check({ ...args, tool: retried(make("idempotent_by_key")), runs: 150 })).runs,
+          150
         )
       }), 60_000)
 
@@ -244,11 +245,137 @@ describe("H4 can this pay twice?", () => {
       const idle = () =>
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.void)
       const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool: idle }))
-      assert.strictEqual(failure._tag, "NeverActed")
+      assert.strictEqual(failure._tag, "NeverSucceeded")
       const wrong = yield* Effect.flip(ActsOnce.check({ arguments: { oder: "7" }, tool: paying("non_idempotent") }))
       assert.include(wrong.message, "pay did not reach the service, though nothing went wrong. The model was told: ")
       assert.include(wrong.message, "'oder'")
     }))
+
+  it.live("says so, too, where the tool cannot read what the service answers", () =>
+    Effect.gen(function*() {
+      const tool = (service: FakeService.FakeService) =>
+        Tool.make(
+          "pay",
+          { description: "Pays", parameters: Order, success: Schema.Struct({ receipt: Schema.String }) },
+          () => Effect.map(Effect.orDie(service.act()), (answer) => answer as { readonly receipt: string })
+        )
+      const failure = yield* Effect.flip(ActsOnce.check({ ...args, tool }))
+      assert.include(failure.message, "pay reached the service, and did not succeed, though nothing went wrong.")
+      const { runs } = yield* ActsOnce.check({ ...args, tool, answer: () => ({ receipt: "1" }), runs: 20 })
+      assert.strictEqual(runs, 20)
+    }))
+
+  it.live("tells after how many sequences nobody knows, so that a check that finds nothing is noticed", () =>
+    Effect.gen(function*() {
+      const checked = (found: (_: FakeService.Request, hasActed: boolean) => unknown) =>
+        ActsOnce.check({
+          ...args,
+          runs: 60,
+          found,
+          tool: (service) =>
+            paying("non_idempotent")(service).pipe(
+              Tool.reconcile(() =>
+                Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+                  Effect.map(
+                    service.look({ key: idempotencyKey }),
+                    (found) => found === true ? Option.some("done") : Option.none()
+                  ))
+              )
+            )
+        })
+      const good = yield* checked((_, hasActed) => hasActed)
+      const blind = yield* checked(() => "?")
+      assert.isBelow(good.inDoubt, blind.inDoubt)
+    }))
+
+  it.live("promises as much as the service does: how late it may act", () =>
+    Effect.gen(function*() {
+      const tool = (service: FakeService.FakeService) =>
+        paying("non_idempotent")(service).pipe(
+          Tool.timeout("5 seconds"),
+          Tool.reconcile(() =>
+            Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+              Effect.map(
+                service.look({ key: idempotencyKey }),
+                (found) => found === true ? Option.some("done") : Option.none()
+              )), { settle: "61 seconds" }),
+          Tool.retry(RetryPolicy.transient)
+        )
+      const found = (_: FakeService.Request, hasActed: boolean) => hasActed
+      assert.strictEqual((yield* ActsOnce.check({ ...args, tool, found, asks: 1, runs: 140 })).runs, 140)
+      yield* twice({ ...args, tool, found, lateBy: "5 minutes" })
+      yield* ActsOnce.check({ ...args, tool, found, lateBy: "10 seconds", runs: 20 })
+    }), 60_000)
+
+  it.live("delivers a job again, in which the model writes the same in another way", () =>
+    Effect.gen(function*() {
+      const Payment = Schema.Struct({ order: Schema.String, note: Schema.String })
+      const make = (key: (own: string, note: string) => string) => (service: FakeService.FakeService) =>
+        Tool.make("pay", {
+          description: "Pays",
+          parameters: Payment,
+          success: Schema.Unknown,
+          sideEffect: "idempotent_by_key",
+          identity: ({ order }) => order
+        }, (params) =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
+            Effect.mapError(
+              service.act({ key: key(idempotencyKey, params.note), body: params }),
+              (error) => ToolFailure.from(error)
+            )))
+      const spellings = ["a", "b", "c"].map((note) => ({ order: "7", note }))
+      yield* ActsOnce.check({ arguments: spellings, tool: make((own) => own), runs: 150 })
+      const { sequence } = yield* twice({
+        arguments: spellings,
+        tool: make((own, note) => `${own}-${note}`),
+        runs: 150
+      })
+      assert.strictEqual(sequence.filter((line) => line.includes("the service acts")).length, 2)
+    }), 60_000)
+
+  it.live("makes services of the tool anew for each sequence", () =>
+    Effect.gen(function*() {
+      class Bank
+        extends Context.Service<Bank, { readonly pay: (key: string) => Effect.Effect<unknown, ToolUnavailable> }>()(
+          "test/Bank"
+        )
+      {}
+      let made = 0
+      const { runs } = yield* ActsOnce.check({
+        ...args,
+        runs: 30,
+        layer: (service) =>
+          Layer.sync(Bank, () => {
+            made++
+            return {
+              pay: (key) =>
+                Effect.mapError(
+                  service.act({ key }),
+                  () => new ToolUnavailable({ code: "lost", detail: "Lost.", transient: true })
+                )
+            }
+          }),
+        tool: () =>
+          Tool.make(
+            "pay",
+            { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "idempotent_by_key" },
+            () =>
+              Effect.flatMap(
+                Bank,
+                ({ pay }) => Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => pay(idempotencyKey))
+              )
+          )
+      })
+      assert.strictEqual(runs, 30)
+      assert.strictEqual(made, 31)
+    }))
+
+  it.live("ends where a tool hangs", () =>
+    Effect.gen(function*() {
+      const hanging = () =>
+        Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.never)
+      assert.strictEqual((yield* Effect.flip(ActsOnce.check({ ...args, tool: hanging })))._tag, "NeverSucceeded")
+    }), 60_000)
 
   it.live("takes the services of the tool, and the policies of the agent", () =>
     Effect.gen(function*() {

@@ -98,7 +98,7 @@ describe("ActsOnce.check", () => {
 
   test("needs what the tool needs", () => {
     expect(ActsOnce.check({ tool, arguments: { order: "7" } })).type.toBe<
-      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverActed, Shop>
+      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverSucceeded, Shop>
     >()
     expect(ActsOnce.check).type.not.toBeCallableWith({ tool })
   })
@@ -108,7 +108,7 @@ describe("ActsOnce.check", () => {
       Tool.make("pay", definition, () => Effect.fail(new SemanticGarbage({ code: "c", detail: "d" })))
     expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<Tool.Failure<ReturnType<typeof failing>>>()
     expect(ActsOnce.check({ tool: failing, arguments: {} })).type.toBe<
-      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverActed>
+      Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverSucceeded>
     >()
   })
 })

@@ -11,7 +11,7 @@
  * | may have taken effect, and the tool is `"non_idempotent"`   | `repeated_call`                                                 |
  * | may have taken effect, and it is `"idempotent_by_key"`      | runs again, with the same key and the first arguments           |
  * | was refused by a `"non_idempotent"` tool                    | `repeated_call` with the same arguments                         |
- * | has failed three times (`failureLimit`)                     | `repeated_call`                                                 |
+ * | has run and failed as often as the tool's `failureLimit`    | `repeated_call`                                                 |
  *
  * Why a limit of failures? Retrying is the business of a tool's own policies, which know whether it is safe and how long to wait; by the time
  * the model hears of a failure, the same call is unlikely to do any better.
@@ -31,7 +31,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Certainty, join } from "./Certainty.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { failedExecutions } from "./internal/bounds.ts"
+import { failureLimitOf } from "./internal/bounds.ts"
 import { type Admission, anyCallOf, type Intended } from "./internal/intended.ts"
 import { named } from "./internal/key.ts"
 import { cut, mostDetail } from "./internal/text.ts"
@@ -329,13 +329,13 @@ export const admission = (
   tool: Tool.Any,
   call: Intended
 ): Admission => {
-  const { failureLimit = failedExecutions, name, repeats, sideEffect } = tool
+  const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
   if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
   if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
   const { done, failed, number: numberBefore, run } = factOf(facts, call.id)
   const isChanged = failed?.arguments !== call.arguments
   const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
-  const refusal = failed === undefined ? undefined : DispatchFailure.repeatedCall({ ...failed, isChanged })
+  const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
   if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
     return { refusal }
   }
@@ -358,6 +358,15 @@ export const admission = (
     ? { certainty: failed.certainty, text: failed.text, isChanged, refusal }
     : { certainty: "not_executed", isChanged: false } as const
   return { key, number, repeated }
+}
+
+// Arguments with a secret are not kept, so that only their caller can send them again.
+const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolean) => {
+  const { certainty, lasting, text } = failed
+  const isSafe = sideEffect === "idempotent_by_key" && isChanged && certainty !== "not_executed" &&
+    lasting === undefined && text === undefined
+  const hint = isSafe ? "Call it with exactly the arguments of the earlier call: that is safe." : undefined
+  return DispatchFailure.repeatedCall({ ...failed, isChanged, ...(hint === undefined ? {} : { hint }) })
 }
 
 const unkeyed = (name: string): string =>

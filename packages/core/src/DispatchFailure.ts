@@ -244,7 +244,7 @@ export const repeatedCall = (earlier: {
   /** Had it other arguments, with the same identity? */
   readonly isChanged?: boolean
 }): Unavailable | Repeated => {
-  const times = earlier.executions === 1 ? "" : ` ${earlier.executions} times, the last time`
+  const times = earlier.executions <= 1 ? "" : ` ${earlier.executions} times, the last time`
   const same = earlier.isChanged === true ? "a call with the same purpose" : "with the same arguments it"
   const fields = {
     code: "repeated_call",

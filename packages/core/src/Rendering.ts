@@ -219,6 +219,9 @@ const advice = (outcome: Failed, call: ToolCall): string => {
     return "Do not repeat this call: it has already taken effect."
   }
   if (certainty === "unknown" && !isTransient(failure)) {
+    if (failure.code === "repeated_call" && failure.hint !== undefined) {
+      return "Do not repeat this call with these arguments: it may already have taken effect."
+    }
     return failure.code === "repeated_call"
       ? "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
       : "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."

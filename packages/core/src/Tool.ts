@@ -25,7 +25,7 @@ import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
 import { eitherWay } from "./internal/alone.ts"
-import { failedExecutions, sources } from "./internal/bounds.ts"
+import { failureLimitOf, sources } from "./internal/bounds.ts"
 import { accountOf } from "./internal/callOutcome.ts"
 import {
   type Contract,
@@ -192,8 +192,9 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
   readonly refusesFirst?: boolean
   /**
    * What identifies the effect: `({ order }) => order`. Calls of a run with equal identities mean the same effect. After a success the next
-   * one means another; until then they share one idempotency key. It is JSON, or has dates, bigints, Maps and Sets in it. A call whose identity
-   * is empty is refused. Default: all arguments, however they are written.
+   * one means another; until then they share one idempotency key. It is JSON, or has dates, bigints, Maps and Sets in it. It must not change
+   * the parameters. A call whose identity has nothing but `undefined`, `null` and blank texts in it is refused (`no_identity`). Default: all
+   * arguments, however they are written.
    */
   readonly identity?: (params: NoInfer<Params>) => unknown
   /**
@@ -201,7 +202,10 @@ export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer
    * its scope (`RunOptions.facts`) no, unless the tool is `"idempotent"`. What is refused then is told that it has already been done.
    */
   readonly repeats?: boolean
-  /** After how many failed executions in a run the same call is refused: `repeated_call`. At least 1. Default: 3. */
+  /**
+   * After how many failed executions in a run the same call is refused (`repeated_call`), retries counted. At least 1. Default: 3, and 9 of a
+   * tool that is `"idempotent_by_key"`.
+   */
   readonly failureLimit?: number
   /** Lets an attempt run to its end after its time is up or its run is interrupted. `LateResult` tells how it ended. Default: `false`. */
   readonly uninterruptible?: boolean
@@ -384,7 +388,8 @@ const defined = <
   Effect.Services<Handled>
 > => {
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
-  const { failureLimit = failedExecutions, identity, repeats, uninterruptible: isUninterruptible = false } = definition
+  const { identity, repeats, uninterruptible: isUninterruptible = false } = definition
+  const { failureLimit = failureLimitOf(sideEffect) } = definition
   const given = { ...definition, failureLimit, instead, refusesFirst, isUninterruptible, sideEffect, handler }
   demand([...demands(name, given), ...contractDemands(given)])
   const who = `The handler of '${name}'`

@@ -7,8 +7,9 @@
  *     })
  *
  * The handler talks to a service that acts and drops the connection, acts later, answers 500 after it has acted, or is slow
- * (`FakeService`). A model asks for the same until it is told of a success, and the process may stop in the middle of a step and go on with
- * what it has written down. However that goes, the service is to act once.
+ * (`FakeService`). A model asks for the same until it is told of a success. The process may stop in the middle of a step, and another one goes
+ * on with what is written down. A job may be delivered twice, under one id, if the tool is `"idempotent_by_key"`. However that goes, the service
+ * is to act once.
  *
  * All short sequences of faults are tried first, and then longer ones, drawn from a seed. So a sequence that shows a second act is the
  * shortest there is, or has been cut down until nothing could be left out. Time is virtual.
@@ -21,10 +22,11 @@
 import { Agent, Defect, Journal, LateResult, type Policy, type Tool, type ToolFailure, Toolkit } from "@fallible/core"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Random from "effect/Random"
 import { TestClock } from "effect/testing"
@@ -42,15 +44,19 @@ import * as ScriptedModel from "./ScriptedModel.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options<out T extends Tool.Any, out R = never> extends Answers {
-  /** The tool, with its policies and its handler, on top of a service. It is made anew for each run. */
+export interface Options<out T extends Tool.Any, out R = never, in Provided = never> extends Answers {
+  /** The tool, with its policies and its handler, on top of a service. It is made anew for each sequence. */
   readonly tool: (service: FakeService) => T
-  /** What the model calls it with. */
-  readonly arguments: object
+  /** Services that the tool needs, on top of the same service, made anew for each sequence. Default: none. */
+  readonly layer?: (service: FakeService) => Layer.Layer<Provided>
+  /** What the model calls it with; or several ways to write the same, one for each time that it asks. */
+  readonly arguments: object | ReadonlyArray<object>
   /** The policies of the agent. Default: none. */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure.ToolFailure>>
   /** Does the service act once for each idempotency key? Default: if the tool is `"idempotent_by_key"`. */
   readonly keys?: "honoured" | "ignored"
+  /** How long the service may take at most, after the connection was lost. Default: 1 minute. */
+  readonly lateBy?: Duration.Input
   /** How often the model asks, if it is not told of a success. Default: 3. */
   readonly asks?: number
   /** How many sequences are tried, at most. Default: 400. */
@@ -68,6 +74,8 @@ export interface Options<out T extends Tool.Any, out R = never> extends Answers 
 export interface Checked {
   /** How many sequences were tried. */
   readonly runs: number
+  /** After how many of them nobody knew whether the service had acted. If it is nearly all, look whether your check finds anything. */
+  readonly inDoubt: number
 }
 
 /**
@@ -89,14 +97,21 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
 }
 
 /**
- * The handler never reached the service, though nothing went wrong: the check would say nothing.
+ * The tool does not work though nothing goes wrong: it did not reach the service, or did not succeed. Then the check would say nothing.
  *
  * @category failures
  * @since 0.1.0
  */
-export class NeverActed extends Data.TaggedError("NeverActed")<{ readonly tool: string; readonly told: string }> {
+export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
+  readonly tool: string
+  /** How often the service acted. */
+  readonly times: number
+  /** What the model was told. */
+  readonly told: string
+}> {
   override get message(): string {
-    return `${this.tool} did not reach the service, though nothing went wrong. The model was told: ${this.told}`
+    const what = this.times === 0 ? "did not reach the service" : "reached the service, and did not succeed"
+    return `${this.tool} ${what}, though nothing went wrong. The model was told: ${this.told}`
   }
 }
 
@@ -109,8 +124,8 @@ export class NeverActed extends Data.TaggedError("NeverActed")<{ readonly tool: 
  *
  * When to use: in a test, for each tool that pays, books or sends.
  *
- * It fails with {@link ActedTwice}, which has the shortest sequence that shows it, and with {@link NeverActed} if the handler does not use the
- * service at all.
+ * It fails with {@link ActedTwice}, which has the shortest sequence that shows it, and with {@link NeverSucceeded} if the tool does not even
+ * work where nothing goes wrong. A tool without services of its own needs none; give others by `layer`, or provide them around the check.
  *
  * @example
  * ```ts
@@ -142,31 +157,33 @@ export class NeverActed extends Data.TaggedError("NeverActed")<{ readonly tool: 
  * @category checks
  * @since 0.1.0
  */
-export const check = <T extends Tool.Any, R = never>(
-  options: Options<T, R>
-): Effect.Effect<Checked, ActedTwice | NeverActed, Tool.Requirements<T> | R> =>
+export const check = <T extends Tool.Any, R = never, Provided = never>(
+  options: Options<T, R, Provided>
+): Effect.Effect<Checked, ActedTwice | NeverSucceeded, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const { runs = 400, seed = "acts once" } = options
-    const fine = yield* played(options, nothingWrong)
-    if (fine.acted === 0) return yield* new NeverActed({ tool: fine.tool, told: fine.told })
+    const { acted: times, isDone, told, tool } = yield* played(options, nothingWrong)
+    if (times === 0 || !isDone) return yield* new NeverSucceeded({ tool, times, told })
     let number = 0
+    let inDoubt = 0
     for (const plan of plans(runs, yield* drawn(runs).pipe(Random.withSeed(seed)))) {
-      number++
       const found = yield* played(options, plan)
       if (found.acted > 1) return yield* shortest(options, plan, found)
+      number++
+      if (found.isInDoubt) inDoubt++
     }
-    return { runs: number }
+    return { runs: number, inDoubt }
   })
 
 // -----------------------------------------------------------------------------
 // What is tried
 // -----------------------------------------------------------------------------
 
-/** Where the process stops: at a call of the model's, before the call has run, or after it, and before that is written down. */
-interface Stop {
-  readonly call: number
-  readonly hasRun: boolean
-}
+/**
+ * Where the process stops: at a call of the model's, before the call has run, or after it, and before that is written down. Or else the whole
+ * job is done once more, by a process that knows nothing of the first.
+ */
+type Stop = { readonly call: number; readonly hasRun: boolean } | "delivered_again"
 
 interface Plan {
   readonly faults: ReadonlyArray<Fault>
@@ -180,7 +197,8 @@ const stops: ReadonlyArray<Stop | undefined> = [
   { call: 1, hasRun: true },
   { call: 1, hasRun: false },
   { call: 2, hasRun: true },
-  { call: 2, hasRun: false }
+  { call: 2, hasRun: false },
+  "delivered_again"
 ]
 
 /** From the shortest on. */
@@ -215,7 +233,7 @@ const oneOf = <A>(all: ReadonlyArray<A>): Effect.Effect<A> =>
 // -----------------------------------------------------------------------------
 
 // Leaves out whatever can be left out.
-const shortest = <T extends Tool.Any, R>(options: Options<T, R>, plan: Plan, found: Played) =>
+const shortest = <T extends Tool.Any, R, Provided>(options: Options<T, R, Provided>, plan: Plan, found: Played) =>
   Effect.gen(function*() {
     let [least, known] = [plan, found]
     for (let isSmaller = true; isSmaller;) {
@@ -247,53 +265,93 @@ interface Played {
   readonly sequence: ReadonlyArray<string>
   /** What the model was told last. */
   readonly told: string
+  /** Was that a success? */
+  readonly isDone: boolean
+  /** Did nobody know at the end whether the service had acted? */
+  readonly isInDoubt: boolean
 }
 
-const played = <T extends Tool.Any, R>(
-  options: Options<T, R>,
-  plan: Plan
-): Effect.Effect<Played, never, Tool.Requirements<T> | R> =>
+const played = <T extends Tool.Any, R, Provided>(
+  options: Options<T, R, Provided>,
+  { faults, stop }: Plan
+): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const sequence: Array<string> = []
     const tell = (line: string) => void sequence.push(line)
-    const service = new Service(plan.faults, options.keys === "honoured", options, tell)
-    const tool = options.tool(yield* service.made)
-    if (options.keys === undefined) service.goesByKeys = tool.sideEffect === "idempotent_by_key"
-    const agent = Agent.make({ toolkit: Toolkit.make(tool), policies: options.policies ?? [], limits: { turns: 20 } })
-    let told = ""
+    const lateBy = Duration.toMillis(Duration.fromInputUnsafe(options.lateBy ?? "1 minute"))
+    const service = new Service(faults, { ...options, goesByKeys: options.keys === "honoured", lateBy }, tell)
+    const made = yield* service.made
+    const tool = options.tool(made)
+    const isByKey = tool.sideEffect === "idempotent_by_key"
+    if (options.keys === undefined) service.goesByKeys = isByKey
+    const agent = Agent.make({
+      toolkit: Toolkit.make(tool),
+      policies: options.policies ?? [],
+      limits: { turns: 20, elapsed: "1 hour" }
+    })
+    const spellings = Array.isArray(options.arguments) ? options.arguments : [options.arguments]
+    const heard: Array<string> = []
+    let asked = 0
     const script: ScriptedModel.Script = ({ messages }) => {
-      const heard = messages.flatMap((message) => message.role === "tool" ? [message.text] : [])
-      told = heard.at(-1) ?? ""
-      const isDone = heard.some((text) => !text.includes("\"ok\":false")) || heard.length >= (options.asks ?? 3)
-      return isDone ? ScriptedModel.text("Done.") : ScriptedModel.call(tool.name, options.arguments)
+      const texts = messages.flatMap((message) => message.role === "tool" ? [message.text] : [])
+      heard.splice(0, Infinity, ...texts)
+      return texts.some(isSuccess) || texts.length >= (options.asks ?? 3)
+        ? ScriptedModel.text("Done.")
+        : ScriptedModel.call(tool.name, spellings[asked++ % spellings.length])
     }
-    const written = new Map<string, Exit.Exit<unknown, unknown> | undefined>()
-    // The second process goes on with what the first has written down.
-    for (const stop of [plan.stop, undefined]) {
+    const provided = options.layer?.(made)
+    const run = (journal: Journal.Journal | undefined, options: Agent.RunOptions = {}) => {
+      const answer = Effect.exit(agent.run("Go.", options)).pipe(Effect.provide(ScriptedModel.layer(script)))
+      return journal === undefined ? answer : Effect.provideService(answer, Journal.current, journal)
+    }
+    const all = Effect.gen(function*() {
+      if (stop === "delivered_again") {
+        const first = yield* run(undefined, { id: "job" })
+        // What goes by no keys, and knows nothing of the first, acts again.
+        if (!isByKey) return first
+        tell("The job is delivered again.")
+        return yield* run(undefined, { id: "job" })
+      }
+      const written = new Map<string, Exit.Exit<unknown, unknown> | undefined>()
       const stopped = yield* Deferred.make<void>()
-      const run = agent.run("Go.", { id: "run" }).pipe(
-        Effect.exit,
-        Effect.provideService(Journal.current, new Process(written, stop, stopped, tool.name, tell)),
-        Effect.provide(ScriptedModel.layer(script))
+      const exit = yield* Effect.raceFirst(
+        run(new Process(written, stop, stopped, tool.name, tell)),
+        Effect.as(Deferred.await(stopped), undefined)
       )
-      const isOver = Effect.raceFirst(Effect.as(run, true), Effect.as(Deferred.await(stopped), false))
-      if (yield* passing(isOver)) break
-    }
+      // The second process goes on with what the first has written down.
+      return exit ?? (yield* run(new Process(written, undefined, stopped, tool.name, tell)))
+    })
+    const exit = yield* passing(provided === undefined ? asProvided<Provided>()(all) : Effect.provide(all, provided))
     // What the service is yet to do, it does.
-    for (let minute = 0; minute < 5; minute++) yield* moment("1 minute")
-    return { tool: tool.name, acted: service.acted, sequence, told }
+    for (let time = 0; time < lateBy; time += lateBy / 4) yield* moment(Math.ceil(lateBy / 2))
+    const facts = Exit.isSuccess(exit) ? Array.from(exit.value.facts.intents) : []
+    return {
+      tool: tool.name,
+      acted: service.acted,
+      sequence,
+      told: heard.at(-1) ?? "",
+      isDone: heard.some(isSuccess),
+      isInDoubt: facts.some(([, { failed }]) => failed?.certainty === "unknown")
+    }
   }).pipe(
     Random.withSeed("acts once"),
     Effect.provideService(Defect.reporter, () => Effect.void),
     Effect.provideService(LateResult.reporter, () => Effect.void),
     Effect.provide(Logger.layer([])),
-    Effect.provide(TestClock.layer())
+    // Time passes here, so that nobody has to be warned that it does not: what waits to warn would hold it up.
+    Effect.provide(TestClock.layer({ warningDelay: "1 millis" }))
   )
+
+const isSuccess = (text: string): boolean => !text.includes("\"ok\":false")
+
+// Without a layer, nothing is provided.
+const asProvided = <Provided>() => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  effect as Effect.Effect<A, E, Exclude<R, Provided>>
 
 /** A process that writes down its steps, and may stop in the middle of one. */
 class Process implements Journal.Journal {
   readonly #written: Map<string, Exit.Exit<unknown, unknown> | undefined>
-  readonly #stop: Stop | undefined
+  readonly #stop: Exclude<Stop, string> | undefined
   readonly #stopped: Deferred.Deferred<void>
   readonly #tool: string
   readonly #tell: (line: string) => void
@@ -301,7 +359,7 @@ class Process implements Journal.Journal {
 
   constructor(
     written: Map<string, Exit.Exit<unknown, unknown> | undefined>,
-    stop: Stop | undefined,
+    stop: Exclude<Stop, string> | undefined,
     stopped: Deferred.Deferred<void>,
     tool: string,
     tell: (line: string) => void
@@ -348,7 +406,10 @@ const asStepOf = <A, E>(exit: Exit.Exit<unknown, unknown>) => exit as Exit.Exit<
 const passing = <A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
-    while (fiber.pollUnsafe() === undefined) yield* moment("1 second")
+    // Most is over soon.
+    for (let moments = 0; fiber.pollUnsafe() === undefined; moments++) {
+      yield* moment(moments < 100 ? "1 second" : "10 seconds")
+    }
     return yield* Fiber.join(fiber)
   })
 

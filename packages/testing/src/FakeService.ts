@@ -12,9 +12,9 @@
  * | `none`                     | it acts, and answers                                                        |
  * | `dropped`                  | it does nothing, and the connection is lost                                 |
  * | `acted_and_dropped`        | it acts, and the connection is lost                                         |
- * | `dropped_and_acted_later`  | the connection is lost, and it acts after that, 1 to 60 s later             |
+ * | `dropped_and_acted_later`  | the connection is lost, and it acts after that, up to `lateBy` later        |
  * | `acted_and_answered_500`   | it acts, and answers 500                                                    |
- * | `slow`                     | it acts, and answers, after 45 s, whoever has gone until then               |
+ * | `slow`                     | it acts, and answers, after 3/4 of `lateBy`, whoever has gone until then    |
  * | `answered_503`             | it does nothing, and answers 503                                            |
  * | `answered_429`             | it does nothing, and answers 429 with `Retry-After: 1`                      |
  *

@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
 import type * as Policy from "../Policy.ts"
-import { actedExecutions, anything, decoding, failedExecutions, handler, isForAllTools, settleOf } from "./bounds.ts"
+import { actedExecutions, anything, decoding, failureLimitOf, handler, isForAllTools, settleOf } from "./bounds.ts"
 import { type Identified, whyUnfit } from "./identity.ts"
 
 interface Explained extends Policy.Subject, Identified {
@@ -27,7 +27,7 @@ export const explained = (tool: Explained): Explanation => {
     time: bounds.time
   }))
   const { attempts, time, waiting } = steps.at(-1)!
-  const { failureLimit = failedExecutions } = tool
+  const { failureLimit = failureLimitOf(tool.sideEffect) } = tool
   const [first, more] = told(moments())
   return {
     tool: tool.name,

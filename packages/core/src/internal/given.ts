@@ -28,12 +28,18 @@ export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   if (typeof question === "string" && isTranscript && id === undefined && scope === undefined && facts === undefined) {
     return undefined
   }
-  return refused("The run was not begun", ofOpening, opening, {
+  const kept = {
     transcript: isTranscript ? transcript : Transcript.make([]),
     // What was done before is not lost with a run that does not begin.
     facts: areFacts(facts) ? facts : CallFacts.empty
-  })
+  }
+  const refusal = refused(what, ofOpening, opening, kept)
+  if (refusal !== undefined) return refusal
+  const wrong = wrongScope(opening)
+  return wrong === undefined ? undefined : because(`${what}: ${firstIssue([wrong])}.`, [wrong], kept)
 }
+
+const what = "The run was not begun"
 
 /** What a run goes on with. */
 export interface Continuation {
@@ -66,18 +72,21 @@ const ofOpening = issuesBy(
     id: Schema.optional(Name),
     scope: Schema.optional(Name),
     facts: Schema.optional(Schema.toType(CallFacts.schema))
-  }).check(
-    Schema.makeFilter(({ facts, scope }) => {
-      if (scope === undefined) return undefined
-      if (facts === undefined) {
-        return { path: ["facts"], issue: "the facts of the scope's earlier runs, or CallFacts.empty for its first run" }
-      }
-      return facts.scope === undefined || facts.scope === scope
-        ? undefined
-        : { path: ["facts"], issue: "facts of the same scope" }
-    })
-  )
+  })
 )
+
+// A scope and the facts of its earlier runs go together.
+const wrongScope = ({ facts, scope }: Opening): FieldIssue | undefined => {
+  if (scope === undefined) return undefined
+  const path = ["facts"]
+  if (facts === undefined) {
+    const expected = "the facts of the scope's earlier runs, or CallFacts.empty for its first run"
+    return { path, expected, actual: "nothing" }
+  }
+  return facts.scope === undefined || facts.scope === scope
+    ? undefined
+    : { path, expected: `facts of the scope '${scope}'`, actual: `those of '${facts.scope}'` }
+}
 
 const ofContinuation = issuesBy(Schema.Struct({ suspension: Suspension, reply: Schema.String }))
 
@@ -85,16 +94,16 @@ const refused = (
   what: string,
   issuesOf: IssuesOf,
   given: object,
-  kept: Pick<RunRefused, "transcript" | "facts">
+  kept: Kept
 ): RunRefused | undefined => {
   const issues = issuesOf(given)
-  return issues === undefined ? undefined : new RunRefused({
-    detail: `${what}: ${firstIssue(issues)}.${advice(issues)}`,
-    issues,
-    ledger: Account.empty().ledger,
-    ...kept
-  })
+  return issues === undefined ? undefined : because(`${what}: ${firstIssue(issues)}.${advice(issues)}`, issues, kept)
 }
+
+type Kept = Pick<RunRefused, "transcript" | "facts">
+
+const because = (detail: string, issues: ReadonlyArray<FieldIssue>, kept: Kept): RunRefused =>
+  new RunRefused({ detail, issues, ledger: Account.empty().ledger, ...kept })
 
 // What comes from a store has to go there encoded, and to come back decoded.
 const advice = ([first]: ReadonlyArray<FieldIssue>): string => {

@@ -8,7 +8,7 @@ const words: Readonly<Record<Fault, string>> = {
   acted_and_dropped: "the service acts, and the connection is lost",
   dropped_and_acted_later: "the connection is lost, and the service acts later",
   acted_and_answered_500: "the service acts, and answers 500",
-  slow: "the service acts, and answers, after 45 s",
+  slow: "the service acts, and answers, after a long time",
   answered_503: "the service answers 503, and does nothing",
   answered_429: "the service answers 429, and does nothing",
   none: "the service acts, and answers"
@@ -32,6 +32,12 @@ interface Known {
   hasActed: boolean
 }
 
+interface Settings extends Answers {
+  readonly goesByKeys: boolean
+  /** How late it may act, in milliseconds. */
+  readonly lateBy: number
+}
+
 /** A service under a plan. */
 export class Service {
   /** How often it has acted. */
@@ -40,15 +46,17 @@ export class Service {
   /** Does it act once for each key? */
   goesByKeys: boolean
   readonly #answers: Answers
+  readonly #lateBy: number
   readonly #tell: (line: string) => void
   readonly #known = new Map<string, Known>()
   #requests = 0
 
   /** @param tell is told of each request, for people */
-  constructor(plan: ReadonlyArray<Fault>, goesByKeys: boolean, answers: Answers, tell: (line: string) => void) {
+  constructor(plan: ReadonlyArray<Fault>, options: Settings, tell: (line: string) => void) {
     this.#plan = [...plan]
-    this.goesByKeys = goesByKeys
-    this.#answers = answers
+    this.goesByKeys = options.goesByKeys
+    this.#lateBy = options.lateBy
+    this.#answers = options
     this.#tell = tell
   }
 
@@ -102,11 +110,14 @@ export class Service {
       case "acted_and_dropped":
         return Effect.andThen(this.#commit(request), Effect.fail(dropped))
       case "dropped_and_acted_later":
-        return Effect.andThen(this.#commit(request, 1_000 * (1 + this.#requests * 13 % 60)), Effect.fail(dropped))
+        return Effect.andThen(
+          this.#commit(request, this.#lateBy * (1 + this.#requests * 13 % 60) / 60),
+          Effect.fail(dropped)
+        )
       case "acted_and_answered_500":
         return Effect.andThen(this.#commit(request), Effect.fail(status(500)))
       case "slow":
-        return Effect.andThen(this.#commit(request, 45_000), Effect.sleep(45_000))
+        return Effect.andThen(this.#commit(request, this.#lateBy * 0.75), Effect.sleep(this.#lateBy * 0.75))
       case "answered_503":
         return Effect.fail(status(503))
       case "answered_429":
