@@ -84,13 +84,13 @@ export type Question = string | { readonly text: string; readonly images: Readon
  * @since 0.1.0
  */
 export interface RunOptions {
-  /** Goes on from an earlier run. Default: a new conversation. */
+  /** Goes on from an earlier run; give its `facts`, too, so that what it did is not done again. Default: a new conversation. */
   readonly transcript?: Transcript.Transcript
   /** How the model is to reply in this run; it wins over the agent's, option by option. */
   readonly modelOptions?: ModelOptions
   /**
    * Names the run in logs and events. A run that is started again under the same id makes the same idempotency keys, so give it only to what
-   * is the same run: a job of a queue that is tried again. 1 to 256 characters. Default: a random one; inside of a tool's handler one that is
+   * is the same run: a job that a queue may deliver twice. 1 to 256 characters. Default: a random one; inside of a tool's handler one that is
    * the same whenever that call is tried again.
    */
   readonly id?: string

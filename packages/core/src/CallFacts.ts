@@ -20,7 +20,7 @@
  * that has certainly done nothing is made again with other arguments, or in a later run.
  *
  * The **scope** is the run, or what the caller names: a conversation, an order. Facts travel with it, from `Answer.facts` to
- * `RunOptions.facts`. They hold digests, and no arguments but those of a call that may have to be sent again.
+ * `RunOptions.facts`. They hold digests, shortened answers, details of failures, and the arguments of a call that may have to be sent again.
  *
  * @since 0.1.0
  */

@@ -2,7 +2,7 @@
  * What the model asked for, and what the running call is told about itself.
  *
  * A {@link ToolCall} is the model's request, its argument text kept raw. While its handler
- * runs, {@link current} tells it two things: an idempotency key that stays the same until the call has succeeded, and the attempt under way. {@link caveat} and {@link source} say something of the answer, and {@link ask} and {@link stop} end the run.
+ * runs, {@link current} tells it two things: an idempotency key, by which a service tells a repetition, and the attempt under way. {@link caveat} and {@link source} say something of the answer, and {@link ask} and {@link stop} end the run.
  *
  * A tool that runs without an agent has a key of its own for each run; what it says of its answer reaches `CallEvent.watcher` alone.
  * A tool that runs inside of another one's handler has attempts of its own, and a key of its own: made of the outer call's key and of what it
@@ -51,8 +51,8 @@ export const ToolCall = Schema.Struct({
  */
 export interface Current {
   /**
-   * The same for every attempt of the call, when it is resumed or replayed, and when the model makes it again after a failure or in doubt.
-   * In an agent it is 32 hexadecimal digits, made of what the call is to do (`CallFacts`). A tool that runs alone draws one from `Random`.
+   * The same for every attempt of the call, when it is resumed or replayed, and when the model makes it again while nobody knows what became
+   * of it. In an agent it is 32 hexadecimal digits, made of what the call is to do (`CallFacts`). A tool that runs alone draws one from `Random`.
    */
   readonly idempotencyKey: string
   /** Which execution of the handler this is, from 1; 0 before the first. */
