@@ -205,6 +205,13 @@ describe("a replay", () => {
       const answer = yield* played(pay, [note("a"), note("a"), note("b")], {}, journal)
       assert.strictEqual(paid, 0)
       assert.deepStrictEqual(codesOf(answer), ["defect", "repeated_call", "repeated_call"])
+      // What may be done again is.
+      const put = Tool.make(
+        "put",
+        { description: "", parameters: Payment, success: Schema.String, sideEffect: "idempotent" },
+        () => Effect.succeed("put")
+      )
+      assert.deepStrictEqual(codesOf(yield* played(put, [note("a"), note("a")], {}, journal)), ["defect"])
     }))
 })
 
@@ -267,6 +274,15 @@ describe("facts", () => {
       const { facts } = yield* played(look, [note("a")])
       assert.deepStrictEqual(codesOf(yield* played(look, [note("a")], { facts })), ["repeated_call"])
       assert.strictEqual(paid.requests.length, 1)
+    }))
+
+  it.effect("of no scope are gone on with, if there are any", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      const { facts } = yield* played(paying(paid), [note("a")])
+      const { scope: _, ...unscoped } = facts
+      assert.strictEqual(CallFacts.beginning(unscoped, "s").run, 1)
+      assert.deepStrictEqual(codesOf(yield* played(paying(paid), [note("a")], { facts: unscoped })), ["already_done"])
     }))
 
   it.effect("are refused where they cannot be those of any run", () =>

@@ -308,6 +308,13 @@ describe("H3 an identity", () => {
       }
     }))
 
+  it.effect("that is empty refuses a call that only reads, too", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments([], { sideEffect: "none", identity: () => "" })
+      assert.deepStrictEqual(codesOf(yield* playing(pay, [order])), ["no_identity"])
+      assert.deepStrictEqual(keys, [])
+    }))
+
   it.effect("that is zero or false is one", () =>
     Effect.gen(function*() {
       for (const identity of [0, false, 0n, [0], { a: false }, new Map([["a", 1]]), new Date(0)]) {
@@ -471,6 +478,14 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "a", "c"])
       assert.strictEqual(lettered(keys), "a a b")
       const { notes, value } = JSON.parse(textsOf(answer)[1]!)
+      assert.deepInclude(answer.ledger.repairs, {
+        turn: 2,
+        call: 1,
+        tool: "pay",
+        kind: "repeated",
+        path: [],
+        note: notes[0]
+      })
       assert.strictEqual(value, "paid")
       assert.deepStrictEqual(notes, [
         "An earlier call of pay may already have taken effect. Both calls have one key, and take effect once. The arguments of the earlier call were sent: {\"order\":\"7\",\"amount\":5,\"note\":\"a\"}"
@@ -522,6 +537,15 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.notInclude(JSON.stringify(Schema.encodeSync(CallFacts.schema)(answer.facts)), "pin")
     }))
 
+  it.effect("is told of the arguments that were sent only where they are others", () =>
+    Effect.gen(function*() {
+      const { pay, sent } = payments([declined, lost], byKey)
+      const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { ...order, note: "b" }])
+      assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "b", "b"])
+      assert.notInclude(textsOf(answer)[2], "The arguments of the earlier call were sent")
+      assert.include(textsOf(answer)[2], "Both calls have one key")
+    }))
+
   it.effect("is sent the very same, also where decoding draws a default anew", () =>
     Effect.gen(function*() {
       const sent: Array<number> = []
@@ -551,22 +575,29 @@ describe("H3 a tool whose service goes by the key", () => {
       assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "a", "a"])
       assert.strictEqual(lettered(keys), "a a a")
       assert.deepStrictEqual(codesOf(answer), ["connection", "connection"])
-      const again = payments([lost], byKey)
+      const bodies: Array<string | undefined> = []
       const outer = Tool.make(
         "pay",
         { description: "", parameters: Payment, success: Schema.String, ...byKey },
         (params) =>
           params.order === "x"
             ? Effect.fail(new SchemaMismatch({ side: "arguments", code: "unknown_order", detail: "No such order." }))
-            : Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
-              again.keys.push(idempotencyKey)
-              again.sent.push(params)
-              return Effect.fail(lost)
-            })
+            : Effect.suspend((): Effect.Effect<string, ToolUnavailable | SemanticGarbage> =>
+              Effect.fail(bodies.push(params.note) === 1 ? lost : declined)
+            )
       ).pipe(Tool.fix(() => ({ ...order, note: "fixed" })))
-      const told = yield* playing(outer, [{ ...order, note: "a" }, { order: "x" }])
-      assert.deepStrictEqual(again.sent.map(({ note }) => note), ["a"])
-      assert.deepStrictEqual(codesOf(told), ["connection", "repeated_call"])
+      const certaintiesAfter = Effect.fnUntraced(function*(first: string) {
+        bodies.length = 0
+        const { ledger } = yield* playing(outer, [{ ...order, note: first }, { order: "x" }])
+        return ledger.failures.flatMap((entry) =>
+          "certainty" in entry && entry.ended === "told" ? [entry.certainty] : []
+        )
+      })
+      // What it makes of a call is sent, where it is the very same; and it is known that it may have been done before.
+      assert.deepStrictEqual(yield* certaintiesAfter("fixed"), ["unknown", "unknown"])
+      assert.deepStrictEqual(bodies, ["fixed", "fixed"])
+      assert.deepStrictEqual(yield* certaintiesAfter("a"), ["unknown", "unknown"])
+      assert.deepStrictEqual(bodies, ["a"])
     }))
 
   it.effect("is refused where the first arguments cannot be read any more", () =>
@@ -698,6 +729,31 @@ describe("H3 a repetition", () => {
       // It was meant in the earlier run, and has been done for that one.
       assert.deepStrictEqual(codesOf(answer), ["already_done"])
       assert.strictEqual(lettered(keyed.keys), "a a a a")
+    }))
+
+  it.effect("in a later run has another key than what was refused in the one before, also after a success", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments(["paid", declined, "paid"], { repeats: true, identity: ({ order }) => order })
+      const first = yield* playing(pay, [order, { ...order, note: "a" }])
+      yield* playing(pay, [{ ...order, note: "b" }], { facts: first.facts })
+      assert.strictEqual(lettered(keys), "a b c")
+    }))
+
+  it.effect("of what was answered from elsewhere is none", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments([busy, "paid"], { repeats: false })
+      const answer = yield* playing(Tool.fallback(pay, () => Effect.succeed("queued")), [order, order, order])
+      assert.strictEqual(lettered(keys), "a a")
+      assert.deepStrictEqual(codesOf(answer), ["already_done"])
+    }))
+
+  it.effect("of a tool that is idempotent by itself is told nothing of keys", () =>
+    Effect.gen(function*() {
+      const { keys, pay, sent } = payments([lost], { sideEffect: "idempotent", identity: ({ order }) => order })
+      const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }])
+      assert.strictEqual(textsOf(answer)[1], "\"paid\"")
+      assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "b"])
+      assert.strictEqual(lettered(keys), "a a")
     }))
 
   it.effect("in a later run goes on with what is in doubt, also where the same has been done before that", () =>

@@ -290,7 +290,7 @@ const after = (
     arguments: first?.arguments ?? intent.arguments,
     ...(text === undefined ? {} : { text }),
     ...(refused === undefined ? {} : { refused }),
-    ...(failed?.lasting === true || intent.lasting === true ? { lasting: true } : {}),
+    ...(intent.lasting === true ? { lasting: true } : {}),
     code,
     detail: cut(detail, mostDetail),
     ...(hint === undefined ? {} : { hint: cut(hint, mostDetail) }),
@@ -352,7 +352,7 @@ export const admission = (
   const key = call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined
   // Its key has been sent, if it is that of the call before; and it may have been, where the run may have begun before.
   const isSentAgain = failed !== undefined && number === numberBefore || facts.mayHaveRun
-  if (sideEffect === "non_idempotent" || !isSentAgain) return { key, number }
+  if (!isSentAgain) return { key, number }
   const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
   const repeated = isOpen
     ? { certainty: failed.certainty, text: failed.text, isChanged, refusal }
@@ -373,8 +373,7 @@ const unkeyed = (name: string): string =>
   `'${name}' needs an 'identity', since no idempotency key can be made of its arguments: they do not decode to the same again.`
 
 // The number after that under which other arguments have been sent in the same call.
-const afterSent = ({ arguments: args, id, sent }: Intended): number =>
-  sent === undefined || sent.id !== id ? 1 : sent.arguments === args ? sent.number : sent.number + 1
+const afterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1
 
 const mayRunAgain = (
   sideEffect: SideEffect,

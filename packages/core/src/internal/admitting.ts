@@ -81,8 +81,7 @@ export class Admitting {
   get #sent(): Sent | undefined {
     const before = this.#intended
     const number = this.#number
-    if (before === undefined || number === undefined || this.#call.state.executions === 0) return undefined
-    return { id: before.id, arguments: before.arguments, number }
+    return before === undefined || number === undefined ? undefined : { id: before.id, number }
   }
 
   /** The parameters to run with. */

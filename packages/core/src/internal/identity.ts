@@ -47,7 +47,7 @@ export interface Identity {
  */
 export const identityOf = (tool: Identified, params: unknown, text: string | undefined): Identity => {
   const { encode, keeps, unfit } = writingOf(tool.parameters)
-  const json = unfit === "drawn" ? undefined : encode(params)
+  const json = encode(params)
   const isKept = json === undefined || keeps(params, json)
   const told = unfit === "drawn" ? undefined : canonical(json !== undefined && isKept ? json : params)
   const whole = told ?? asWritten(tool, text)

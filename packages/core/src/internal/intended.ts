@@ -7,7 +7,7 @@ import { named } from "./key.ts"
 export class Intended {
   /** The arguments as text, where a model or a fixer has written them. */
   readonly text: string | undefined
-  /** What its key has been sent with in this call, before a fixer corrected that. */
+  /** What a key has been sent for in this call, before a fixer corrected that. */
   readonly sent: Sent | undefined
   readonly #tool: Identified
   readonly #params: unknown
@@ -60,10 +60,9 @@ export class Intended {
 /** What stands for any call of a tool: nobody knows what one of them was meant to do. */
 export const anyCallOf = (tool: string): string => named("intent", tool)
 
-/** Which arguments a key was sent with. */
+/** What a key was sent for. */
 export interface Sent {
   readonly id: string
-  readonly arguments: string
   readonly number: number
 }
 
