@@ -6,6 +6,7 @@ import {
   type Answer,
   CallFacts,
   Journal,
+  Policy,
   SchemaMismatch,
   Tool,
   ToolCall,
@@ -320,6 +321,29 @@ describe("one key has one body", () => {
       assert.strictEqual(paid.acted, 1)
     }))
 
+  it.effect("where its codec loses something, and its identity does not need that", () =>
+    Effect.gen(function*() {
+      const rounding = Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
+        decode: SchemaGetter.transform(Number),
+        encode: SchemaGetter.transform((amount: number) => amount.toFixed(0))
+      }))
+      const amounts: Array<number> = []
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.String, amount: rounding }),
+        success: Schema.String,
+        ...byKey
+      }, ({ amount }) =>
+        Effect.suspend(() => {
+          amounts.push(amount)
+          return Effect.fail(
+            new ToolUnavailable({ code: "lost", detail: "Lost.", transient: true, outcome: "unknown" })
+          )
+        }))
+      yield* played(pay, [{ order: "7", amount: "5.1" }, { order: "7", amount: "5.4" }])
+      assert.deepStrictEqual(amounts, [5.1, 5.1])
+    }))
+
   it.effect("where a default has been changed since then", () =>
     Effect.gen(function*() {
       const bodies: Array<unknown> = []
@@ -434,6 +458,49 @@ describe("the same payment", () => {
           }, () => Effect.void)
         )
       }
+    }))
+})
+
+describe("inside of a call", () => {
+  const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+
+  it.effect("a key that an earlier attempt has sent is doubted when it is refused", () =>
+    Effect.gen(function*() {
+      const conflict = new SchemaMismatch({
+        side: "arguments",
+        code: "conflict",
+        detail: "In use.",
+        cause: { status: 409 }
+      })
+      const ends = [Effect.fail(busy), Effect.fail(conflict)]
+      const inner = Tool.make("inner", { description: "", parameters: Payment, success: Schema.String, ...byKey }, () =>
+        Effect.suspend((): Effect.Effect<string, ToolUnavailable | SchemaMismatch> =>
+          ends.shift() ?? Effect.succeed("")
+        ))
+      const outer = Tool.make("outer", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        inner.run({ order: "7" })).pipe(Tool.retry(Schedule.recurs(1)))
+      assert.strictEqual((yield* Tool.outcome(outer, {})).certainty, "unknown")
+    }))
+
+  it.effect("what a policy does for itself has another key than the same in the handler", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const log = Tool.make("log", { description: "", parameters: Payment, success: Schema.Void, ...byKey }, () =>
+        Effect.map(ToolCall.current, ({ idempotencyKey }) =>
+          void keys.push(idempotencyKey)))
+      const tool = Tool.make("outer", { description: "", success: Schema.Void, sideEffect: "idempotent" }, () =>
+        log.run({ order: "7" })).pipe(
+          Tool.retry(Schedule.recurs(1)),
+          Tool.with(Policy.make({
+            kind: "custom",
+            name: "logs",
+            description: "logs first",
+            wrap: (run) => (params) =>
+              Effect.andThen(log.run({ order: "7" }), run(params))
+          }))
+        )
+      yield* Tool.outcome(tool, {})
+      assert.strictEqual(lettered(keys), "a b")
     }))
 })
 

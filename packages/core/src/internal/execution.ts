@@ -221,8 +221,8 @@ class Execution {
     const isKeyRefused = failure !== undefined && frame.tool.sideEffect === "idempotent_by_key" &&
       wasSent(frame.whole.state) && isConflict(failure)
     // Who may have acted does not run again with other arguments.
-    if (failure !== undefined && isRejection(failure)) {
-      if (!isBelieved(failure) || isRedirected(failure) || isKeyRefused) args.disown(failure)
+    if (failure !== undefined && isRejection(failure) && (!isBelieved(failure) || isRedirected(failure))) {
+      args.disown(failure)
     }
     const ending = isKeyRefused
       ? openEnding

@@ -143,8 +143,7 @@ const isSame = (one: unknown, other: unknown): boolean => {
     return Array.isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at]))
   }
   if (isPlain(one)) {
-    return isPlain(other) &&
-      [...Object.keys(one), ...Object.keys(other)].every((key) => isSame(one[key], other[key]))
+    return isPlain(other) && Object.keys(one).every((key) => isSame(one[key], other[key]))
   }
   const text = canonical(one)
   return text === undefined ? Predicate.isObject(other) : text === canonical(other)
@@ -206,7 +205,6 @@ const isDrawn = (ast: SchemaAST.AST): boolean =>
 const valueOf = (drawn: unknown): unknown => Option.isOption(drawn) ? Option.getOrUndefined(drawn) : undefined
 
 const isSameDraw = (one: unknown, other: unknown): boolean => {
-  if (one === other) return true
   const text = canonical(one)
   return text !== undefined && text === canonical(other)
 }
