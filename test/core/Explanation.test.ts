@@ -54,6 +54,30 @@ const byHand = (name: string, bound?: Policy.Policy["bound"]): Policy.Policy =>
 
 const adding = (policy: Policy.Any) => <T extends Tool.Any>(tool: T) => Tool.withDefaults(tool, [policy])
 
+describe("no_identity", () => {
+  const parameters = Schema.Struct({ pin: Schema.Redacted(Schema.String) })
+  const codes = (sideEffect: SideEffect.SideEffect, identity?: () => unknown) =>
+    Tool.explain(
+      Tool.make("pay", {
+        description: "",
+        parameters,
+        success: Schema.Void,
+        sideEffect,
+        ...(identity === undefined ? {} : { identity })
+      }, () => Effect.void)
+    ).warnings.map(({ code }) => code)
+
+  it("warns of a tool that acts, and whose arguments make no key", () => {
+    assert.deepStrictEqual(codes("non_idempotent"), ["no_identity"])
+    assert.deepStrictEqual(codes("idempotent"), ["no_identity"])
+  })
+
+  it("warns neither of one that reads, nor of one that says what identifies it", () => {
+    assert.deepStrictEqual(codes("none"), [])
+    assert.deepStrictEqual(codes("non_idempotent", () => "7"), [])
+  })
+})
+
 describe("Tool.explain", () => {
   describe("knows what each policy does:", () => {
     it("a handler runs once, and may take for ever", () => {

@@ -117,6 +117,8 @@ describe("a run that stops at any of its steps, and is replayed", () => {
         Effect.gen(function*() {
           const whole = yield* played(never)
           const { acted, answer, begun, lost, stoppedAt } = yield* played(once({ step, hasRun }))
+          // What only reads just runs again.
+          assert.isFalse(lost.some((name) => name.startsWith("turn/1/") || name === "turn/4/call/2"))
           // No step runs that has its result.
           assert.isAtMost(begun.length, steps - step + 2)
           const payments = acted.filter((deed) => deed.startsWith("pay "))
@@ -320,6 +322,43 @@ describe("the time of a run", () => {
       assert.isTrue(exit !== undefined && Exit.isFailure(exit))
       const failure = exit === undefined ? undefined : Option.getOrUndefined(Exit.findErrorOption(exit))
       assert.deepInclude(failure, { _tag: "LimitReached", limit: "elapsed" })
+    }))
+
+  it.effect("is not given back by a replay that takes longer than the run had", () =>
+    Effect.gen(function*() {
+      const heard: Array<number> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "20 seconds" } })
+      const file = new FileJournal()
+      const process = (delay: Duration.Input, stop?: Stop) =>
+        file.process((journal) =>
+          agent.run("Go.", { id: "run-1" }).pipe(
+            Effect.provideService(Journal.current, {
+              step: (step, effect) => Effect.delay(journal.step(step, effect), delay)
+            }),
+            Effect.provide(ScriptedModel.layer(working))
+          ), stop)
+      // A reply, a call, a reply.
+      yield* passing(process(0, { step: 4, hasRun: false }))
+      yield* passing(process("3 seconds"))
+      // Three steps were replayed in 9 s, and the fourth has waited, too.
+      assert.deepStrictEqual(heard, [20, 8])
+    }))
+
+  it.effect("is no more than what is around it leaves", () =>
+    Effect.gen(function*() {
+      const heard: Array<number> = []
+      const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "20 seconds" } })
+      const file = new FileJournal()
+      const process = (stop?: Stop) =>
+        file.process((journal) =>
+          agent.run("Go.", { id: "run-1" }).pipe(
+            Effect.provideService(Journal.current, journal),
+            Effect.provide(ScriptedModel.layer(working)),
+            Deadline.within("5 seconds")
+          ), stop)
+      yield* passing(process({ step: 3, hasRun: false }))
+      yield* passing(process())
+      assert.deepStrictEqual(heard, [5, 5, 1])
     }))
 
   it.effect("goes on after a question: the wait for the user does not count", () =>

@@ -11,7 +11,7 @@ import {
   Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import { Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
+import { Duration, Effect, Exit, Fiber, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import {
   after,
@@ -383,6 +383,24 @@ describe("F4 Tool.reconcile", () => {
         [true]
       )
     }))
+
+  it.effect("settles on any clock: what a fraction of a millisecond lacks is waited for", () =>
+    Effect.gen(function*() {
+      for (let number = 1; number < 300; number++) {
+        let looked = 0
+        const pays = doing(Effect.fail(lost), "non_idempotent").pipe(
+          Tool.reconcile(() => {
+            if (++looked > 100) throw new Error("It looks for ever.")
+            return Effect.succeedNone
+          }, { settle: "61 seconds" })
+        )
+        yield* TestClock.adjust(number / 7)
+        const fiber = yield* Effect.forkChild(outcomeOf(pays))
+        for (let second = 0; second < 63; second++) yield* TestClock.adjust(1_000 + 1 / number)
+        assert.deepNestedInclude(yield* Fiber.join(fiber), { "failure.code": "not_executed" })
+        assert.isBelow(looked, 100)
+      }
+    }).pipe(Effect.provide(TestClock.layer())))
 
   describe("without finality", () => {
     it.effect("stays unknown when the check finds nothing, and nothing is tried again", () =>
