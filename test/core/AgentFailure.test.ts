@@ -152,7 +152,7 @@ const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
 const facts: CallFacts.CallFacts = {
   scope: "order-7",
   run: 1,
-  mayHaveRun: true,
+  mayHaveRun: "likely",
   intents: HashMap.make<ReadonlyArray<readonly [string, CallFacts.Fact]>>(["a digest", {
     run: 0,
     number: 2,

@@ -14,7 +14,7 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Exit, Option, Schedule, Schema, SchemaGetter } from "effect"
+import { Effect, Exit, Option, Schedule, Schema, SchemaGetter, Stream } from "effect"
 import { FileJournal, type Stop } from "../support/fileJournal.ts"
 import { lettered } from "../support/lettered.ts"
 
@@ -99,6 +99,32 @@ describe("a run that may have begun before", () => {
       }
     }))
 
+  it.effect("goes on with stored facts: where one key may stand for several bodies, a refused one is doubt", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      const { facts } = yield* played(paying(paid), [])
+      yield* played(paying(paid), [note("a")], { facts })
+      const again = yield* played(paying(paid), [note("b"), note("c")], { facts })
+      assert.strictEqual(paid.acted, 1)
+      assert.deepStrictEqual(certaintiesOf(again), ["unknown", "unknown"])
+      const { identity: _, ...whole } = byKey
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...whole },
+        () =>
+          Effect.fail(
+            new SchemaMismatch({
+              side: "arguments",
+              code: "rejected",
+              detail: "No such order.",
+              cause: { status: 422 }
+            })
+          )
+      )
+      const invalid = yield* played(pay, [note("a")], { facts })
+      assert.deepStrictEqual(certaintiesOf(invalid), ["not_executed"])
+    }))
+
   it.effect("gets what the first one was answered, if it asks for the same", () =>
     Effect.gen(function*() {
       const paid = service()
@@ -178,11 +204,50 @@ describe("a replay", () => {
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
     }))
 
-  it.effect("tells of no doubt where the call never ran: it was refused, or could not be read", () =>
+  it.effect("runs no call that cannot be read any more: its tool has been changed, or is gone", () =>
     Effect.gen(function*() {
-      const paid = service()
-      const unread = yield* broken(paying(paid), [{ oder: "7" }], { step: 2, hasRun: false })
-      assert.deepStrictEqual(certaintiesOf(unread), ["not_executed"])
+      const changed = Schema.Struct({ ...Payment.fields, currency: Schema.String })
+      for (const sideEffect of ["non_idempotent", "idempotent_by_key"] as const) {
+        let paid = 0
+        const payBy = (parameters: typeof Payment | typeof changed) =>
+          Tool.make(
+            "pay",
+            { description: "", parameters, success: Schema.String, sideEffect },
+            () => Effect.sync(() => `receipt ${++paid}`)
+          )
+        const other = Tool.make("other", { description: "", success: Schema.String }, () => Effect.succeed(""))
+        const now = (pay: typeof Payment | typeof changed | undefined, file: FileJournal, stop?: Stop) =>
+          file.process(
+            (journal) =>
+              Agent.make({ toolkit: pay === undefined ? Toolkit.make(other) : Toolkit.make(other, payBy(pay)) }).run(
+                "Go."
+              ).pipe(
+                Effect.provideService(Journal.current, journal),
+                Effect.provide(ScriptedModel.layer([
+                  ScriptedModel.call("pay", note("a")),
+                  ScriptedModel.call("pay", { ...note("a"), currency: "EUR" }),
+                  ScriptedModel.text("Done.")
+                ]))
+              ),
+            stop
+          )
+        for (const deployed of [changed, undefined]) {
+          paid = 0
+          const file = new FileJournal()
+          yield* now(Payment, file, { step: 3, hasRun: true })
+          assert.strictEqual(paid, 1)
+          const exit = yield* now(deployed, file)
+          const answer = exit === undefined || Exit.isFailure(exit) ? assert.fail("It has no answer.") : exit.value
+          assert.strictEqual(codesOf(answer)[0], "outcome_unknown")
+          // Also where it is there again in a later run.
+          yield* played(payBy(Payment), [note("a")], { facts: answer.facts })
+          assert.strictEqual(paid, 1)
+        }
+      }
+    }))
+
+  it.effect("tells of no doubt where the call never ran: it was refused", () =>
+    Effect.gen(function*() {
       const once = Tool.make(
         "pay",
         { description: "", parameters: Payment, success: Schema.String, repeats: false },
@@ -206,6 +271,11 @@ describe("a replay", () => {
       const answer = yield* played(pay, [note("a"), note("a"), note("b")], {}, journal)
       assert.strictEqual(paid, 0)
       assert.deepStrictEqual(codesOf(answer), ["defect", "repeated_call", "repeated_call"])
+      const events = yield* Stream.runCollect(Agent.make({ toolkit: Toolkit.make(pay) }).stream("Go.")).pipe(
+        Effect.provideService(Journal.current, journal),
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay", note("a")), ScriptedModel.text("Done.")]))
+      )
+      assert.isFalse(events.some((event) => "replayed" in event))
       // What may be done again is.
       const put = Tool.make(
         "put",
@@ -250,7 +320,8 @@ describe("facts", () => {
       const before = yield* factsOf(played(asking, [note("a")]))
       const answer = yield* played(asking, [note("a")], before)
       assert.strictEqual(paid.acted, 1)
-      assert.deepStrictEqual(codesOf(answer), ["already_done"])
+      // A part of it has been done.
+      assert.deepStrictEqual(codesOf(answer), ["repeated_call"])
     }))
 
   it.effect("are not lost with a run that is refused", () =>
@@ -342,6 +413,33 @@ describe("one key has one body", () => {
         }))
       yield* played(pay, [{ order: "7", amount: "5.1" }, { order: "7", amount: "5.4" }])
       assert.deepStrictEqual(amounts, [5.1, 5.1])
+    }))
+
+  it.effect("in whatever way it was written first: the order of a Set, the zeros of a number", () =>
+    Effect.gen(function*() {
+      for (
+        const [kind, value] of [
+          [Schema.ReadonlySet(Schema.String), ["b", "a"]],
+          [Schema.ReadonlyMap(Schema.String, Schema.Finite), [["b", 1], ["a", 2]]],
+          [Schema.BigDecimal, "1.50"]
+        ] as const
+      ) {
+        const paid = service("acts and drops")
+        const parameters: Schema.ConstraintDecoder<{ readonly value: unknown }> = Schema.Struct({ value: kind })
+        const sideEffect = "idempotent_by_key"
+        const pay = Tool.make(
+          "pay",
+          { description: "", parameters, success: Schema.String, sideEffect },
+          ({ value }) =>
+            Effect.flatMap(
+              ToolCall.current,
+              ({ idempotencyKey }) =>
+                paid.post(idempotencyKey, { value: value instanceof Set || value instanceof Map ? [...value] : value })
+            )
+        )
+        yield* played(pay, [{ value }, { value }])
+        assert.deepStrictEqual(paid.requests, ["acts and drops", "known"])
+      }
     }))
 
   it.effect("where a default has been changed since then", () =>
@@ -458,6 +556,122 @@ describe("the same payment", () => {
           }, () => Effect.void)
         )
       }
+    }))
+})
+
+describe("a resumed call", () => {
+  const resuming = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<object>) => {
+    const agent = Agent.make({ toolkit: Toolkit.make(tool) })
+    const script: ScriptedModel.Script = ({ messages }) =>
+      messages.at(-1)?.role === "user"
+        ? ScriptedModel.calls(...calls.map((args): [string, object] => [tool.name, args]))
+        : ScriptedModel.text("Done.")
+    const program = Effect.gen(function*() {
+      const failure = yield* Effect.flip(agent.run("Go."))
+      if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+      return yield* agent.resume(failure.suspension, "yes")
+    })
+    return Effect.provide(program, ScriptedModel.layer(script))
+  }
+
+  it.effect("has its key, also where it had acted before it asked", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      const pay = paying(paid)
+      const keys: Array<string> = []
+      const checkout = Tool.make(
+        "checkout",
+        { description: "", parameters: Payment, success: Schema.String },
+        (params) =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+            keys.push(idempotencyKey)
+            return Effect.andThen(pay.run(params), ToolCall.ask("A receipt?"))
+          })
+      )
+      yield* resuming(checkout, note("a"))
+      assert.strictEqual(lettered(keys), "a a")
+      assert.strictEqual(paid.acted, 1)
+    }))
+
+  it.effect("has the key that it had, where a fixer corrected what the service had refused", () =>
+    Effect.gen(function*() {
+      const paid = service("refuses")
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        (params) =>
+          Effect.flatMap(
+            ToolCall.current,
+            ({ idempotencyKey }) => Effect.andThen(paid.post(idempotencyKey, params), ToolCall.ask("A receipt?"))
+          )
+      ).pipe(Tool.fix(() => Effect.succeed(note("short"))))
+      yield* resuming(pay, note("long"))
+      assert.strictEqual(lettered(paid.keys), "a b b")
+      assert.deepStrictEqual(paid.requests, ["refuses", "acts", "known"])
+    }))
+
+  it.effect("may have been resumed before: then a refused key is doubt", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      const sure = Tool.make("sure", { description: "", success: Schema.String, sideEffect: "none" }, () =>
+        ToolCall.ask("Sure?"))
+      const agent = Agent.make({ toolkit: Toolkit.make(sure, paying(paid)) })
+      const failure = yield* Effect.flip(agent.run("Go.")).pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("sure")]))
+      )
+      if (failure._tag !== "RunSuspended") {
+        return assert.fail(failure._tag)
+      }
+      const resumed = (...notes: ReadonlyArray<string>) =>
+        agent.resume(failure.suspension, "yes").pipe(
+          Effect.provide(ScriptedModel.layer([
+            ...notes.map((text) =>
+              ScriptedModel.call("pay", note(text))
+            ),
+            ScriptedModel.text("Done.")
+          ]))
+        )
+      yield* resumed("a")
+      const again = yield* resumed("b", "c")
+      assert.strictEqual(paid.acted, 1)
+      assert.deepStrictEqual(certaintiesOf(again), ["unknown", "unknown"])
+    }))
+
+  it.effect("runs, whatever became of an equal one beside it", () =>
+    Effect.gen(function*() {
+      let ran = 0
+      const look = Tool.make(
+        "look",
+        { description: "", parameters: Payment, success: Schema.String, sideEffect: "none", failureLimit: 1 },
+        () =>
+          Effect.suspend((): Effect.Effect<string, ToolUnavailable> =>
+            ++ran === 1
+              ? Effect.fail(new ToolUnavailable({ code: "down", detail: "Down.", transient: false }))
+              : ToolCall.ask("Which one?")
+          )
+      )
+      const answer = yield* resuming(look, note("a"), note("a"))
+      assert.deepStrictEqual(codesOf(answer), ["down"])
+      assert.strictEqual(ran, 3)
+    }))
+
+  it.effect("does not repeat what no key covers", () =>
+    Effect.gen(function*() {
+      let sent = 0
+      const mail = Tool.make("mail", { description: "", success: Schema.String }, () =>
+        Effect.suspend(() => {
+          sent++
+          return Effect.fail(
+            new ToolUnavailable({ code: "lost", detail: "Lost.", transient: true, outcome: "unknown" })
+          )
+        }))
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        () => Effect.catch(mail.run({}), () => ToolCall.ask("Did it arrive?"))
+      )
+      yield* resuming(pay, note("a"))
+      assert.strictEqual(sent, 1)
     }))
 })
 

@@ -204,7 +204,9 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         Model,
         (model) =>
           Effect.flatMap(
-            id === undefined ? AgentLoop.newId(state, asked.text) : Effect.succeed({ id, mayHaveRun: true }),
+            id === undefined
+              ? AgentLoop.newId(state, asked.text)
+              : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
               surrounded(id, budget.elapsed, 0, (surroundings) =>
                 AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), {
@@ -213,7 +215,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
                     facts,
                     scope ?? facts.scope ?? id,
                     // Whoever names a run, or a scope without facts, may have done so before.
-                    mayHaveRun || scope !== undefined && facts.scope === undefined
+                    scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
                   )
                 }))
           )

@@ -33,7 +33,7 @@ import { ask, isReplyAlone, lastOf, retriedOf, type Surroundings, unrecorded } f
 import { Beginning } from "./internal/beginning.ts"
 import { wasSent } from "./internal/callState.ts"
 import { current, detached } from "./internal/frame.ts"
-import { anyCallOf } from "./internal/intended.ts"
+import { anyIntentOf } from "./internal/intended.ts"
 import { randomId } from "./internal/randomId.ts"
 import { recorded } from "./internal/recorded.ts"
 import { kind } from "./internal/text.ts"
@@ -111,11 +111,11 @@ export const beginning = (transcript: Transcript, facts: CallFacts.CallFacts): S
 export const newId = (
   state: State,
   question: string
-): Effect.Effect<{ readonly id: string; readonly mayHaveRun: boolean }, AgentFailure.ModelFailed> =>
+): Effect.Effect<{ readonly id: string; readonly mayHaveRun: CallFacts.Likelihood }, AgentFailure.ModelFailed> =>
   Effect.flatMap(current, (frame) => {
     if (frame !== detached) {
       const id = `run-${frame.keyOf(JSON.stringify(["run", question]))}`
-      return Effect.succeed({ id, mayHaveRun: wasSent(frame.whole.state) })
+      return Effect.succeed({ id, mayHaveRun: wasSent(frame.whole.state) ? "likely" : "no" } as const)
     }
     const id = Effect.flatMap(
       Journal.current,
@@ -130,7 +130,7 @@ export const newId = (
     return Effect.mapBoth(id, {
       // The model was not asked.
       onFailure: (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)]),
-      onSuccess: (id) => ({ id, mayHaveRun: false })
+      onSuccess: (id) => ({ id, mayHaveRun: "no" } as const)
     })
   })
 
@@ -208,7 +208,7 @@ export const resume = <T extends Tool.Any>(
   { facts, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
   userReply: string
 ): Loop<T, Answer> => {
-  const state = { turn, transcript, account: Account.from(ledger), facts, blanks: 0 }
+  const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
   const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
   const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
     const before = outcomes[index]!
@@ -306,7 +306,8 @@ const dispatch = <T extends Tool.Any>(
     let { facts } = state
     const each: Perform<T> = (call, index, suspended) => {
       if (suspended === undefined) facts = CallFacts.called(facts, call)
-      const known = facts
+      // What is resumed has the number that it had.
+      const known = CallFacts.numbered(facts, suspended?.intent)
       // What is resumed was admitted before; what its arguments are corrected to then was not.
       let isAdmitted = suspended !== undefined
       const admit: Dispatch.Admit = (tool, intended) => {
@@ -316,7 +317,7 @@ const dispatch = <T extends Tool.Any>(
         if (refusal !== undefined) return { refusal }
         if (intended === undefined) return {}
         const admission = CallFacts.admission(known, tool, intended)
-        return wasAdmitted && admission.refusal !== undefined ? {} : admission
+        return wasAdmitted && admission.refusal !== undefined ? asBefore(suspended) : admission
       }
       return Effect.map(perform(run, state.turn, call, index, admit, suspended), (outcome) => {
         // What waits for the user is yet to end.
@@ -329,14 +330,20 @@ const dispatch = <T extends Tool.Any>(
       proceed(run, { ...state, facts }, reply, resumed === undefined ? outcomes : outcomes.map(resumed.kept)))
   })
 
+const asBefore = (suspended: ToolOutcome.Suspended | undefined): Dispatch.Admission => {
+  const { key, number } = suspended?.intent ?? {}
+  return key === undefined ? {} : { key: () => key, number }
+}
+
 const after = <T extends Tool.Any>(
   { toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
   { name }: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
-  const tool = toolkit.tools.get(name)
-  return tool === undefined ? facts : CallFacts.ended(facts, outcome, tool)
+  // Of one that is not there any more, nobody knows what it does.
+  const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
+  return CallFacts.ended(facts, outcome, tool)
 }
 
 // A step of the journal, with events around it when somebody looks. A call's position in its turn counts from 0 here.
@@ -361,7 +368,8 @@ const perform = <T extends Tool.Any>(
   const dispatched = (place: Dispatch.Place) => Dispatch.call(run.toolkit, call, place)
   // A resumed call is a step of its own: under the first name stands that it was suspended.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
-  const acts = (run.toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
+  // What is not there any more may have acted.
+  const acts = run.toolkit.tools.get(call.name)?.sideEffect !== "none"
   const stepIn = (place: Dispatch.Place, begin: Around<T>) => ({
     name,
     success: ToolOutcome.schema,
@@ -415,7 +423,7 @@ const untold = (
     failure,
     stage,
     ...effort,
-    ...(acts ? { intent: { id: anyCallOf(call.name), arguments: "" } } : {})
+    ...(acts ? { intent: anyIntentOf(call.name) } : {})
   }
 }
 
@@ -563,9 +571,11 @@ const runSuspended = <T extends Tool.Any>(
       used: Duration.millis(run.time.used)
     },
     ...sofar(next),
-    // Whoever does not resume it goes on with what those that wait have done.
-    facts: reply.calls.reduce(
-      (facts, call, index) => outcomes[index]?._tag === "Suspended" ? after(run, facts, call, outcomes[index]) : facts,
-      next.facts
-    )
+    // Whoever does not resume it goes on with what those that wait have done: a part of what was meant.
+    facts: reply.calls.reduce((facts, call, index) => {
+      const outcome = outcomes[index]
+      return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"
+        ? facts
+        : after(run, facts, call, { ...outcome, certainty: "unknown" })
+    }, next.facts)
   })

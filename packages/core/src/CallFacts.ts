@@ -120,7 +120,7 @@ export interface CallFacts {
   /** How many runs of the scope there were before. */
   readonly run: number
   /** May this run have begun before, so that its keys have been sent? */
-  readonly mayHaveRun: boolean
+  readonly mayHaveRun: Likelihood
   /** What is known, by the digest of what was meant. */
   readonly intents: HashMap.HashMap<string, Fact>
   /** How many calls have failed. */
@@ -129,6 +129,14 @@ export interface CallFacts {
   readonly last: string
   readonly inARow: number
 }
+
+/**
+ * May a run have begun before? `"likely"` where its caller gave it a name, and `"unlikely"` where it goes on with what is stored.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Likelihood = "no" | "unlikely" | "likely"
 
 /**
  * What {@link CallFacts} encode to.
@@ -140,7 +148,7 @@ export interface Encoded {
   readonly version: number
   readonly scope?: string
   readonly run: number
-  readonly mayHaveRun: boolean
+  readonly mayHaveRun: Likelihood
   readonly intents: ReadonlyArray<readonly [string, typeof Fact.Encoded]>
   readonly failures: number
   readonly last: string
@@ -156,7 +164,7 @@ export interface Encoded {
 export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of calls", 1, {
   scope: Schema.optionalKey(Schema.String),
   run: Count,
-  mayHaveRun: Schema.Boolean,
+  mayHaveRun: Schema.Literals(["no", "unlikely", "likely"]),
   intents: Schema.Array(Schema.Tuple([Schema.String, Fact])).pipe(
     Schema.decodeTo(
       Schema.HashMap(Schema.String, Schema.toType(Fact)),
@@ -179,7 +187,7 @@ export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of 
  */
 export const empty: CallFacts = {
   run: 0,
-  mayHaveRun: false,
+  mayHaveRun: "no",
   intents: HashMap.empty(),
   failures: 0,
   last: "",
@@ -194,18 +202,18 @@ export const empty: CallFacts = {
  * A run begins. What has failed in earlier ones counts no more, unless it may have taken effect.
  *
  * @param scope the scope of the run
- * @param mayHaveRun may it have begun before, as a job that a queue delivers again? Default: `false`
+ * @param mayHaveRun may it have begun before, as a job that a queue delivers again? Default: `"no"`; with facts of an earlier run, `"unlikely"`
  * @category folding
  * @since 0.1.0
  */
-export const beginning = (facts: CallFacts, scope: string, mayHaveRun = false): CallFacts => {
+export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihood = "no"): CallFacts => {
   const intents = HashMap.filterMap(facts.intents, kept)
   const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
   return {
     ...empty,
     scope,
     run: isFirst ? 0 : facts.run + 1,
-    mayHaveRun,
+    mayHaveRun: isFirst || mayHaveRun === "likely" ? mayHaveRun : "unlikely",
     intents,
     failures: HashMap.some(intents, ({ failed }) => failed !== undefined) ? 1 : 0
   }
@@ -218,6 +226,27 @@ const kept = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
   // A service may have kept what it refused.
   const number = failed === undefined ? fact.number : fact.number + 1
   return fact.done === undefined ? Result.failVoid : Result.succeed({ ...fact, number })
+}
+
+/**
+ * A run is resumed, and may have been before: its user may answer twice.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const resuming = (facts: CallFacts): CallFacts =>
+  facts.mayHaveRun === "no" ? { ...facts, mayHaveRun: "unlikely" } : facts
+
+/**
+ * A call that was suspended goes on, with the number of its key.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const numbered = (facts: CallFacts, intent: Intent | undefined): CallFacts => {
+  if (intent?.number === undefined) return facts
+  const fact = { ...factOf(facts, intent.id), number: intent.number }
+  return { ...facts, intents: HashMap.set(facts.intents, intent.id, fact) }
 }
 
 /**
@@ -351,7 +380,7 @@ export const admission = (
   const number = Math.max(isFree ? numberBefore + 1 : numberBefore, afterSent(call))
   const key = call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined
   // Its key has been sent, if it is that of the call before; and it may have been, where the run may have begun before.
-  const isSentAgain = failed !== undefined && number === numberBefore || facts.mayHaveRun
+  const isSentAgain = failed !== undefined && number === numberBefore || mayHaveBeenSent(facts, tool)
   if (!isSentAgain) return { key, number }
   const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
   const repeated = isOpen
@@ -359,6 +388,10 @@ export const admission = (
     : { certainty: "not_executed", isChanged: false } as const
   return { key, number, repeated }
 }
+
+// That stored facts are used twice is rare. Then a refusal is what it says, unless one key may stand for several bodies.
+const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
+  mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
 
 // Arguments with a secret are not kept, so that only their caller can send them again.
 const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolean) => {

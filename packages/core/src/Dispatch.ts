@@ -32,7 +32,7 @@ import * as Deadline from "./Deadline.ts"
 import * as Defect from "./Defect.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
 import * as FailureLog from "./FailureLog.ts"
-import { type Admit, Admitting } from "./internal/admitting.ts"
+import { type Admit, Admitting, lost } from "./internal/admitting.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, hasActed, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
@@ -44,7 +44,7 @@ import { withFields } from "./internal/failure.ts"
 import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
-import type { Admission, Intended, Repeated } from "./internal/intended.ts"
+import { type Admission, anyIntentOf, type Intended, type Repeated } from "./internal/intended.ts"
 import { schemaOf } from "./internal/jsonSchema.ts"
 import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
@@ -148,8 +148,9 @@ const placed = <T extends Tool.Any>(
     const { idempotencyKey } = place
     if (idempotencyKey !== undefined) record.keyed = () => idempotencyKey
     if (tool === undefined) {
-      const failure = DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys()))
-      const outcome = failedCall(record, failure, "resolve")
+      const outcome = place.wasBegun === true
+        ? { ...failedCall(record, lost(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
+        : failedCall(record, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
       return logged(Effect.succeed(outcome), call.name, fiber).pipe(
         Effect.annotateLogs(place.annotations ?? { tool: call.name, call: id })
       )
@@ -163,7 +164,7 @@ const placed = <T extends Tool.Any>(
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
       Effect.flatMapEager(
-        admitting.isLost ? admitting.lost : decodeOf(tool, place.admit)(text),
+        admitting.read(() => decodeOf(tool, place.admit)(text)),
         ({ params, repairs }) => {
           stage = "admit"
           // What was corrected before says what was done to it.

@@ -6,7 +6,7 @@ import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import type { Intent, ToolOutcome } from "../ToolOutcome.ts"
 import { nothing } from "./done.ts"
 import { type Call, detached, type Frame } from "./frame.ts"
-import { type Admission, anyCallOf, Intended, type Repeated, type Sent } from "./intended.ts"
+import { type Admission, anyIntentOf, Intended, type Repeated, type Sent } from "./intended.ts"
 import { attempted } from "./stranger.ts"
 
 /**
@@ -35,6 +35,7 @@ export class Admitting {
   readonly #outer: Frame | undefined
   #intended: Intended | undefined = undefined
   #number: number | undefined = undefined
+  #isUnread = false
 
   constructor(
     call: Call,
@@ -123,30 +124,30 @@ export class Admitting {
     this.#call.note({ _tag: "ArgumentsRepaired", repairs })
   }
 
-  /** Was it under way when its process ended, and may a fixer have changed its arguments? Then nobody knows what it was run with. */
-  get isLost(): boolean {
+  /**
+   * The arguments of a call.
+   *
+   * Of one that was under way when its process ended, nobody knows with which it was run, where a fixer may have changed them, or the tool
+   * has been changed since then. It is not run again.
+   */
+  read<A, R>(decode: () => Effect.Effect<A, ToolFailure, R>): Effect.Effect<A, ToolFailure, R> {
     const { policies, sideEffect } = this.#tool
-    return this.#place.wasBegun === true && /^(non_idempotent|idempotent_by_key)$/.test(sideEffect) &&
-      policies.some(({ kind }) => kind === "fix")
+    if (this.#place.wasBegun !== true || !/^(non_idempotent|idempotent_by_key)$/.test(sideEffect)) return decode()
+    return policies.some(({ kind }) => kind === "fix") ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
   }
 
-  /** What it comes to then. */
-  get lost(): Effect.Effect<never, ToolFailure> {
-    this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
-    return Effect.fail(
-      new ToolUnavailable({
-        code: "outcome_unknown",
-        detail: `${this.#tool.name} was running when its process ended.`,
-        transient: false,
-        outcome: "unknown"
-      })
-    )
+  get #unread(): Effect.Effect<never, ToolFailure> {
+    return Effect.suspend(() => {
+      this.#isUnread = true
+      this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
+      return Effect.fail(lost(this.#tool.name))
+    })
   }
 
   /** The outcome, with what the call was meant to do, where anybody needs to know. */
   named(outcome: ToolOutcome): ToolOutcome {
     const intent = this.#intended === undefined
-      ? this.isLost ? { id: anyCallOf(this.#tool.name), arguments: "" } : undefined
+      ? this.#isUnread ? anyIntentOf(this.#tool.name) : undefined
       : this.#intentOf(this.#intended, outcome)
     return intent === undefined ? outcome : { ...outcome, intent }
   }
@@ -170,3 +171,12 @@ export class Admitting {
     }
   }
 }
+
+/** What becomes of a call that was under way when its process ended, and cannot be run again. */
+export const lost = (tool: string): ToolUnavailable =>
+  new ToolUnavailable({
+    code: "outcome_unknown",
+    detail: `${tool} was running when its process ended.`,
+    transient: false,
+    outcome: "unknown"
+  })

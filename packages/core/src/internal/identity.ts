@@ -46,10 +46,11 @@ export interface Identity {
  * An identity that throws, or that answers with what cannot be compared, throws here.
  */
 export const identityOf = (tool: Identified, params: unknown, text: string | undefined): Identity => {
-  const { encode, keeps, unfit } = writingOf(tool.parameters)
-  const json = encode(params)
+  const { encode, isUnordered, keeps, unfit } = writingOf(tool.parameters)
+  const json = encode(isUnordered ? ordered(params) : params)
   const isKept = json === undefined || keeps(params, json)
-  const told = unfit === "drawn" ? undefined : canonical(json !== undefined && isKept ? json : params)
+  // What does not come back as it was may be drawn.
+  const told = unfit === "drawn" || !isKept ? undefined : canonical(json ?? params)
   const whole = told ?? asWritten(tool, text)
   const { identity } = tool
   if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined && isKept }
@@ -69,10 +70,10 @@ export const textAgain = (
   params: unknown,
   text: string | undefined
 ): string | undefined => {
-  const { encode, keeps, unfit } = writingOf(parameters)
+  const { encode, isExact, unfit } = writingOf(parameters)
   if (unfit === "secret") return undefined
   const json = encode(params)
-  return json === undefined || !keeps(params, json) ? text : JSON.stringify(json)
+  return json === undefined || !isExact(params, json) ? text : JSON.stringify(json)
 }
 
 /** Which effect is meant, for a key of what runs inside of a call; `undefined` where its place in the call has to do. */
@@ -104,8 +105,12 @@ interface Writing {
   readonly unfit: Unfit | undefined
   /** As JSON; `undefined` where that cannot be done. */
   readonly encode: (params: unknown) => unknown
-  /** Does that decode to the same again? */
+  /** Does that decode to what is equal? */
   readonly keeps: (params: unknown, json: unknown) => boolean
+  /** Does it decode to what is written in the same way, too? */
+  readonly isExact: (params: unknown, json: unknown) => boolean
+  /** Are there Sets or Maps? Their order says nothing. */
+  readonly isUnordered: boolean
 }
 
 const writings = new WeakMap<object, Writing>()
@@ -118,7 +123,9 @@ const writingOf = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   return made
 }
 
-const lost: Writing = { unfit: "lost", encode: () => undefined, keeps: () => false }
+const never = () => false
+
+const lost: Writing = { unfit: "lost", encode: () => undefined, keeps: never, isExact: never, isUnordered: false }
 
 const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   const codec = Schema.toCodecJson(parameters)
@@ -127,12 +134,15 @@ const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   const encodeExit = SchemaParser.encodeUnknownExit(withoutServices(codec))
   const encode = (params: unknown) => successOf(() => encodeExit(params))
   const decodeExit = SchemaParser.decodeUnknownExit(codec)
+  // What is not mapped stays what it is.
   const isMapped = holds(codec.ast, ({ encoding }) => encoding !== undefined)
+  const back = (json: unknown) => successOf(() => decodeExit(json))
   return {
     unfit,
-    encode: holds(codec.ast, isUnordered) ? (params) => encode(ordered(params)) : encode,
-    // What is not mapped stays what it is.
-    keeps: isMapped ? (params, json) => isSame(params, successOf(() => decodeExit(json))) : () => true
+    encode,
+    keeps: (params, json) => !isMapped || isSame(params, back(json)),
+    isExact: (params, json) => !isMapped || isSameText(params, back(json)),
+    isUnordered: holds(codec.ast, isSetOrMap)
   }
 }
 
@@ -161,11 +171,11 @@ const successOf = (run: () => Exit.Exit<unknown, unknown>): unknown =>
 // A codec that needs services cannot encode here: it dies, and the decoded values are compared.
 const withoutServices = (codec: Schema.Constraint) => codec as Schema.ConstraintEncoder<unknown>
 
-const isUnordered = (ast: SchemaAST.AST): boolean =>
+const isSetOrMap = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isDeclaration(ast) &&
   ["effect/schema/ReadonlySet", "effect/schema/ReadonlyMap"].some((id) => id === idOf(ast))
 
-// Sets and Maps are encoded as lists, in the order in which they were written.
+// They are encoded as lists, in the order in which they were written.
 const ordered = (value: unknown): unknown => {
   if (value instanceof Set) return new Set(Array.from(value, ordered).toSorted(byText))
   if (value instanceof Map) {
@@ -198,13 +208,13 @@ const isDrawn = (ast: SchemaAST.AST): boolean =>
       const draw = () => SchemaGetter.run(decode, Option.none(), {})
       const [one, other] = [draw(), draw()]
       if (!Exit.isExit(one) || !Exit.isExit(other)) return true
-      return Exit.isSuccess(one) && Exit.isSuccess(other) && !isSameDraw(valueOf(one.value), valueOf(other.value))
+      return Exit.isSuccess(one) && Exit.isSuccess(other) && !isSameText(valueOf(one.value), valueOf(other.value))
     }) === true
   )
 
 const valueOf = (drawn: unknown): unknown => Option.isOption(drawn) ? Option.getOrUndefined(drawn) : undefined
 
-const isSameDraw = (one: unknown, other: unknown): boolean => {
+const isSameText = (one: unknown, other: unknown): boolean => {
   const text = canonical(one)
   return text !== undefined && text === canonical(other)
 }

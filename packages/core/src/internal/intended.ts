@@ -1,5 +1,6 @@
 import type { Certainty } from "../Certainty.ts"
 import type * as DispatchFailure from "../DispatchFailure.ts"
+import type { Intent } from "../ToolOutcome.ts"
 import { type Identified, type Identity, identityOf, textAgain } from "./identity.ts"
 import { named } from "./key.ts"
 
@@ -59,6 +60,9 @@ export class Intended {
 
 /** What stands for any call of a tool: nobody knows what one of them was meant to do. */
 export const anyCallOf = (tool: string): string => named("intent", tool)
+
+/** What a call was meant to do of which nobody knows more. */
+export const anyIntentOf = (tool: string): Intent => ({ id: anyCallOf(tool), arguments: "" })
 
 /** What a key was sent for. */
 export interface Sent {
