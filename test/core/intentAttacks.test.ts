@@ -324,6 +324,18 @@ describe("facts", () => {
       assert.deepStrictEqual(codesOf(answer), ["repeated_call"])
     }))
 
+  it.effect("know of nothing where a call has only asked: it asks again", () =>
+    Effect.gen(function*() {
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String },
+        () => ToolCall.ask("Sure?")
+      )
+      const before = yield* factsOf(played(pay, [note("a")]))
+      const failure = yield* Effect.flip(played(pay, [note("a")], before))
+      assert.strictEqual(failure._tag, "RunSuspended")
+    }))
+
   it.effect("are not lost with a run that is refused", () =>
     Effect.gen(function*() {
       const paid = service()

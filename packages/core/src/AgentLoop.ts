@@ -317,7 +317,7 @@ const dispatch = <T extends Tool.Any>(
         if (refusal !== undefined) return { refusal }
         if (intended === undefined) return {}
         const admission = CallFacts.admission(known, tool, intended)
-        return wasAdmitted && admission.refusal !== undefined ? asBefore(suspended) : admission
+        return wasAdmitted && admission.refusal !== undefined ? {} : admission
       }
       return Effect.map(perform(run, state.turn, call, index, admit, suspended), (outcome) => {
         // What waits for the user is yet to end.
@@ -329,11 +329,6 @@ const dispatch = <T extends Tool.Any>(
     return Effect.flatMap(outcomes, (outcomes) =>
       proceed(run, { ...state, facts }, reply, resumed === undefined ? outcomes : outcomes.map(resumed.kept)))
   })
-
-const asBefore = (suspended: ToolOutcome.Suspended | undefined): Dispatch.Admission => {
-  const { key, number } = suspended?.intent ?? {}
-  return key === undefined ? {} : { key: () => key, number }
-}
 
 const after = <T extends Tool.Any>(
   { toolkit }: Run<T>,

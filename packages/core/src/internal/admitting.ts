@@ -139,7 +139,6 @@ export class Admitting {
   get #unread(): Effect.Effect<never, ToolFailure> {
     return Effect.suspend(() => {
       this.#isUnread = true
-      this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
       return Effect.fail(lost(this.#tool.name))
     })
   }
