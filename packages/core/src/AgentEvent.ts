@@ -30,23 +30,24 @@ const inTurn = {
   turn: Schema.Int
 }
 
-const ofStep = {
-  ...inTurn,
+const step = {
   /** It did not happen now: a journal has given back what came of it. */
   replayed: Schema.optionalKey(Schema.Literal(true))
 }
 
-const ofCall = {
-  ...ofStep,
+const ofStep = { ...inTurn, ...step }
+
+const position = {
+  ...inTurn,
   /** The position of the call in its turn, from 1. */
   index: Schema.Int,
   call: ToolCall
 }
 
-const { replayed: _, ...inCallAlone } = ofCall
+const ofCall = { ...position, ...step }
 
 const inCall = {
-  ...inCallAlone,
+  ...position,
   /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
   attempt: Schema.Int
 }

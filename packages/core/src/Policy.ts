@@ -69,7 +69,7 @@ import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import type { SideEffect } from "./SideEffect.ts"
+import { isIdempotent, type SideEffect } from "./SideEffect.ts"
 import {
   type Coverage,
   isTransient,
@@ -534,7 +534,7 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
     description: `fetches up to ${pages} pages`,
     bound: bounds.complete(pages, limits.time),
     wrap: (run, { name, parameters, sideEffect }) => {
-      if (sideEffect !== "none" && sideEffect !== "idempotent") {
+      if (!isIdempotent(sideEffect)) {
         throw new TypeError(
           `The pages of ${name} cannot be followed, since each run of it acts. Declare its sideEffect, if it is read-only or idempotent.`
         )

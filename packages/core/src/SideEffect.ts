@@ -27,6 +27,13 @@
 export type SideEffect = "none" | "idempotent" | "idempotent_by_key" | "non_idempotent"
 
 /**
+ * Is running it twice the same as once, under any key?
+ *
+ * @internal
+ */
+export const isIdempotent = (sideEffect: unknown): boolean => sideEffect === "none" || sideEffect === "idempotent"
+
+/**
  * The annotations of a tool in the Model Context Protocol (2025-06-18). `effect/ai` calls them
  * `Tool.Readonly`, `Tool.Idempotent` and `Tool.Destructive`.
  *
@@ -57,7 +64,7 @@ export interface Annotations {
 export const annotations = (sideEffect: SideEffect): Annotations => ({
   readOnlyHint: sideEffect === "none",
   // Whoever calls it from elsewhere has another key each time.
-  idempotentHint: sideEffect === "none" || sideEffect === "idempotent",
+  idempotentHint: isIdempotent(sideEffect),
   destructiveHint: sideEffect !== "none"
 })
 

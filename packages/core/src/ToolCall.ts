@@ -2,7 +2,8 @@
  * What the model asked for, and what the running call is told about itself.
  *
  * A {@link ToolCall} is the model's request, its argument text kept raw. While its handler
- * runs, {@link current} tells it two things: an idempotency key, by which a service tells a repetition, and the attempt under way. {@link caveat} and {@link source} say something of the answer, and {@link ask} and {@link stop} end the run.
+ * runs, {@link current} tells it two things: an idempotency key, by which a service tells a repetition, and the attempt under way.
+ * {@link caveat} and {@link source} say something of the answer, and {@link ask} and {@link stop} end the run.
  *
  * A tool that runs without an agent has a key of its own for each run; what it says of its answer reaches `CallEvent.watcher` alone.
  * A tool that runs inside of another one's handler has attempts of its own, and a key of its own: made of the outer call's key and of what it

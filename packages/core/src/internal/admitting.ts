@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Arguments from "../Arguments.ts"
 import type * as DispatchFailure from "../DispatchFailure.ts"
+import { isIdempotent } from "../SideEffect.ts"
 import type * as Tool from "../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
 import type { Intent, ToolOutcome } from "../ToolOutcome.ts"
@@ -132,7 +133,7 @@ export class Admitting {
    */
   read<A, R>(decode: () => Effect.Effect<A, ToolFailure, R>): Effect.Effect<A, ToolFailure, R> {
     const { policies, sideEffect } = this.#tool
-    if (this.#place.wasBegun !== true || !/^(non_idempotent|idempotent_by_key)$/.test(sideEffect)) return decode()
+    if (this.#place.wasBegun !== true || isIdempotent(sideEffect)) return decode()
     return policies.some(({ kind }) => kind === "fix") ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
   }
 

@@ -20,7 +20,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as Defect from "../Defect.ts"
 import * as Guard from "../Guard.ts"
-import type { SideEffect } from "../SideEffect.ts"
+import { isIdempotent, type SideEffect } from "../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../ToolFailure.ts"
 import { withFields } from "./failure.ts"
 import { current, Page } from "./frame.ts"
@@ -322,7 +322,7 @@ export const contractDemands = (
     ],
     [
       "A tool with 'pages' must be read-only or idempotent ('sideEffect'), since the model calls it for each page",
-      pages === undefined || sideEffect === "none" || sideEffect === "idempotent",
+      pages === undefined || isIdempotent(sideEffect),
       sideEffect
     ],
     ...declared("A tool's 'size' is one of its parameters", size, isParameter),
