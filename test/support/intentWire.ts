@@ -9,10 +9,8 @@ import {
   type AgentFailure,
   type Answer,
   CallFacts,
-  Defect,
   Guard,
   Journal,
-  LateResult,
   Policy,
   Tool,
   ToolCall,
@@ -20,15 +18,13 @@ import {
 } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Exit, Logger, Random, Schedule, Schema } from "effect"
+import { Effect, Exit, Schedule, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
-import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { FileJournal, type Stop } from "./fileJournal.ts"
-import { listening } from "./http.ts"
 import { openAi, serving } from "./models.ts"
-import { closed, passing, Wire } from "./wire.ts"
+import { answer, playedOver, Wire } from "./wire.ts"
 
 // -----------------------------------------------------------------------------
 // The service
@@ -129,11 +125,6 @@ const textOf = async (request: IncomingMessage) => {
   let text = ""
   for await (const piece of request) text += String(piece)
   return text
-}
-
-const answer = (response: ServerResponse, status: number, body: object) => {
-  response.writeHead(status, { "content-type": "application/json" })
-  response.end(JSON.stringify(body))
 }
 
 // -----------------------------------------------------------------------------
@@ -302,16 +293,7 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
   Effect.gen(function*() {
     const wire = new Wire()
     const service = new Service(wire, scenarios)
-    const exits = yield* Effect.gen(function*() {
-      const url = yield* listening(service.server)
-      const fibers = yield* Effect.forEach(
-        scenarios,
-        (scenario, index) =>
-          Effect.forkDetach(Effect.exit(conversation(scenario, `${url}/${index}`)), { startImmediately: true })
-      )
-      return yield* passing(wire, fibers)
-    }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
-    yield* closed(wire)
+    const exits = yield* playedOver(wire, service.server, scenarios, conversation)
     return exits.map((exit, index): Played => {
       const ofRun = ({ run }: Request) => run === `${index}`
       return {
@@ -320,13 +302,7 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
         answers: Exit.isSuccess(exit) ? exit.value : []
       }
     })
-  }).pipe(
-    Random.withSeed(scenarios.length),
-    Effect.provideService(Defect.reporter, () => Effect.void),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
-    Effect.provide(Logger.layer([])),
-    Effect.provide(TestClock.layer())
-  )
+  })
 
 /** What is wrong with a play, if anything is. */
 export const faultOf = ({ means }: Scenario, { answers, payments, requests }: Played): string | undefined => {

@@ -3,20 +3,18 @@
  * fails after it has committed, refuses, or is fine. Virtual time passes only while the wire has nothing to do, so that no timing of the
  * machine decides anything.
  */
-import { Agent, Defect, Guard, LateResult, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Agent, Guard, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { ScriptedModel } from "@fallible/testing"
-import { Context, Effect, Layer, Logger, Option, Random, References, Schema, Stream } from "effect"
+import { Context, Effect, Layer, Option, References, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Breaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
-import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { createServer, type ServerResponse } from "node:http"
-import { listening } from "./http.ts"
 import { openAi, serving } from "./models.ts"
 import { parameters, type Pay, stack, type Written } from "./paymentPolicies.ts"
-import { closed, passing, Wire } from "./wire.ts"
+import { answer, playedOver, Wire } from "./wire.ts"
 
 // -----------------------------------------------------------------------------
 // The service
@@ -112,11 +110,6 @@ class Service {
         return answer(response, 200, { receipt: payment.call })
     }
   }
-}
-
-const answer = (response: ServerResponse, status: number, body: object, headers = {}) => {
-  response.writeHead(status, { "content-type": "application/json", ...headers })
-  response.end(JSON.stringify(body))
 }
 
 // -----------------------------------------------------------------------------
@@ -261,24 +254,11 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
     const wire = new Wire()
     const plans = scenarios.map(({ faults }) => [...faults])
     const service = new Service(wire, (run) => plans[Number(run)]?.shift())
-    const runs = yield* Effect.gen(function*() {
-      const url = yield* listening(service.server)
-      const fibers = yield* Effect.forEach(
-        scenarios,
-        (scenario, index) => Effect.forkDetach(running(scenario, `${url}/${index}`), { startImmediately: true })
-      )
-      return yield* passing(wire, fibers)
-    }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
+    const exits = yield* playedOver(wire, service.server, scenarios, running)
+    const runs = yield* Effect.forEach(exits, (exit) => exit)
     // The service has closed: what it held it has been paid for, if it was not told otherwise.
-    yield* closed(wire)
     return runs.map((ended) => ended.map(([call, outcome]) => ({ outcome, paid: service.paidIn(call) })))
-  }).pipe(
-    Random.withSeed(scenarios.length),
-    Effect.provideService(Defect.reporter, () => Effect.void),
-    Effect.provideService(LateResult.reporter, () => Effect.void),
-    Effect.provide(Logger.layer([])),
-    Effect.provide(TestClock.layer())
-  )
+  })
 
 /** What is wrong with a call, if anything is. */
 export const faultOf = (

@@ -1,6 +1,10 @@
 /** A real wire under a virtual clock: time passes only while the wire has nothing to do, so that no timing of the machine decides anything. */
-import { Effect, Fiber } from "effect"
+import { Defect, LateResult } from "@fallible/core"
+import { Effect, Fiber, Logger, Random } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
+import type { Server, ServerResponse } from "node:http"
+import { listening } from "./http.ts"
 import { macrotask } from "./virtualTime.ts"
 
 /** What the wire does now: requests that are under way, and those that the service holds. */
@@ -39,7 +43,7 @@ const quiet = (wire: Wire) =>
   })
 
 /** Lets time pass until all of them are done, and what they left behind comes to its end. */
-export const passing = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
+const passing = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
   Effect.gen(function*() {
     while (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) {
       yield* quiet(wire)
@@ -53,7 +57,39 @@ export const passing = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
   })
 
 /** All connections are closed. */
-export const closed = (wire: Wire) =>
+const closed = (wire: Wire) =>
   Effect.gen(function*() {
     while (wire.open.size > 0) yield* macrotask
   })
+
+/** Plays all of them at once against a service, each under an address of its own, until the service has closed. */
+export const playedOver = <Scenario, A, E>(
+  wire: Wire,
+  server: Server,
+  scenarios: ReadonlyArray<Scenario>,
+  run: (scenario: Scenario, url: string) => Effect.Effect<A, E>
+) =>
+  Effect.gen(function*() {
+    const played = yield* Effect.gen(function*() {
+      const url = yield* listening(server)
+      const fibers = yield* Effect.forEach(
+        scenarios,
+        (scenario, index) =>
+          Effect.forkDetach(Effect.exit(run(scenario, `${url}/${index}`)), { startImmediately: true })
+      )
+      return yield* passing(wire, fibers)
+    }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
+    yield* closed(wire)
+    return played
+  }).pipe(
+    Random.withSeed(scenarios.length),
+    Effect.provideService(Defect.reporter, () => Effect.void),
+    Effect.provideService(LateResult.reporter, () => Effect.void),
+    Effect.provide(Logger.layer([])),
+    Effect.provide(TestClock.layer())
+  )
+
+export const answer = (response: ServerResponse, status: number, body: object, headers = {}) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers })
+  response.end(JSON.stringify(body))
+}
