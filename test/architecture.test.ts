@@ -12,6 +12,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Certainty",
     "FailureLog",
     "LateResult",
+    "Ledger",
     "SideEffect",
     "ToolFailure",
     "ToolCall",
@@ -19,7 +20,6 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "Transcript",
     "internal/appendOnly",
     "internal/call",
-    "internal/callArguments",
     "internal/callState",
     "internal/canonical",
     "internal/containment",
@@ -47,6 +47,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/failure",
     "internal/failureField",
     "internal/frame",
+    "internal/handled",
     "internal/heard",
     "internal/key",
     "internal/hearing",
@@ -55,6 +56,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/signal",
     "internal/plainJson",
     "internal/refusal",
+    "internal/repair",
     "internal/reporter",
     "internal/stranger",
     "internal/text",
@@ -114,8 +116,9 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/contract",
     "internal/customPolicy",
     "internal/explaining",
+    "internal/correcting",
     "internal/fixed",
-    "internal/fixing",
+    "internal/fixer",
     "internal/limits",
     "internal/alone",
     "internal/nextPage",
@@ -141,7 +144,6 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "AgentLoop",
     "Answer",
     "Journal",
-    "Ledger",
     "Model",
     "internal/account",
     "internal/ask",
@@ -150,7 +152,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/issues",
     "internal/recorded",
     "internal/reply",
-    "internal/runTime"
+    "internal/runTime",
+    "internal/spending"
   ]]
 ]
 

@@ -126,11 +126,6 @@ describe("Policy.make", () => {
       assert.strictEqual(yield* audited.run(paris), "sunny")
       assert.strictEqual(audited.policies[0]?.name, "audit")
     }))
-
-  it("takes what a policy has that is made by itself, and nothing else", () => {
-    const copied = Policy.make<never, ToolUnavailable>({ ...Policy.fix(() => ({})), description: "a copy" })
-    assert.isUndefined(copied.decode)
-  })
 })
 
 describe("Tool.with", () => {
@@ -419,33 +414,9 @@ describe("Policy.Call", () => {
       assert.deepStrictEqual<unknown>(one(events, "CircuitChanged"), { _tag: "CircuitChanged", ...change })
     }))
 
-  it.effect("state: the parameters that a fix inside has corrected", () =>
-    Effect.gen(function*() {
-      const seen: Array<unknown> = []
-      const rejected = new SchemaMismatch({ side: "arguments", code: "invalid_arguments", detail: "Rome is meant." })
-      const looking = custom((run, _, call) => (params) =>
-        Effect.tap(run(params), () =>
-          Effect.map(call.state, ({ meant }) => {
-            seen.push(params, meant(params))
-          }))
-      )
-      const tool = Tool.make(
-        "get_weather",
-        {
-          description: "",
-          parameters,
-          success: Schema.String,
-          sideEffect: "none"
-        },
-        ({ city }) => city === "Paris" ? Effect.fail(rejected) : sunny
-      ).pipe(Tool.fix(() => ({ city: "Rome" })), Tool.with(looking))
-      yield* outcomeOf(tool)
-      assert.deepStrictEqual(seen, [paris, { city: "Rome" }])
-    }))
-
   it.effect("state: attempts, doubt, what still runs, the source, and whether anybody watches", () =>
     Effect.gen(function*() {
-      const states: Array<Omit<Policy.State, "meant">> = []
+      const states: Array<Policy.State> = []
       const looking = custom((run, _, call) => (params) => {
         const look = Effect.map(call.state, ({ attempt, certainty, isWatched, source, whyNot }) => {
           states.push({ attempt, certainty, whyNot, source, isWatched })

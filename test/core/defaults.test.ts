@@ -33,7 +33,6 @@ describe("Policy.withDefaults", () => {
       "rate",
       "deadline",
       "breaker",
-      "fix",
       "fallback"
     ])
     assert.deepStrictEqual(Policy.withDefaults([], []), [])
@@ -141,7 +140,6 @@ describe("Tool.withDefaults", () => {
       )
       assert.deepStrictEqual(yield* sequence.play(tool), [
         "0 fallback",
-        "0 fix",
         "0 breaker",
         "0 deadline",
         "0 rate",

@@ -211,7 +211,7 @@ describe("Policy.standard", () => {
       it.effect(what, () =>
         Effect.gen(function*() {
           const tool = queue.pipe(Tool.withDefaults(Policy.standard()))
-          assert.strictEqual(Duration.toMillis(Tool.explain(tool).time.most) < Infinity, !what.includes("fix"))
+          assert.isBelow(Duration.toMillis(Tool.explain(tool).time.most), Infinity)
           yield* around(Effect.flip(tool.run({})), first)
           const [before, end] = yield* around(Effect.flip(tool.run({})), total)
           assert.isUndefined(before)

@@ -9,6 +9,7 @@ import {
   type AgentFailure,
   type Answer,
   CallFacts,
+  Fixer,
   Guard,
   Journal,
   Policy,
@@ -140,7 +141,10 @@ const spellings = [
   { order: "o-1" },
   { order: " o-1 ", amount: 5 },
   "{\"amount\":5,\"order\":\"o-1\"}",
-  "{order: 'o-1', amount: 5,}"
+  "{order: 'o-1', amount: 5,}",
+  // What only a fixer can read.
+  "pay o-1, five",
+  { what: "o-1" }
 ] as const
 
 /** Arguments that are no part of what identifies it. */
@@ -153,7 +157,25 @@ const policies = {
   standard: Policy.standard({ attemptTimeout: "1 second", totalTimeout: "5 seconds" })
 }
 
+const corrected = { order: "o-1", amount: 5 }
+
+/** What corrects what cannot be decoded, and is asked about failed executions where it is for all. A note may be a part of the identity. */
+const fixersFor = (identity: Scenario["identity"]): Readonly<Record<string, Fixer.Fixer>> => ({
+  "corrects": () => corrected,
+  "corrects, and adds a note": ({ tries }) =>
+    identity === "all arguments" ? corrected : { ...corrected, note: `fixed ${tries}` },
+  "corrects in time": () => Effect.delay(Effect.succeed(corrected), 800),
+  "corrects too late": () => Effect.delay(Effect.succeed(corrected), 40_000),
+  "says the same": ({ text }) => text,
+  "hangs": () => Effect.never,
+  "fails": () => Effect.fail("no idea"),
+  "says nonsense": () => "five euros",
+  "escalates": () => Fixer.escalate({ detail: "Ask the user." })
+})
+
 export interface Scenario {
+  /** Whose fixer it is, what it does, and whether it is asked about failed executions, too. */
+  readonly fixer: readonly [of: "nobody" | "tool" | "agent" | "toolkit", does: string, isForAll: boolean]
   readonly kind: "by key" | "without"
   readonly identity: "order and amount" | "all arguments"
   readonly policies: keyof typeof policies
@@ -172,6 +194,11 @@ export interface Scenario {
 }
 
 export const scenario: fc.Arbitrary<Scenario> = fc.record({
+  fixer: fc.tuple(
+    fc.constantFrom("nobody", "tool", "agent", "toolkit"),
+    fc.constantFrom(...Object.keys(fixersFor("all arguments"))),
+    fc.boolean()
+  ),
   kind: fc.constantFrom("by key", "without"),
   identity: fc.constantFrom("order and amount", "all arguments"),
   policies: fc.constantFrom("none", "timeout", "retry", "standard"),
@@ -262,8 +289,15 @@ export interface Played {
 
 const conversation = (scenario: Scenario, url: string) =>
   Effect.gen(function*() {
+    const [of, does, isForAll] = scenario.fixer
+    const on = isForAll ? ["SemanticGarbage", "ToolUnavailable", "defect"] as const : []
+    const fix = fixersFor(scenario.identity)[does]!
+    const choice = { "*": { fix, tries: 2, on } }
+    const pay = toolOf(scenario, url)
+    const toolkit = Toolkit.make(of === "tool" ? Tool.fix(pay, fix, { tries: 2, on }) : pay)
     const agent = Agent.make({
-      toolkit: Toolkit.make(toolOf(scenario, url)),
+      toolkit: of === "toolkit" ? Toolkit.withFixers(toolkit, choice) : toolkit,
+      fixers: of === "agent" ? choice : {},
       policies: policies[scenario.policies],
       limits: { elapsed: "10 minutes" }
     })

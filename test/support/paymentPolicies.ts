@@ -1,5 +1,5 @@
 /** Random policies around a tool that pays: ours, and users' own that do what they like. */
-import { Policy, SchemaMismatch, SemanticGarbage, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import { Fixer, Policy, SchemaMismatch, SemanticGarbage, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { Effect, type Option, Schedule, Schema } from "effect"
@@ -120,7 +120,6 @@ export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Wr
       `rate ${onExceeded}`,
       RateLimit.limit({ limit: 1, window: 2_000, onExceeded })
     ]),
-    fc.constant<Written>(["fix", Tool.fix(({ before }) => ({ order: `better ${before.length}` }), { tries: 2 })]),
     fc.constantFrom<Written>(
       ["reconcile", Tool.reconcile(({ order }) => look(order))],
       ["reconcile fails", Tool.reconcile(() => Effect.fail(made.silent))],
@@ -129,7 +128,45 @@ export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Wr
     )
   )
 
+const everything = ["SemanticGarbage", "ToolUnavailable", "defect"] as const
+
+/** What fixers answer, if they do. None of it may make a call worse. */
+const answers: Readonly<Record<string, Fixer.Fixer>> = {
+  "corrects": ({ before, tries }) => ({ order: `better ${before.length + tries}` }),
+  "says the same": ({ text }) => text,
+  "says nonsense": () => "Pay now!",
+  "says another key": () => ({ odrer: "7" }),
+  "says nothing": () => "",
+  "gives a receipt": () => Fixer.answer("written by hand"),
+  "gives a receipt that is none": () => Fixer.answer({ receipt: 7 }),
+  "corrects late": ({ tries }) => Effect.delay(Effect.succeed({ order: `late ${tries}` }), 2_600),
+  "hangs": () => Effect.never,
+  "hangs, and is deaf": () => Effect.uninterruptible(Effect.delay(Effect.succeed({ order: "deaf" }), 40_000)),
+  "fails": () => Effect.fail("no idea"),
+  "dies": () => Effect.die("no idea"),
+  "throws": () => {
+    throw new Error("no idea")
+  },
+  "interrupts itself": () => Effect.interrupt,
+  "escalates": () => Fixer.escalate({ detail: "Ask the user." })
+}
+
+/** Fixers have no place among policies: wherever they are added, they are around all of them. */
+export const fixers: fc.Arbitrary<Written> = fc.tuple(
+  fc.constantFrom(...Object.entries(answers)),
+  fc.boolean(),
+  fc.constantFrom(1, 2, 3)
+).map(([[name, fixer], isForAll, tries]) => [
+  `fixer ${name}${isForAll ? ", asked about everything" : ""}, up to ${tries} times`,
+  Tool.fix(fixer, { tries, time: "5 seconds", ...(isForAll ? { on: everything } : {}) })
+])
+
 export const stack = (checks: Checks): fc.Arbitrary<ReadonlyArray<Written>> =>
-  fc.array(fc.oneof({ weight: 2, arbitrary: ours(checks) }, { weight: 1, arbitrary: fc.constantFrom(...users) }), {
-    maxLength: 5
-  })
+  fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: ours(checks) },
+      { weight: 2, arbitrary: fc.constantFrom(...users) },
+      { weight: 1, arbitrary: fixers }
+    ),
+    { maxLength: 5 }
+  )

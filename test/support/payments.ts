@@ -26,6 +26,7 @@ import { type Failure, made as failures, parameters, type Pay, stack, type Writt
 
 /** One execution of the handler. */
 interface Execution {
+  readonly order: string
   /** Did it certainly do nothing? Absent while it runs. */
   nothing?: boolean
   isRefusal?: boolean
@@ -112,14 +113,14 @@ const pay = (world: World, index: number) => {
   if (index > world.settled) world.paid++
 }
 
-const perform = ({ end, isDeaf, takes }: Act): Effect.Effect<string, Failure> =>
+const perform = ({ end, isDeaf, takes }: Act, order: string): Effect.Effect<string, Failure> =>
   Effect.flatMap(worldOf, (world) => {
     const before = world.executions.slice(world.settled)
-    // What has refused did nothing. A handler around it may try once more.
-    const mayRun = ({ isRefusal, isSettled, nothing }: Execution) =>
-      nothing === true || isSettled === true || world.isNested && isRefusal === true
+    // What has refused did nothing. A handler around it may try once more, and a fixer with other arguments.
+    const mayRun = ({ isRefusal, isSettled, nothing, order: refused }: Execution) =>
+      nothing === true || isSettled === true || isRefusal === true && (world.isNested || refused !== order)
     if (!before.every(mayRun)) world.violations++
-    const execution: Execution = {}
+    const execution: Execution = { order }
     const index = world.executions.push(execution)
     const what = ends[end]
     const body = Effect.andThen(
@@ -223,7 +224,8 @@ const definition = { description: "Pays", parameters, success: Schema.String } a
 const toolOf = ({ acts, isByHand, outer, policies, swallows }: Scenario): Pay => {
   const wrapped = (tool: Pay, policies: ReadonlyArray<Written>) =>
     policies.reduce((tool, [, change]) => change(tool), tool)
-  const run = () => Effect.flatMap(worldOf, (world) => perform(acts[world.executions.length % acts.length]!))
+  const run = ({ order }: typeof parameters.Type) =>
+    Effect.flatMap(worldOf, (world) => perform(acts[world.executions.length % acts.length]!, order))
   const made: Pay = Tool.make("pay", definition, run)
   const byHand: Pay = Object.assign(Object.create(Object.getPrototypeOf(made)), made, { run })
   // Without any policy it would be nothing but a function of the checkout's own.

@@ -24,7 +24,9 @@ import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
+import { Account } from "./internal/account.ts"
 import { surrounded, type Surroundings } from "./internal/ask.ts"
+import { type FixersFor, fixingFor, type NeededBy } from "./internal/fixer.ts"
 import { refusedContinuation, refusedOpening } from "./internal/given.ts"
 import { kind } from "./internal/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
@@ -42,7 +44,7 @@ import * as Transcript from "./Transcript.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options<out T extends Tool.Any, out R = never> {
+export interface Options<out T extends Tool.Any, out R = never, out F = {}> {
   /** The system message. Default: none. */
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>
@@ -53,6 +55,11 @@ export interface Options<out T extends Tool.Any, out R = never> {
    * `Policy.standard()` is right for most tools. Default: none.
    */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure>>
+  /**
+   * What corrects rejected arguments (`Fixer`), by the names of tools; `"*"` for all others. They lose against a tool's own, and win over a
+   * toolkit's. Default: none.
+   */
+  readonly fixers?: F
   /**
    * What the model is offered: all tools, or only those that may be called at the moment (`Availability`). Default: `"all"`; what
    * may not be called is refused, and the refusal says what else serves.
@@ -165,7 +172,9 @@ export interface Agent<out T extends Tool.Any, out R = never> {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Agent<T, R> => {
+export const make = <T extends Tool.Any, R = never, const F extends FixersFor<T["name"]> = {}>(
+  options: Options<T, R, F>
+): Agent<T, R | NeededBy<F>> => {
   const wrong = wrongIn(options)
   if (wrong !== undefined) throw new TypeError(wrong)
   const budget = AgentBudget.make(options.limits)
@@ -194,7 +203,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
   })
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
-    Effect.suspend((): Run<T, R> => {
+    Effect.suspend((): Run<T, R | NeededBy<F>> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
       const refusal = refusedOpening({ ...options, question, transcript })
       if (refusal !== undefined) return Effect.fail(refusal)
@@ -208,7 +217,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
               ? AgentLoop.newId(state, asked.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
-              surrounded(id, budget.elapsed, 0, (surroundings) =>
+              surrounded(id, budget, state.account, 0, (surroundings) =>
                 AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), {
                   ...state,
                   facts: CallFacts.beginning(
@@ -223,7 +232,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
     })
 
   const goOn = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
-    Effect.suspend((): Run<T, R> => {
+    Effect.suspend((): Run<T, R | NeededBy<F>> => {
       const refusal = refusedContinuation({ suspension, reply })
       if (refusal !== undefined) return Effect.fail(refusal)
       return Effect.flatMap(
@@ -231,7 +240,8 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
         (model) =>
           surrounded(
             suspension.runId,
-            budget.elapsed,
+            budget,
+            Account.from(suspension.ledger),
             Duration.toMillis(suspension.used),
             (surroundings) =>
               AgentLoop.resume(
@@ -252,7 +262,7 @@ export const make = <T extends Tool.Any, R = never>(options: Options<T, R>): Age
 }
 
 // The compiler asks for all of it; a program without types does not.
-const wrongIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown>): string | undefined => {
+const wrongIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown, unknown>): string | undefined => {
   if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent has a Toolkit; got ${kind(toolkit)}.`
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
     return `An agent's instructions are a text; got ${kind(instructions)}.`
@@ -265,11 +275,16 @@ const wrongIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-// The policies' services are required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
-const equipped = <T extends Tool.Any, R>({ policies, toolkit }: Options<T, R>): Toolkit.Toolkit<T> =>
-  policies === undefined
-    ? toolkit
-    : Toolkit.make(...Array.from(toolkit.tools.values(), (tool) => Tool.withPreferred(tool, policies)))
+// What policies and fixers need is required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
+const equipped = <T extends Tool.Any, R>(
+  { fixers = {}, policies, toolkit }: Options<T, R, FixersFor<string>>
+): Toolkit.Toolkit<T> => {
+  const tools = Array.from(toolkit.tools.values())
+  const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))
+  const given = policies === undefined ? tools : tools.map((tool) => Tool.withPreferred(tool, policies))
+  const fixed = given.map((tool) => Tool.withFixer(tool, fixingOf(tool.name), "agent"))
+  return fixed.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...fixed)
+}
 
 // One layer asks again, not two on top of each other: three attempts are not to become nine.
 const unlessAskedAgain = RetryPolicy.transient.pipe(

@@ -10,7 +10,6 @@ import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import type { CallFacts } from "./CallFacts.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import type { Account } from "./internal/account.ts"
 import { positive, whole } from "./internal/limits.ts"
 
 /**
@@ -81,12 +80,14 @@ export const make = (limits: Limits = {}): AgentBudget => {
 /**
  * The limit that keeps the model from being asked again, if any.
  *
- * @param turn the turn to come, from 1
+ * @param used the turns and tokens that have been used
  * @category limits
  * @since 0.1.0
  */
-export const usedUp = (budget: AgentBudget, turn: number, account: Account): Limit | undefined =>
-  turn > budget.turns ? "turns" : account.tokens >= budget.tokens ? "tokens" : undefined
+export const usedUp = (
+  budget: AgentBudget,
+  used: { readonly turns: number; readonly tokens: number }
+): Limit | undefined => used.turns >= budget.turns ? "turns" : used.tokens >= budget.tokens ? "tokens" : undefined
 
 /**
  * Why a call is not to be run, if so.

@@ -36,11 +36,12 @@ import { current, detached } from "./internal/frame.ts"
 import { anyIntentOf } from "./internal/intended.ts"
 import { randomId } from "./internal/randomId.ts"
 import { recorded } from "./internal/recorded.ts"
+import type { UsedUp } from "./internal/spending.ts"
 import { kind } from "./internal/text.ts"
 import { heed, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import * as Journal from "./Journal.ts"
-import type { ModelEntry } from "./Ledger.ts"
+import * as Ledger from "./Ledger.ts"
 import { type Model, ModelFailure, mustCall, type Options, type Reply } from "./Model.ts"
 import * as Rendering from "./Rendering.ts"
 import type * as Tool from "./Tool.ts"
@@ -129,7 +130,8 @@ export const newId = (
     )
     return Effect.mapBoth(id, {
       // The model was not asked.
-      onFailure: (failure) => modelFailed(state, failure, [lastOf(failure, state.turn, 0)]),
+      onFailure: (failure) =>
+        modelFailed({ ...state, account: state.account.modelFailed([lastOf(failure, state.turn, 0)]) }, failure),
       onSuccess: (id) => ({ id, mayHaveRun: "no" } as const)
     })
   })
@@ -143,20 +145,24 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  * @since 0.1.0
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
-  const limit = AgentBudget.usedUp(run.budget, state.turn, state.account)
-  if (limit !== undefined) return Effect.fail(limitReached(run, state, limit))
+  const { usedUp } = run.spending
+  if (usedUp !== undefined) return Effect.fail(limitReached(run, state, usedUp))
   return Effect.matchEffect(inTime(run, ask(run, state.turn, state.transcript, optionsFor(run, state))), {
     onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
     onSuccess: (heard) => {
       if (heard === timeIsUp) {
-        return Effect.fail(limitReached(run, failed(state, retriedOf(run.retried, state.turn)), "elapsed"))
+        const late = failed(run, state, retriedOf(run.retried, state.turn))
+        return Effect.fail(limitReached(run, late, { limit: "elapsed", budget: run.budget, isOwn: true }))
       }
       const reply = isReplyAlone(heard) ? heard : heard.reply
       const before = isReplyAlone(heard) ? state.account : state.account.modelFailed(heard.failures)
       const asked = { ...state, account: before.replied(reply) }
+      run.spending.now(asked.account, reply.calls.length)
       if (reply.calls.length > 0) {
         // It has been told already that there are no calls left.
-        if (state.account.calls > run.budget.calls) return Effect.fail(limitReached(run, asked, "calls"))
+        if (state.account.calls > run.budget.calls) {
+          return Effect.fail(limitReached(run, asked, { limit: "calls", budget: run.budget, isOwn: true }))
+        }
         return dispatch(run, asked, reply)
       }
       return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
@@ -185,6 +191,7 @@ export const proceed = <T extends Tool.Any>(
     facts: state.facts,
     blanks: 0
   }
+  run.spending.now(next.account)
   const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
     ? rest
@@ -210,6 +217,10 @@ export const resume = <T extends Tool.Any>(
 ): Loop<T, Answer> => {
   const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
   const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
+  // What its calls have used comes to the account with their ends.
+  for (const { fixing } of outcomes) {
+    if (fixing !== undefined) run.spending.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
+  }
   const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
@@ -233,7 +244,10 @@ const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcom
     attempts,
     ...(executions === attempts ? {} : { executions }),
     waited: Duration.sum(before.waited, outcome.waited),
-    handled: [...before.handled, ...outcome.handled]
+    handled: [...before.handled, ...outcome.handled],
+    ...(before.fixing === undefined
+      ? {}
+      : { fixing: outcome.fixing === undefined ? before.fixing : Ledger.plus(before.fixing, outcome.fixing) })
   }
 }
 
@@ -302,7 +316,6 @@ const dispatch = <T extends Tool.Any>(
   resumed?: Resumed<T>
 ): Loop<T, Answer> =>
   Effect.suspend(() => {
-    const before = state.account.calls - reply.calls.length
     let { facts } = state
     const each: Perform<T> = (call, index, suspended) => {
       if (suspended === undefined) facts = CallFacts.called(facts, call)
@@ -313,7 +326,7 @@ const dispatch = <T extends Tool.Any>(
       const admit: Dispatch.Admit = (tool, intended) => {
         const wasAdmitted = isAdmitted
         if (intended !== undefined) isAdmitted = false
-        const refusal = wasAdmitted ? undefined : AgentBudget.refusal(run.budget, before + index + 1, known)
+        const refusal = wasAdmitted ? undefined : run.spending.refusal(index, reply.calls.length, known)
         if (refusal !== undefined) return { refusal }
         if (intended === undefined) return {}
         const admission = CallFacts.admission(known, tool, intended)
@@ -483,46 +496,44 @@ const answer = ({ account, facts, transcript }: State, reply: Reply): Answer => 
   facts
 })
 
-const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, limit: AgentBudget.Limit) => {
+const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, { budget, isOwn, limit }: UsedUp) => {
   run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
   return new AgentFailure.LimitReached({
     limit,
-    detail: `The agent used up its ${AgentBudget.describe(run.budget, limit)} without an answer.`,
+    detail: `The ${isOwn ? "agent" : "run around this one"} used up its ${
+      AgentBudget.describe(budget, limit)
+    } without an answer.`,
     ...sofar(state)
   })
 }
 
 // A defect is logged where it is found.
 const endedByModel = <T extends Tool.Any>(
-  { place }: Run<T>,
+  run: Run<T>,
   state: State,
   failure: ModelFailure,
-  failures: ReadonlyArray<ModelEntry>
+  failures: ReadonlyArray<Ledger.ModelEntry>
 ) => {
-  const ended = Effect.fail(modelFailed(state, failure, failures))
+  const ended = Effect.fail(modelFailed(failed(run, state, failures), failure))
   const attempts = failures.at(-1)?.attempts ?? 1
   return failure.code === "defect"
     ? ended
     : Effect.andThen(
       FailureLog.told("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
-        Effect.annotateLogs({ ...place })
+        Effect.annotateLogs({ ...run.place })
       ),
       ended
     )
 }
 
-const modelFailed = (state: State, failure: ModelFailure, failures: ReadonlyArray<ModelEntry>) =>
-  new AgentFailure.ModelFailed({
-    detail: failure.detail,
-    failure,
-    cause: failure.cause,
-    ...sofar(failed(state, failures))
-  })
+const modelFailed = (state: State, failure: ModelFailure) =>
+  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...sofar(state) })
 
-const failed = (state: State, failures: ReadonlyArray<ModelEntry>): State => ({
-  ...state,
-  account: state.account.modelFailed(failures)
-})
+const failed = <T extends Tool.Any>(run: Run<T>, state: State, failures: ReadonlyArray<Ledger.ModelEntry>): State => {
+  const account = state.account.modelFailed(failures)
+  run.spending.now(account)
+  return { ...state, account }
+}
 
 // How a turn ends a run, if it does: a stop goes before a question.
 const halted = <T extends Tool.Any>(

@@ -194,17 +194,42 @@ export const parse = (text: string | undefined): Result.Result<Parsed, DispatchF
 export const decode = <Params>(
   text: string | undefined,
   target: Target<Params>
-): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
+): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> =>
+  Effect.mapErrorEager(attempt(text, target), ({ failure }) => failure)
+
+/**
+ * Arguments that cannot be decoded, with what their text was read as, if it can be read.
+ *
+ * @internal
+ */
+export class Undecoded {
+  readonly failure: DispatchFailure.Mismatch
+  readonly parsed: Parsed | undefined
+
+  constructor(failure: DispatchFailure.Mismatch, parsed?: Parsed) {
+    this.failure = failure
+    this.parsed = parsed
+  }
+}
+
+/**
+ * The same as {@link decode}. What cannot be decoded need not be read again to learn what was in it.
+ *
+ * @internal
+ */
+export const attempt = <Params>(
+  text: string | undefined,
+  target: Target<Params>
+): Effect.Effect<Decoded<Params>, Undecoded> => {
   const contract = contractOf(target.parameters)
   const found = read(text)
-  if (Result.isFailure(found)) return Effect.fail(unreadable(text ?? "", found.failure, contract.holdsSecret))
+  const unread = (fault: Fault) => Effect.fail(new Undecoded(unreadable(text ?? "", fault, contract.holdsSecret)))
+  if (Result.isFailure(found)) return unread(found.failure)
   const parsed = found.success
   const { repairs, value } = parsed
   if (target.sideEffect !== undefined && target.sideEffect !== "none") {
     const prose = repairs.find(({ kind }) => kind === "prose" || kind === "remark")
-    if (prose !== undefined) {
-      return Effect.fail(unreadable(text!, { ...asFault(prose), expected: "the object alone" }, contract.holdsSecret))
-    }
+    if (prose !== undefined) return unread({ ...asFault(prose), expected: "the object alone" })
   }
   if ((contract.isStricter || !parsed.isExact) && !Coercion.fits(value, contract.jsonSchema, parsed)) {
     return corrected(contract, parsed)
@@ -318,12 +343,14 @@ const asContractOf = <Params>(contract: Contract<unknown>) => contract as Contra
 const corrected = <Params>(
   { decodeAll, isStricter, jsonSchema }: Contract<Params>,
   parsed: Parsed
-): Effect.Effect<Decoded<Params>, DispatchFailure.Mismatch> => {
+): Effect.Effect<Decoded<Params>, Undecoded> => {
   const { repairs, value } = Coercion.coerce(parsed.value, jsonSchema, parsed)
   // What was written where is known of values that were not moved; of those that were, none has lost digits.
   const origin = repairs.length === 0 ? parsed : { numberAt: () => "" }
   const refused = (issue?: SchemaIssue.Issue) =>
-    Effect.fail(refusal(jsonSchema, value, Coercion.refusals(issue, value, jsonSchema, origin, parsed)))
+    Effect.fail(
+      new Undecoded(refusal(jsonSchema, value, Coercion.refusals(issue, value, jsonSchema, origin, parsed)), parsed)
+    )
   return Effect.matchEffect(decodeAll(value), {
     onFailure: refused,
     onSuccess: (params) =>

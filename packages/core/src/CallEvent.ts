@@ -18,6 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Tuple from "effect/Tuple"
 import { Certainty } from "./Certainty.ts"
 import { PolicyKind } from "./internal/policyKind.ts"
+import { Ledger } from "./Ledger.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
 
@@ -195,6 +196,20 @@ const SourceNamed = Schema.Struct({
 /** There will be another answer: what was said of the one before is void. */
 const AnswerDiscarded = Schema.Struct({ _tag: Schema.tag("AnswerDiscarded") })
 
+/** A fixer is asked about a failure. */
+const FixerAsked = Schema.Struct({
+  _tag: Schema.tag("FixerAsked"),
+  /** Its name. */
+  fixer: Schema.String,
+  /** The code of the failure. */
+  code: Schema.String,
+  /** How often it has been asked in this call, this time included. */
+  tries: Schema.Int
+})
+
+/** An agent that corrects the arguments has used up a part of the run's limits, or met failures: what is new of its account. */
+const FixerSpent = Schema.Struct({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields })
+
 /** The arguments were changed before the handler saw them. */
 const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
 
@@ -227,6 +242,8 @@ export const schema = Schema.Union([
   CaveatAdded,
   SourceNamed,
   AnswerDiscarded,
+  FixerAsked,
+  FixerSpent,
   ArgumentsRepaired,
   ArgumentsCorrected
 ])

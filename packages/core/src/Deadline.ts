@@ -85,4 +85,12 @@ export const millisLeft = (fiber: Fiber.Fiber<unknown, unknown>): number => {
  *
  * @internal
  */
-export const millisToAnswer = (fiber: Fiber.Fiber<unknown, unknown>): number => Math.max(0, millisLeft(fiber) - 100)
+export const millisToAnswer = (fiber: Fiber.Fiber<unknown, unknown>): number =>
+  Math.max(0, millisLeft(fiber) - momentToAnswer)
+
+/**
+ * That moment, in milliseconds.
+ *
+ * @internal
+ */
+export const momentToAnswer = 100

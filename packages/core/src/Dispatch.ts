@@ -3,10 +3,10 @@
  *
  *     model text ─ resolve ─ parse ─ decode ─ admit ─ run under its policies ─ guard ─ outcome
  *                  Toolkit   Arguments        Place   Tool                     success schema
- *                            fixers           ToolHealth
+ *                            └──────── fixers: better arguments ─────┘
  *
- * Each stage either hands on or ends in a failure; there is no way back, and no second place where
- * failures are caught. Dispatch is total: its error channel is `never`, every call gets exactly one
+ * Each stage either hands on or ends in a failure. Only fixers lead back: what they answer is decoded, admitted and run like what a
+ * model writes. There is no second place where failures are caught. Dispatch is total: its error channel is `never`, every call gets exactly one
  * outcome, and one call's failure never costs another its result. Only interruption passes through.
  *
  * Dispatch runs calls and knows nothing of turns; the loop (`AgentLoop`) knows nothing of tools' insides.
@@ -20,7 +20,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
@@ -36,6 +35,7 @@ import { type Admit, Admitting, lost } from "./internal/admitting.ts"
 import { asCall } from "./internal/call.ts"
 import { completed, failed as failedCall, hasActed, stopped, suspended } from "./internal/callOutcome.ts"
 import { contained } from "./internal/containment.ts"
+import { Correcting } from "./internal/correcting.ts"
 import type { Done } from "./internal/done.ts"
 import { ofAnother, saysNothingDone, withOutcome } from "./internal/ending.ts"
 import { unknown } from "./internal/error/describe.ts"
@@ -67,7 +67,7 @@ import {
 } from "./ToolFailure.ts"
 import { type LastError, ToolHealth } from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type { Completed, Failed, Repair, Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
+import type { Completed, Failed, Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
  * What a call is told about its place in a run.
@@ -159,31 +159,27 @@ const placed = <T extends Tool.Any>(
     if (before !== undefined) resumed(record, before, tool)
     const outer = fiber.getRef(current)
     const admitting = new Admitting(record, tool, place, () => disabled(tool, health), outer)
-    const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     let stage: Stage = "decode"
+    const correcting = new Correcting(tool, record, fiber, {
+      run: fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool),
+      admit: admitting.admit,
+      isCalled: admitting.isCalled,
+      enter: (entered) => {
+        stage = entered
+      }
+    })
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMapEager(
-        admitting.read(() => decodeOf(tool, place.admit)(text)),
-        ({ params, repairs }) => {
-          stage = "admit"
-          // What was corrected before says what was done to it.
-          if (before?.arguments === undefined) repaired(record, repairs)
-          return Effect.flatMapEager(admitting.admit(params), (params) => {
-            stage = "run"
-            return Effect.flatMap(run(params), (value) => {
-              stage = "guard"
-              return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
-                if (typeof json === "string" && isCutOff(json)) {
-                  record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
-                }
-                const outcome = completed(record, json)
-                return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
-              })
-            })
-          })
-        }
-      )
+      Effect.flatMap(correcting.from(text, admitting.read(() => decoded(text, tool, before))), (value) => {
+        stage = "guard"
+        return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
+          if (typeof json === "string" && isCutOff(json)) {
+            record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
+          }
+          const outcome = completed(record, json)
+          return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
+        })
+      })
     ).pipe(
       Effect.catchCause((cause) =>
         logged(
@@ -210,6 +206,12 @@ const placed = <T extends Tool.Any>(
       : Effect.tap(named, (outcome) => counted(outcome, tool, record, health, fiber))
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
+
+// What was corrected before says what was done to it.
+const decoded = (text: string | undefined, tool: Tool.Any, before: Place["before"]) =>
+  before?.arguments === undefined
+    ? Arguments.attempt(text, tool)
+    : Effect.mapEager(Arguments.attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
 
 // A tool may dispatch calls, as an agent does that is a tool: what they did, it did.
 const heardBy = <R>(
@@ -253,11 +255,7 @@ const resumed = (
     call.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
   }
   if (text === undefined) return
-  call.live.arguments.correct({ to: undefined, text, repairs, isSecret: mentionsSecret(schemaOf(parameters)) })
-  repaired(call, repairs)
-}
-
-const repaired = (call: Call, repairs: ReadonlyArray<Repair>) => {
+  call.adopt({ text, isSecret: mentionsSecret(schemaOf(parameters)) })
   if (repairs.length > 0) call.note({ _tag: "ArgumentsRepaired", repairs })
 }
 
@@ -360,23 +358,7 @@ const neighbours = (
 
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
-const runOf = <T extends Tool.Any>(tool: T) =>
-  Tool.runOf(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
-
-// Most tools decode as they are. What a policy needs to decode, it needs to run, too; but in a union of tools the compiler no
-// longer sees it. Nobody corrects the arguments of what is not called anyway: disabled, in an open circuit, or over a limit.
-const decodeOf = <T extends Tool.Any>(tool: T, admit: Admit | undefined) => {
-  const plain: Policy.Decode = (text) => Arguments.decode(text, tool)
-  if (tool.policies.every(({ decode }) => decode === undefined)) return plain as Policy.Decode<Tool.Requirements<T>>
-  const decode: Policy.Decode = (text) =>
-    Effect.flatMapEager(Availability.lookup, (availabilityOf) => {
-      const isCalled = availabilityOf(tool)._tag === "Available" && admit?.(tool).refusal === undefined
-      return isCalled
-        ? tool.policies.reduce((decode, policy) => policy.decode?.(decode, tool) ?? decode, plain)(text)
-        : plain(text)
-    })
-  return decode as Policy.Decode<Tool.Requirements<T>>
-}
+const runOf = <T extends Tool.Any>(tool: T) => Tool.bare(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
 const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
   for (const _ in outer) return { ...outer, ...inner }
@@ -517,8 +499,7 @@ const fold = (
       return Effect.succeed(stopped(record, signal.reason))
     case "SuspendSignal":
       return Effect.succeed(suspended(record, signal))
-    case "RefusalSignal":
-      return settle(signal.failure, "admit", tool, record)
+    case "RejectionSignal":
     case undefined:
       break
   }
@@ -594,13 +575,7 @@ const unread = ({ acts, certaintyOfAnswer }: Call): Certainty =>
 const mismatched = (failure: SchemaMismatch, stage: Stage, record: Call): Failed => {
   if (stage === "guard") return failedCall(record, failure, stage, unread(record))
   if (stage !== "decode" || failure.side === "result") return failedCall(record, failure, stage)
-  if (failure.code === "invalid_json") return failedCall(record, failure, "parse")
-  // What had to be repaired before anybody could see that it does not fit.
-  repaired(
-    record,
-    Result.match(Arguments.parse(record.text), { onSuccess: ({ repairs }) => repairs, onFailure: () => [] })
-  )
-  return failedCall(record, failure, stage)
+  return failedCall(record, failure, failure.code === "invalid_json" ? "parse" : stage)
 }
 
 // What is unknown of a tool depends on the tool: one that is not idempotent must not be tried again, now or later.

@@ -147,6 +147,8 @@ const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHa
       return "The result goes without the page."
     case "fix":
       return "A fixer corrected the arguments."
+    case "answered":
+      return "A fixer answered in its place."
     case "escalated":
       return "A fixer told the model why."
     case "stopped":

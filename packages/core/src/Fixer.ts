@@ -1,20 +1,25 @@
 /**
  * Fixers: what corrects rejected arguments, below the model.
  *
- *     tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))     a function: no model call
- *     tool.pipe(Tool.fix(Fixer.agent(corrector)))                       an agent
+ *     tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))      a tool's own: a function, at no model call
+ *     tool.pipe(Tool.fix(Fixer.agent(corrector), { tries: 2 }))          a tool's own: an agent
+ *     Agent.make({ toolkit, fixers: { fetch_page: fix, "*": other } })   an agent's, by the names of tools; `"*"` for the others
+ *     toolkit.pipe(Toolkit.withFixers({ "*": other }))                   a toolkit's
  *
- * A fixer is a function from a `Rejection` to better arguments, or to an Effect of them. It may also decline:
+ * A tool's own fixers win over an agent's, and those over a toolkit's.
  *
- * | it             | by                     | then                                                              | in the ledger           |
- * | -------------- | ---------------------- | ----------------------------------------------------------------- | ----------------------- |
- * | corrects       | arguments that decode  | the tool runs with them, and the model is told                    | `"fix"`                 |
- * | gives up       | `Fixer.escalate`       | the model reads the fixer's words, and calls again or not         | `"escalated"`, `"told"` |
- * | stops          | `Fixer.throwException` | the run ends with `RunStopped`: no policy and no model gets a say | `"stopped"`             |
- * | fails          | any error of its own   | the model reads the failure as it was                             | `fixer_failed`          |
+ * A fixer is a function from a `Rejection` to an answer, or to an Effect of one:
  *
- * An agent that fixes does the same by {@link tools}: give them to its toolkit. What a tool of its says ends the agent's own run at once,
- * and is then said of the call whose arguments were rejected.
+ * | it             | by                                  | then                                                  | in the ledger           |
+ * | -------------- | ----------------------------------- | ----------------------------------------------------- | ----------------------- |
+ * | corrects       | arguments that decode               | the tool runs with them, and the model is told        | `"fix"`                 |
+ * | answers        | {@link answer}                      | the call has this value, and the fixer as its source  | `"answered"`            |
+ * | escalates      | {@link escalate}                    | the model reads the fixer's words, and calls again or not | `"escalated"`, `"told"` |
+ * | stops          | {@link throwException}              | the run ends with `RunStopped`                        | `"stopped"`             |
+ * | has no answer  | an empty text, `null` or `[]`       | the failure goes on as it was                         | nothing                 |
+ * | fails          | any error of its own                | the failure goes on as it was                         | `fixer_failed`          |
+ *
+ * `Tool.fix` says when a fixer is asked, and what it does to policies. An agent that fixes escalates and stops by its {@link tools}.
  *
  * @since 0.1.0
  */
@@ -24,30 +29,73 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { cut, mostDetail } from "./internal/text.ts"
-import { Escalation, type Fixed, type Rejected, type Rejection } from "./Rejection.ts"
+import { Answered, Escalation, type Rejected, type Rejection } from "./Rejection.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
 import { Severity, ToolUnavailable } from "./ToolFailure.ts"
 
+export type {
+  FailedExecution,
+  Fixer,
+  FixerChoice as Choice,
+  FixerOptions as Options,
+  FixersFor as For,
+  Fixing,
+  Needed,
+  NeededBy
+} from "./internal/fixer.ts"
+
+// -----------------------------------------------------------------------------
+// Answering
+// -----------------------------------------------------------------------------
+
 /**
- * From rejected arguments to better ones. What it needs is needed by the tool; what it fails with stays below the model.
+ * Answers the call in place of the tool, with a value.
  *
- * @category models
+ * When to use: in a fixer that knows the result itself: from a table, or because an agent has found it. The value is decoded as a result of
+ * the tool; where it is none, the fixer has failed. The outcome names the fixer as its source, or what the fixer says by `ToolCall.source`.
+ *
+ * @param value the JSON form of a result of the tool
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Fixer, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const population = Tool.make("get_population", {
+ *   description: "The population of a city",
+ *   parameters: Schema.Struct({ city: Schema.String }),
+ *   success: Schema.Int,
+ *   sideEffect: "none"
+ * }, ({ city }) => Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: `Unknown city: '${city}'.` }))).pipe(
+ *   Tool.fix(({ arguments: args }) => args?.["city"] === "Atlantis" ? Fixer.answer(0) : "", {
+ *     on: ["SemanticGarbage"],
+ *     name: "the table of legends"
+ *   })
+ * )
+ *
+ * const call = { id: "1", name: "get_population", arguments: "{\"city\":\"Atlantis\"}" }
+ * const outcome = Effect.runSync(Dispatch.call(Toolkit.make(population), call))
+ * outcome._tag === "Completed" ? [outcome.value, outcome.source] : outcome // => [0, { name: "the table of legends" }]
+ * ```
+ *
+ * @category answering
  * @since 0.1.0
  */
-export type Fixer<R = never> = (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, R>
+export const answer = (value: Schema.Json): Answered => new Answered(value)
 
 // -----------------------------------------------------------------------------
 // Declining
 // -----------------------------------------------------------------------------
 
 /**
- * Gives up softly: the call fails with what was wrong, in the fixer's words instead of the library's.
+ * Gives up softly: the call fails as it did, in the fixer's words and under its name.
  *
  * When to use: in a fixer that knows more than it can decide: which of two readings was meant, or what the corrected
  * arguments would be where the model should send them itself.
  *
- * The model is told to do what the hint says, and nothing else; the alternatives of the failure as it was are left out.
+ * The model is told to do what the hint says, and nothing else. The alternatives of the failure are left out. Its `source` is the name of
+ * the fixer. The next fixer of a chain is told the failure in these words.
  *
  * @param words `detail`: what is wrong, in one line. `hint`: what to do next, in one line of at most 600 characters; default: none.
  * `arguments`: with which the model should call again; it reads them whole, or not at all where their JSON has more than 4,000 characters.
@@ -136,8 +184,9 @@ const underway: Context.Reference<Underway | undefined> = Context.Reference<Unde
  * When to use: for mistakes that need judgement. Give it {@link tools}, so that it can say that it cannot tell, and few turns; put what
  * a function can correct inside, so that the agent is asked only for the rest.
  *
- * It costs the model calls of its run, which do not count among those of the run around it; the `Deadline` does. Arguments of more than 20,000
- * characters it does not get to see, and is not asked.
+ * Its turns, calls and tokens count in the limits and in the ledger of the run whose arguments it corrects, and its failures are in that
+ * ledger. Where that run has used up a limit, the agent's run ends, too, and the call fails as it did. Arguments of more than 20,000
+ * characters are not shown to it, and it is not asked.
  *
  * It is shown what the model wrote as it was written, secrets included; of a tool whose parameters have anything `Redacted`, the failure
  * alone. When a tool of its own stops it, the run whose arguments it corrects is stopped, too; when one asks the user, it is a fixer that
@@ -237,12 +286,12 @@ const question = ({ before, schema, tool, ...last }: Rejection): string => {
 // As JSON, no text ends what it stands in.
 const line = (name: string, data: unknown): string => `${name}: ${JSON.stringify(data)}`
 
-const problem = ({ failure: { alternatives, detail, hint } }: Rejected): string =>
-  cut(
-    [detail, hint, alternatives.length === 0 ? undefined : `Valid are: ${alternatives.join(", ")}.`]
-      .filter((line) => line !== undefined).join("\n"),
-    2000
-  )
+const problem = ({ failure }: Rejected): string => {
+  const { detail, hint } = failure
+  const choices = "alternatives" in failure ? failure.alternatives : []
+  const lines = [detail, hint, choices.length === 0 ? undefined : `Valid are: ${choices.join(", ")}.`]
+  return cut(lines.filter((line) => line !== undefined).join("\n"), 2000)
+}
 
 // -----------------------------------------------------------------------------
 // Their tools

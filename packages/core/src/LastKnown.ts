@@ -257,8 +257,8 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
   const who = "The store of last known values"
   return {
     find: (params: unknown) =>
-      Effect.flatMap(call.state, (state) => {
-        const key = keyOf(state.meant(params))
+      Effect.suspend(() => {
+        const key = keyOf(params)
         return key === undefined ? Effect.succeedNone : asked(
           unread,
           (store) =>
@@ -274,7 +274,7 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
       }),
     keep: (params: unknown, value: A): Effect.Effect<void, never, LastKnown> =>
       Effect.flatMap(call.state, (state) => {
-        const key = state.source?.age === undefined ? keyOf(state.meant(params)) : undefined
+        const key = state.source?.age === undefined ? keyOf(params) : undefined
         if (key === undefined) return Effect.void
         return Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
           const memory = inMemory.get(Context.getOrUndefined(fiber.context, LastKnown) ?? fiber)

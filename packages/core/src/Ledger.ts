@@ -7,14 +7,19 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
+import { Handled, HandledBy } from "./internal/handled.ts"
+import { TextRepair, ValueRepair } from "./internal/repair.ts"
 import { Severity } from "./ToolFailure.ts"
-import { Handled, HandledBy, TextRepair, ValueRepair } from "./ToolOutcome.ts"
+
+/** Where an agent has corrected the arguments of a call: the tool that was called, and that call's turn and position. */
+const inside = Schema.optionalKey(Schema.String)
 
 const call = {
   /** The turn and the position of the call in it, both from 1. */
   turn: Schema.Int,
   call: Schema.Int,
-  tool: Schema.String
+  tool: Schema.String,
+  inside
 }
 
 /**
@@ -65,6 +70,7 @@ export interface ModelEntry extends Schema.Schema.Type<typeof ModelEntry> {}
 export const ModelEntry = Schema.Struct({
   /** The turn that the model was asked for, from 1. */
   turn: Schema.Int,
+  inside,
   tag: Schema.Literal("ModelFailure"),
   /** As of a `ModelFailure`. */
   code: Schema.String,
@@ -125,9 +131,9 @@ export interface Ledger extends Schema.Schema.Type<typeof Ledger> {}
  * @since 0.1.0
  */
 export const Ledger = Schema.Struct({
-  /** Model replies. */
+  /** Model replies, with those of agents that corrected arguments. */
   turns: Schema.Int,
-  /** Tool calls that the model made. */
+  /** Tool calls that models made, with those of such agents. */
   calls: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
@@ -135,4 +141,19 @@ export const Ledger = Schema.Struct({
   failures: Schema.Array(Entry),
   /** Turn by turn, and call by call. A model that often needs the same one has a prompt or a schema to be bettered. */
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
+})
+
+/**
+ * Two accounts as one.
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const plus = (one: Ledger, other: Ledger): Ledger => ({
+  turns: one.turns + other.turns,
+  calls: one.calls + other.calls,
+  inputTokens: one.inputTokens + other.inputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+  failures: [...one.failures, ...other.failures],
+  repairs: [...one.repairs, ...other.repairs]
 })

@@ -21,7 +21,6 @@
  * | `rate`      | the same: outside of `retry` a call counts once, inside each attempt does          |
  * | `deadline`  | outside of all that waits: it limits the whole call, its attempts and its waits    |
  * | `breaker`   | outside of `limit` and `rate`: while it is open, nobody queues                     |
- * | `fix`       | outside of `limit` and `breaker`: no permit is held while an agent thinks          |
  * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
  *
  * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
@@ -46,14 +45,12 @@ import { abandonable } from "./internal/abandonable.ts"
 import { alone } from "./internal/alone.ts"
 import * as bounds from "./internal/bounds.ts"
 import { bulkhead } from "./internal/bulkhead.ts"
-import { type CallArguments, isRejection } from "./internal/callArguments.ts"
 import { currentContext } from "./internal/containment.ts"
 import { certaintyOf } from "./internal/done.ts"
-import { doneByOthers, endingOf, isWhole } from "./internal/ending.ts"
+import { doneByOthers, endingOf, isRejection, isWhole } from "./internal/ending.ts"
 import { isGuess, marks } from "./internal/error/guess.ts"
 import { begun } from "./internal/execution.ts"
 import { withCauseOf } from "./internal/failure.ts"
-import { fixedDecoding, fixedRun, Fixing } from "./internal/fixing.ts"
 import { current, type Frame, Sourced } from "./internal/frame.ts"
 import { finite, positive, whole } from "./internal/limits.ts"
 import { own } from "./internal/own.ts"
@@ -67,18 +64,10 @@ import { retriesOf } from "./internal/terms.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { exhausted, tried } from "./internal/tried.ts"
 import { called, failing, outright } from "./internal/userCode.ts"
-import type { Fixed, Rejection } from "./Rejection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { isIdempotent, type SideEffect } from "./SideEffect.ts"
-import {
-  type Coverage,
-  isTransient,
-  type SchemaMismatch,
-  type Tag,
-  type ToolFailure,
-  ToolUnavailable
-} from "./ToolFailure.ts"
-import { Handled, type Repair } from "./ToolOutcome.ts"
+import { type Coverage, isTransient, type Tag, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import { Handled } from "./ToolOutcome.ts"
 
 export type { Again, Call, State, WhyNot } from "./internal/policyCall.ts"
 export type { ReconcileOptions } from "./internal/reconciling.ts"
@@ -99,25 +88,12 @@ export interface Subject<A = unknown> {
 /**
  * A tool's run, as a policy sees it: parameters in, an answer or a failure out.
  *
- * A fix inside may have corrected the parameters that a policy was given.
- *
  * @category models
  * @since 0.1.0
  */
 export type Run<A = unknown, E extends ToolFailure = ToolFailure, R = unknown> = (
   params: unknown
 ) => Effect.Effect<A, E, R>
-
-/**
- * How a model's argument text becomes a tool's parameters, with its types erased: what stands before a tool's run, where a
- * model calls it.
- *
- * @category models
- * @since 0.1.0
- */
-export type Decode<R = unknown> = (
-  text: string | undefined
-) => Effect.Effect<{ readonly params: unknown; readonly repairs: ReadonlyArray<Repair> }, SchemaMismatch, R>
 
 /**
  * What a policy does: its place among defaults, and its name in the ledger. `"custom"` is a policy of your own.
@@ -164,8 +140,6 @@ export interface Options<out R = never, out E extends ToolFailure = never> {
  */
 export interface Policy<out R = never, out E extends ToolFailure = ToolUnavailable> extends Options<R, E> {
   readonly [TypeId]: typeof TypeId
-  /** How it wraps the decoding of a model's arguments, which comes before the run. Only a fix does. */
-  readonly decode?: <R0>(decode: Decode<R0>, subject: Subject) => Decode<R0 | R>
 }
 
 const TypeId = "~@fallible/core/Policy"
@@ -375,7 +349,7 @@ export const fallback = <R, E extends ToolFailure>(
               sourced(
                 "a fallback",
                 bounds.sources.has(source),
-                (args) => called(`The fallback of '${subject.name}'`, () => answer(args(params), failure))
+                () => called(`The fallback of '${subject.name}'`, () => answer(params, failure))
               ),
               (last) =>
                 last._tag === "ToolUnavailable"
@@ -424,18 +398,7 @@ export const catchTag = <R, E extends ToolFailure>(
         tags.includes(failure._tag)
           ? Effect.andThen(
             call.instead(failure),
-            Effect.catch(
-              sourced(
-                "a catch",
-                false,
-                (args) => called(`The catch of '${name}'`, () => recover(failure, args(params)))
-              ),
-              (last) =>
-                Effect.flatMap(current, ({ live }) => {
-                  disowned(live.arguments, failure, last)
-                  return Effect.fail(last)
-                })
-            )
+            sourced("a catch", false, () => called(`The catch of '${name}'`, () => recover(failure, params)))
           )
           : Effect.fail(failure))
   })
@@ -457,15 +420,10 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
       Effect.catch(
         run(params),
         (failure) =>
-          Effect.catch(failing(`The mapping of failures of '${name}'`, map(failure)), (made) => {
-            const mapped = withCauseOf(made, failure)
-            if (mapped === failure) return Effect.fail(mapped)
-            // What it is called now does not make a tool's own what was another's.
-            return Effect.flatMap(current, (frame) => {
-              disowned(frame.live.arguments, failure, mapped)
-              return Effect.fail(mapped)
-            })
-          })
+          Effect.mapError(
+            failing(`The mapping of failures of '${name}'`, map(failure)),
+            (made) => withCauseOf(made, failure)
+          )
       )
   })
 }
@@ -543,49 +501,6 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
     }
   })
 }
-
-/**
- * What can be said of a fix.
- *
- * @category models
- * @since 0.1.0
- */
-export interface FixOptions {
-  /** How often the fixer is asked in one call, at most. Default: 1. */
-  readonly tries?: number
-}
-
-/**
- * Has rejected arguments corrected below the model. See `Tool.fix`.
- *
- * @category policies
- * @since 0.1.0
- */
-export const fix = <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>>(
-  fixer: (rejection: Rejection) => Answer,
-  { tries = 1 }: FixOptions = {}
-): Policy<Needed<Answer>> => {
-  const fixing = new Fixing(asNeeding(fixer), whole("A limit of tries", tries))
-  return ours({
-    kind: "fix",
-    description: `fix of rejected arguments${tries === 1 ? "" : `, up to ${tries} times`}`,
-    bound: bounds.fix(tries),
-    decode: (decode, subject) => fixedDecoding(fixing, decode, subject),
-    wrap: (run, subject) => fixedRun(fixing, run, subject)
-  })
-}
-
-/**
- * What an answer needs that may be an Effect.
- *
- * @category utility types
- * @since 0.1.0
- */
-export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
-
-// An Effect is an Effect of what it needs, also one of several; the compiler does not see it of a type parameter.
-const asNeeding = <Answer>(fixer: (rejection: Rejection) => Answer) =>
-  fixer as (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, Needed<Answer>>
 
 /**
  * How a call waits for its turn.
@@ -807,21 +722,16 @@ const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): T
     : new ToolUnavailable({ code: "timeout", detail, transient: true, outcome: certainty })
 }
 
-// The arguments of a tool inside are not those of the call, whatever is made of their rejection.
-const disowned = (args: CallArguments, failure: ToolFailure, last: ToolFailure) => {
-  if (isRejection(last) && isRejection(failure) && !args.areRejectedBy(failure)) args.disown(last)
-}
-
-// What answers for a tool, with the parameters that are meant now: attempts of the tools that it asks count.
+// What answers for a tool: attempts of the tools that it asks count.
 const sourced = <A, E, R>(
   name: string,
   isTool: boolean,
-  ask: (meant: (params: unknown) => unknown) => Effect.Effect<A, E, R>
+  ask: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.flatMap(current, (frame) => {
     const source = new Sourced(frame)
     const since = marks()
-    const asked = Effect.provideService(ask((params) => frame.live.arguments.meant(params)), current, source)
+    const asked = Effect.provideService(ask(), current, source)
     // What a tool does, it says itself.
     if (!frame.acts || isTool) return asked
     const of = { inside: name, by: "source", acts: true } as const
@@ -865,7 +775,7 @@ const full = (name: string, permits: number): ToolUnavailable =>
 
 const tagsOfFailures: ReadonlyArray<Tag> = Handled.fields.tag.literals
 
-interface Ours<R> extends Omit<Options<R>, "wrap">, Pick<Policy<R>, "decode"> {
+interface Ours<R> extends Omit<Options<R>, "wrap"> {
   readonly wrap: <R0>(
     run: Run<unknown, ToolFailure, R0>,
     subject: Subject,
@@ -878,8 +788,8 @@ function asTyped<R, E extends ToolFailure>(wrap: Ours<R>["wrap"]) {
   return wrap as Options<R, E>["wrap"]
 }
 
-function ours<R = never, E extends ToolFailure = ToolUnavailable>({ decode, wrap, ...options }: Ours<R>): Policy<R, E> {
-  return own({ ...make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }), ...(decode === undefined ? {} : { decode }) })
+function ours<R = never, E extends ToolFailure = ToolUnavailable>({ wrap, ...options }: Ours<R>): Policy<R, E> {
+  return own(make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }))
 }
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which

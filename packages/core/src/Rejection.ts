@@ -1,32 +1,38 @@
 /**
- * Arguments that were rejected: what a fixer is told of them, and how it answers.
+ * What a fixer is told, and how it answers.
  *
- * They are rejected in two places, and a fixer need not know in which: while they are decoded, because their text cannot be
- * read or does not fit the tool's parameters; and by the handler, which fails with a `SchemaMismatch` on the side of the
- * arguments. A fixer answers with better ones ({@link Fixed}), gives up with a word for the model ({@link Escalation}), or
- * fails in any way of its own. `Fixer` has what makes fixers, `Tool.fix` what uses them.
+ * It is told of arguments that were rejected: while they are decoded, or by the handler, which fails with a `SchemaMismatch` on the side of
+ * the arguments. When it is declared so (`on`), it is told of failed executions, too. It answers with better arguments or with a value
+ * ({@link Fixed}), escalates ({@link Escalation}), or fails in any way of its own. `Fixer` has what makes fixers and where they are declared.
  *
  * @since 0.1.0
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
 import { RawFailure } from "./internal/failure.ts"
-import type { SchemaMismatch, Severity } from "./ToolFailure.ts"
+import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * Arguments, and why they were rejected.
+ * What a fixer may be told of: a defect of a handler is a `ToolUnavailable` with the code `defect`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fixable = SchemaMismatch | SemanticGarbage | ToolUnavailable
+
+/**
+ * Arguments, and how the call failed with them.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Rejected {
   /**
-   * The text as it was written, with whatever a model or a user has put in it. Of typed parameters that no model wrote (`tool.run` by
-   * hand) it is their JSON, and empty when they have none. Empty, too, for a tool whose parameters have anything `Redacted`: of these
-   * a fixer is told the failure alone.
+   * The text as the model wrote it. In a run by hand (`tool.run`) it is the JSON of the parameters. It is empty where it holds anything
+   * `Redacted`, or has more than 1 MiB.
    */
   readonly text: string
-  readonly failure: SchemaMismatch
+  readonly failure: Fixable
 }
 
 /**
@@ -38,23 +44,40 @@ export interface Rejected {
 export interface Rejection extends Rejected {
   /** The tool's name. */
   readonly tool: string
-  /** The object that the text was read as, where it could be read. */
+  /** The arguments as an object, where their text can be read. Absent where `text` is empty. */
   readonly arguments: Schema.JsonObject | undefined
-  /** What the model was shown of the tool's parameters. */
+  /** The JSON Schema of the arguments, as the model was shown it. */
   readonly schema: JsonSchema.JsonSchema
-  /** Which try of this call it is, from 1. */
+  /** How often this fixer has been asked in this call, this time included. */
   readonly tries: number
-  /** What was rejected before, oldest first: what the model wrote, and then what a fixer has answered. Empty on the first try. */
+  /** What this fixer was told before in this call, oldest first. */
   readonly before: ReadonlyArray<Rejected>
 }
 
 /**
- * Better arguments: their object, or its text. They are decoded as a model's are, and as strictly.
+ * How a fixer answers: with arguments, as an object or as its text, or with a value in place of the tool's ({@link Answered}).
+ *
+ * Arguments are decoded as strictly as a model's.
  *
  * @category models
  * @since 0.1.0
  */
-export type Fixed = string | Schema.JsonObject
+export type Fixed = string | Schema.JsonObject | Answered
+
+/**
+ * A value in place of the tool's result: see `Fixer.answer`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Answered {
+  /** The JSON form of a result of the tool. */
+  readonly value: Schema.Json
+
+  constructor(value: Schema.Json) {
+    this.value = value
+  }
+}
 
 /**
  * A fixer gives up, and says why: see `Fixer.escalate`.

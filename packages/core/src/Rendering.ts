@@ -88,11 +88,12 @@ export const prose: Rendering = (outcome, call) => {
       return [value, ...notes(outcome.caveats).map((note) => `Note: ${note}.`)].join("\n")
     }
     case "Failed": {
-      const { code, data, detail, hint, next, notes = [], retry, severity, tried } = payload(outcome, call)
+      const { code, data, detail, hint, next, notes = [], retry, severity, source, tried } = payload(outcome, call)
       const alternatives = "alternatives" in outcome.failure ? outcome.failure.alternatives : []
       return [
         `${cut(oneLine(call.name), 80)} failed (${code}): ${detail}`,
         hint,
+        source === undefined ? undefined : `Source: ${source}.`,
         severity === undefined ? undefined : `Severity: ${severity}.`,
         alternatives.length === 0 || hint !== undefined
           ? undefined
@@ -120,6 +121,7 @@ interface Payload {
   readonly code: string
   readonly detail: string
   readonly hint?: string
+  readonly source?: string
   readonly severity?: string
   readonly alternatives?: ReadonlyArray<string>
   readonly tried?: ReadonlyArray<string>
@@ -156,6 +158,7 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     code: cut(oneLine(failure.code), limits.code),
     detail: line(failure.detail),
     ...(failure.hint === undefined ? {} : { hint: cut(oneLine(failure.hint), hintLimit(failure)) }),
+    ...(failure.source === undefined ? {} : { source: cut(oneLine(failure.source), limits.alternative) }),
     ...(failure.severity === undefined ? {} : { severity: failure.severity }),
     ...("alternatives" in failure && failure.alternatives.length > 0
       ? { alternatives: choices(failure.alternatives) }
@@ -226,15 +229,12 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       ? "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
       : "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
   }
+  // An escalation says itself what to do.
+  if (failure.source !== undefined) return "Do not repeat this call as it is."
   switch (failure._tag) {
     case "SchemaMismatch":
       if (failure.code === "unknown_tool") return "Do not repeat this call."
-      // An escalation says itself what to do.
-      if (failure.side === "arguments") {
-        return `Do not repeat this call as it is.${
-          failure.severity === undefined ? " Call again with corrected arguments." : ""
-        }`
-      }
+      if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
       return failure.code === "truncated"
         ? "Do not repeat this call with the same arguments: its result was cut off. Ask for less, or tell the user what is missing."
         : "Do not repeat this call: the fault is in the tool's own result. Use another tool, or tell the user what is missing."

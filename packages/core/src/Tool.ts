@@ -24,7 +24,7 @@ import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
-import { eitherWay } from "./internal/alone.ts"
+import { alone, eitherWay } from "./internal/alone.ts"
 import { failureLimitOf, sources } from "./internal/bounds.ts"
 import { accountOf } from "./internal/callOutcome.ts"
 import {
@@ -36,9 +36,11 @@ import {
   keeping,
   type Pages
 } from "./internal/contract.ts"
+import { corrected, heldBack, lettingThrough } from "./internal/correcting.ts"
 import { watched } from "./internal/customPolicy.ts"
 import { executed } from "./internal/execution.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
+import { type FailedExecution, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixer.ts"
 import { current, type Subject } from "./internal/frame.ts"
 import { effectOf, type Identified, whyUnfit } from "./internal/identity.ts"
 import { isOwn } from "./internal/own.ts"
@@ -47,6 +49,7 @@ import { continuing, type PromiseCall, promised } from "./internal/promised.ts"
 import { framed, inContext, leaving } from "./internal/running.ts"
 import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended, endedHere } from "./internal/userCode.ts"
+import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
@@ -60,6 +63,7 @@ import type {
 } from "./ToolFailure.ts"
 import type { Handled } from "./ToolOutcome.ts"
 
+export type { FixerOptions } from "./internal/fixer.ts"
 export type { PromiseCall } from "./internal/promised.ts"
 
 /**
@@ -93,6 +97,8 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   readonly failureLimit: number
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
+  /** What corrects its arguments, in the order in which they are asked. */
+  readonly fixers: ReadonlyArray<Fixing>
   /**
    * Runs the handler under its policies. It takes typed parameters: decoding a model's is `Dispatch`'s matter.
    *
@@ -124,6 +130,7 @@ export interface Any {
   readonly repeats?: boolean | undefined
   readonly failureLimit?: number
   readonly policies: ReadonlyArray<Policy.Any>
+  readonly fixers?: ReadonlyArray<Fixing>
   readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }
 
@@ -430,7 +437,8 @@ const defined = <
     handler: around(kept),
     inside: [],
     own: [],
-    defaults: []
+    defaults: [],
+    fixers: { own: [] }
   })
 }
 
@@ -861,20 +869,31 @@ export const complete: {
 /**
  * Has rejected arguments corrected before the model hears of it: by a function, an Effect, or an agent (`Fixer.agent`).
  *
- * When to use: where a model keeps making the same mistake that a few lines can correct, at no model call; or where a small
- * model with the schema before it corrects what a large one would have to say anew. Outside of `limit` and the breaker. Several
- * make a chain: what is inside is asked first.
+ * When to use: where a model keeps making the same mistake that a few lines can correct, at no model call; or where a small model
+ * corrects what a large one would have to send anew. Several make a chain: the first is asked first, and the next where it has
+ * nothing better. A tool's own fixers win over an agent's (`fixers`), and those over a toolkit's (`Toolkit.withFixers`).
  *
- * The fixer is asked when the arguments cannot be decoded, and when the handler itself fails with a `SchemaMismatch` on the side
- * of the arguments: with that it promises that it has done nothing with them. (What a tool inside of the handler rejects, are not this tool's.)
- * What the fixer answers is decoded as strictly as what a model writes, and admitted as a call of its own would be; then the tool runs with it, and
- * the model is told, in one sentence, what was used. Policies outside go on with what was used, too. When the fixer has nothing better, the failure goes on as it was; so it does when the
- * answer is what was rejected already, when the fixer fails or dies or its answer is rejected (as `fixer_failed` in the ledger), when its time is up (the
- * `Deadline`'s: give one that can hang a time of its own), and when the tool acts and may already have done so in this call.
+ * The fixer is asked when the arguments cannot be decoded, and when the handler fails with a `SchemaMismatch` on the side of the arguments:
+ * with that it promises that it has done nothing with them. With `on` it is asked about failed executions, too.
  *
- * With `Fixer.escalate` a fixer gives up, and says to the model why and what to do; with `Fixer.throwException` it ends the run.
+ * It has no place among the policies, which all run anew with the corrected arguments. A timeout begins again, a catch of
+ * `SchemaMismatch` and a breaker do not see the rejection, a fallback gets the corrected arguments, and no permit is held while the fixer
+ * works. Each execution counts for a limit and for a rate. Only where no fixer has anything better do the policies see the rejection; a custom
+ * one sees the call a second time then.
  *
- * @param options `tries`: how often the fixer is asked in one call, at most, a whole number from 1; default: 1
+ * | the fixer            | then                                                                                          |
+ * | -------------------- | --------------------------------------------------------------------------------------------- |
+ * | corrects             | its arguments are decoded and admitted as a call's own; the tool runs, and the model is told  |
+ * | answers with a value | it is decoded as a result of the tool; the outcome names the fixer as its source              |
+ * | escalates            | the failure goes on in the fixer's words, with its name (`Fixer.escalate`)                    |
+ * | stops                | the run ends (`Fixer.throwException`)                                                         |
+ * | does anything else   | the failure goes on as it was; a fixer that failed is in the ledger, as `fixer_failed`        |
+ *
+ * It is not asked when the tool acts and may already have done so in this call, nor for what is not called anyway: a disabled tool, an
+ * open circuit, a call over a limit. What a tool inside of the handler rejects, and a further page of a result, is not the model's to correct.
+ *
+ * @param options {@link FixerOptions}: `tries` (1) and `time` (30 seconds) in one call, `on` (none), `name`. With `"defect"` in `on` the tool may
+ * fail with `ToolUnavailable`
  *
  * @example
  * ```ts
@@ -897,36 +916,51 @@ export const complete: {
  * outcome.repairs?.[0]?.note // => 'The arguments were corrected; used were {"city":"Paris"}'
  * ```
  *
- * @category policies
+ * @category fixers
  * @since 0.1.0
  */
 export const fix: {
-  <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>>(
+  <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>, const On extends FailedExecution = never>(
     fixer: (rejection: Rejection) => Answer,
-    options?: Policy.FixOptions
+    options?: FixerOptions<On>
   ): <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
-  ) => Tool<Name, Params, A, E, R | Policy.Needed<Answer>>
+  ) => Tool<Name, Params, A, E | Escalated<On>, R | Needed<Answer>>
   <
     Name extends string,
     Params,
     A,
     E extends ToolFailure,
     R,
-    Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>
+    Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>,
+    const On extends FailedExecution = never
   >(
     self: Tool<Name, Params, A, E, R>,
     fixer: (rejection: Rejection) => Answer,
-    options?: Policy.FixOptions
-  ): Tool<Name, Params, A, E, R | Policy.Needed<Answer>>
+    options?: FixerOptions<On>
+  ): Tool<Name, Params, A, E | Escalated<On>, R | Needed<Answer>>
 } = dual(
   isDataFirst,
   <T extends Any>(
     self: Any,
     fixer: (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, unknown>,
-    options?: Policy.FixOptions
-  ): T => added(self, Policy.fix(fixer, options))
+    options?: FixerOptions
+  ): T => rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, own: [...fixers.own, fixing(fixer, options)] } }))
 )
+
+// A defect has no failure of its own that could be put in a fixer's words.
+type Escalated<On extends FailedExecution> = "defect" extends On ? ToolUnavailable : never
+
+/**
+ * A tool with a fixer that its own fixers win over.
+ *
+ * @param of whose it is: an agent's wins over a toolkit's
+ * @internal
+ */
+export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of: "agent" | "toolkit"): T =>
+  fixer === undefined
+    ? self
+    : rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, [of]: fixers[of] ?? fixer } }))
 
 /**
  * Runs at most so many calls of the tool at once, over all runs of the process: a bulkhead.
@@ -1097,6 +1131,8 @@ export interface Outcome<out A, out E extends ToolFailure> {
   readonly waited: Duration.Duration
   /** What policies took care of, in order. */
   readonly handled: ReadonlyArray<Handled>
+  /** What the agents used and failed with that corrected its arguments. */
+  readonly fixing?: Ledger
   /** What is said of an answer, one sentence each. */
   readonly caveats: ReadonlyArray<string>
   /** Where an answer came from, when anybody said so. */
@@ -1144,7 +1180,7 @@ export const outcome: {
     framed(
       subjectOf(self, tokenOf(self)),
       params,
-      bare(self)(params),
+      staged(self)(params),
       (run, frame) =>
         Effect.map(
           Effect.exit(Effect.mapError(run, (failure) => leaving(failure, frame))),
@@ -1259,8 +1295,15 @@ const demands = (
   ["A tool's handler is a function", Predicate.isFunction(handler), handler]
 ]
 
-// A tool's run without a frame is of the same type as its run.
-const bare = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+/**
+ * A tool's run under its policies, without a frame and without fixers, for whoever has those. It is of the same type as its run.
+ *
+ * @internal
+ */
+export const bare = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+
+// With fixers, and without a frame.
+const staged = <T extends Any>(tool: T): T["run"] => corrected(tool, bare(tool) as Policy.Run)
 
 /**
  * A tool as the frames of its calls know it.
@@ -1283,6 +1326,19 @@ interface Parts {
   readonly inside: ReadonlyArray<Policy.Any>
   readonly own: ReadonlyArray<Policy.Any>
   readonly defaults: ReadonlyArray<Policy.Any>
+  readonly fixers: Fixers
+}
+
+/** Its own fixers; or else its agent's, or its toolkit's. */
+interface Fixers {
+  readonly own: ReadonlyArray<Fixing>
+  readonly agent?: Fixing
+  readonly toolkit?: Fixing
+}
+
+const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
+  const other = agent ?? toolkit
+  return own.length > 0 || other === undefined ? own : [other]
 }
 
 // All of these by its run, since a copy of a tool by hand has that, too.
@@ -1308,13 +1364,20 @@ export const tokenOf = (tool: Any): object => {
 }
 
 /** A tool from its handler, with its policies around it in their order. */
-const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies">, parts: Parts): T => {
+const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies" | "fixers">, parts: Parts): T => {
   const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
   const around = policies.filter((policy) => !parts.inside.includes(policy))
-  const run = around.reduce((run, policy) => wrapped(run, policy, fields), parts.handler as Policy.Run)
-  const tool = Object.assign(Object.create(PipeablePrototype), fields, {
+  const fixers = fixersOf(parts.fixers)
+  const isFixed = fixers.length > 0
+  const handler = parts.handler as Policy.Run
+  const run = around.reduce(
+    (run, policy) => wrapped(run, policy, fields, isFixed),
+    isFixed ? eitherWay(heldBack(handler), heldBack(alone(handler))) : handler
+  )
+  const fixed = { ...fields, fixers }
+  const tool = Object.assign(Object.create(PipeablePrototype), fixed, {
     policies,
-    run: inContext(subjectOf(fields, parts.token), run)
+    run: inContext(subjectOf(fields, parts.token), corrected(fixed, run))
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
@@ -1331,12 +1394,14 @@ const added = <T extends Any>(self: Any, policy: Policy.Any): T =>
     defaults: []
   }))
 
-const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject): Policy.Run => {
+const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, isFixed: boolean): Policy.Run => {
   const call = callOf(policy)
-  return isOwn(policy)
-    ? policy.wrap(run, subject, call)
-    : watched(policy, subject.name, (run) => policy.wrap(run, subject, call), run)
+  if (!isOwn(policy)) return watched(policy, subject.name, (run) => policy.wrap(run, subject, call), run)
+  const around = policy.wrap(run, subject, call)
+  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(around, run) : around
 }
+
+const letsThrough: ReadonlyArray<Policy.Kind> = ["limit", "rate", "breaker"]
 
 // By hand, anything may be called a policy, and one of ours.
 const made = (policy: Policy.Any): Policy.Any => {
@@ -1363,9 +1428,16 @@ const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as
 // Policies treat every tool alike and so are written without its types. What each does to them is said
 // by the signature of its combinator above, and pinned by the type tests.
 const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
-  const { policies, run: _, ...fields } = self
+  const { fixers: _, policies, run: __, ...fields } = self
   const parts = partsOf.get(self.run) ??
-    { token: tokenOf(self), handler: runOf(self), inside: policies, own: [], defaults: [] }
+    {
+      token: tokenOf(self),
+      handler: runOf(self),
+      inside: policies,
+      own: [],
+      defaults: [],
+      fixers: { own: self.fixers ?? [] }
+    }
   return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
 }
 
@@ -1390,8 +1462,6 @@ export const runOf = <T extends Any>(tool: T): T["run"] => {
   return (params) =>
     Effect.withFiber((fiber) => {
       const frame = fiber.getRef(current)
-      // The tools that it runs are inside of it.
-      frame.claim()
       const call = () => tool.run(params)
       return sideEffect === "none" ? called(who, call) : executed({ ...handler, call }, frame, fiber)
     })

@@ -172,7 +172,8 @@ const common = {
   code: Schema.String,
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
-  severity: Schema.optionalKey(Severity)
+  severity: Schema.optionalKey(Severity),
+  source: Schema.optionalKey(Schema.String)
 }
 
 interface CommonFields {
@@ -184,6 +185,8 @@ interface CommonFields {
   readonly hint?: string
   /** Set by an escalation. */
   readonly severity?: Severity
+  /** Whose words they are, where they are not the tool's: the name of the fixer that escalated. */
+  readonly source?: string
   /** The original error, for logs and spans in this process. Never encoded, never shown to a model. */
   readonly cause?: unknown
 }

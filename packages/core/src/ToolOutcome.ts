@@ -9,7 +9,9 @@
  */
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { PolicyKind } from "./internal/policyKind.ts"
+import { Handled } from "./internal/handled.ts"
+import { Repair } from "./internal/repair.ts"
+import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
 /**
@@ -49,166 +51,8 @@ export const Reply = Schema.Struct({
   reply: Schema.String
 })
 
-/**
- * What handled a failure: the kind of a policy, or what came of a fix.
- *
- * | by            | it means                                                            |
- * | ------------- | ------------------------------------------------------------------- |
- * | `"retry"`     | the call was tried again                                            |
- * | `"reconcile"` | a check found out what became of the call, or failed itself         |
- * | `"complete"`  | a page could not be fetched: the result is what was there before it |
- * | `"catch"`     | the handler of a `Tool.catchTag` was asked                          |
- * | `"fallback"`  | another source was asked; also by a catch of `ToolUnavailable`      |
- * | `"fix"`       | a fixer corrected the arguments                                     |
- * | `"escalated"` | a fixer put the rejection in its own words                          |
- * | `"stopped"`   | a fixer stopped the run                                             |
- * | `"ignored"`   | a fixer failed itself: the call went on as if there were none       |
- * | `"custom"`    | a policy of your own, named by `policy`                             |
- *
- * The other kinds come from policies of your own that are of a kind of this library's (`Policy.make`).
- *
- * @category models
- * @since 0.1.0
- */
-export type HandledBy = typeof HandledBy.Type
-
-/**
- * The schema of a {@link HandledBy}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const HandledBy = Schema.Literals([...PolicyKind.literals, "escalated", "stopped", "ignored"])
-
-/**
- * A failure that a policy took care of, so that the model never heard of it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Handled extends Schema.Schema.Type<typeof Handled> {}
-
-/**
- * The schema of a {@link Handled}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Handled = Schema.Struct({
-  tag: Schema.Literals(["SchemaMismatch", "PartialData", "SemanticGarbage", "ToolUnavailable"]),
-  code: Schema.String,
-  detail: Schema.String,
-  by: HandledBy,
-  /** The name of a policy of your own. */
-  policy: Schema.optionalKey(Schema.String)
-})
-
-/**
- * A change that was made to what the model wrote, so that it could be read: to its text, at an offset, or to a value, at a path.
- *
- * @category models
- * @since 0.1.0
- */
-export type Repair = TextRepair | ValueRepair
-
-/**
- * The schema of a {@link TextRepair}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const TextRepair = Schema.Struct({
-  /** The class of the mistake; `Arguments` says what each means. */
-  kind: Schema.Literals([
-    "byte_order_mark",
-    "code_fence",
-    "comment",
-    "control_character",
-    "double_encoded",
-    "duplicate_key",
-    "escaped_quotes",
-    "missing_comma",
-    "no_arguments",
-    "prose",
-    "python_constant",
-    "remark",
-    "single_quotes",
-    "smart_quotes",
-    "surplus_closers",
-    "template_token",
-    "trailing_comma",
-    "unquoted_key"
-  ]),
-  /** Where the first of its class was: in UTF-16 units from the start of the text. */
-  offset: Schema.Int,
-  /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
-  note: Schema.optionalKey(Schema.String)
-})
-
-/**
- * A change to the text of the arguments.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
-
-/**
- * The schema of a {@link ValueRepair}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const ValueRepair = Schema.Struct({
-  /**
-   * The class of the drift; `Coercion` says what each means. `"fixed"`: a fixer has corrected the arguments (`Tool.fix`). `"repeated"`: the call
-   * repeats an earlier one under its key, with the arguments of that one.
-   */
-  kind: Schema.Literals([
-    "array_for_single",
-    "blank_for_optional",
-    "boolean_for_text",
-    "choice_case",
-    "choice_spelling",
-    "date_form",
-    "decimal_for_integer",
-    "fixed",
-    "null_for_optional",
-    "number_for_text",
-    "python_list",
-    "renamed_key",
-    "repeated",
-    "single_for_array",
-    "space_in_date_time",
-    "text_for_array",
-    "text_for_boolean",
-    "text_for_choice",
-    "text_for_number",
-    "text_for_object",
-    "text_with_drift",
-    "wrapper"
-  ]),
-  /** Where: keys and indices from the root, as they were written. */
-  path: ToolFailure.FieldIssue.fields.path,
-  /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
-  note: Schema.optionalKey(Schema.String)
-})
-
-/**
- * A change to a value of the arguments.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ValueRepair extends Schema.Schema.Type<typeof ValueRepair> {}
-
-/**
- * The schema of a {@link Repair}.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Repair = Schema.Union([TextRepair, ValueRepair])
+export { Handled, HandledBy } from "./internal/handled.ts"
+export { Repair, TextRepair, ValueRepair } from "./internal/repair.ts"
 
 /**
  * The schema of an {@link Intent}.
@@ -255,7 +99,9 @@ const effort = {
   /** How long policies waited: before another attempt, for a permit, for their turn. Waits at the same time add up. */
   waited: Schema.DurationFromMillis,
   /** What policies took care of, in order. */
-  handled: Schema.Array(Handled)
+  handled: Schema.Array(Handled),
+  /** What the agents used and failed with that corrected its arguments. Absent: there were none. */
+  fixing: Schema.optionalKey(Ledger)
 }
 
 /**

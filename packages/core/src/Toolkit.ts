@@ -9,6 +9,7 @@ import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
 import type { Explanation, Warning } from "./Explanation.ts"
+import { type FixersFor, fixingFor, type NeededBy } from "./internal/fixer.ts"
 import { kind } from "./internal/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -146,6 +147,61 @@ export const withDefaults: {
   policies: ReadonlyArray<Policy.Policy<R2>>
 ): Toolkit<Tool.WithDefaults<T, R2>> =>
   make(...Array.from(self.tools.values(), (tool) => Tool.withDefaults(tool, policies))))
+
+/**
+ * The same tools with fixers: each gets the one under its name, or else the one under `"*"`, unless it has its own (`Tool.fix`).
+ *
+ * When to use: for tools of somebody else's, and for one fixer that corrects what models get wrong everywhere. An agent's `fixers` win
+ * over a toolkit's.
+ *
+ * @param fixers by the names of tools: functions, or `{ fix, name, tries, time, on }`. A name that no tool has throws
+ *
+ * @example
+ * ```ts
+ * import { Dispatch, Tool, Toolkit } from "@fallible/core"
+ * import { Effect, Schema } from "effect"
+ *
+ * const fetchPage = Tool.make("fetch_page", {
+ *   description: "A page of the web",
+ *   parameters: Schema.Struct({ url: Schema.String }),
+ *   success: Schema.String,
+ *   sideEffect: "none"
+ * }, ({ url }) => Effect.succeed(`The page at ${url}.`))
+ * const toolkit = Toolkit.make(fetchPage).pipe(
+ *   Toolkit.withFixers({ fetch_page: ({ arguments: args }) => typeof args?.["link"] === "string" ? { url: args["link"] } : "" })
+ * )
+ *
+ * const call = { id: "1", name: "fetch_page", arguments: "{\"link\":\"effect.website\"}" }
+ * const outcome = Effect.runSync(Dispatch.call(toolkit, call))
+ * outcome._tag === "Completed" ? outcome.value : outcome // => "The page at effect.website."
+ * ```
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const withFixers: {
+  <const F extends FixersFor<string>>(
+    fixers: F
+  ): <T extends Tool.Any>(self: Toolkit<T>) => Toolkit<Tool.WithDefaults<T, NeededBy<F>>>
+  <T extends Tool.Any, const F extends FixersFor<T["name"]>>(
+    self: Toolkit<T>,
+    fixers: F
+  ): Toolkit<Tool.WithDefaults<T, NeededBy<F>>>
+} = dual(2, <T extends Tool.Any, F extends FixersFor<T["name"]>>(
+  self: Toolkit<T>,
+  fixers: F
+): Toolkit<Tool.WithDefaults<T, NeededBy<F>>> => {
+  const fixingOf = fixingFor(fixers, Array.from(self.tools.keys()))
+  return make(
+    ...Array.from(
+      self.tools.values(),
+      (tool) => Tool.withFixer(asNeeding<T, NeededBy<F>>(tool), fixingOf(tool.name), "toolkit")
+    )
+  )
+})
+
+// What its fixer needs, the tool needs; its type says so, and its run does not change.
+const asNeeding = <T extends Tool.Any, R>(tool: T) => tool as unknown as Tool.WithDefaults<T, R>
 
 /**
  * What each tool of a toolkit costs at worst, in the order of the tools: see `Tool.explain`. It warns of a `check` or an `instead` that

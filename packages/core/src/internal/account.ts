@@ -40,19 +40,36 @@ export class Account {
     return this.#counts.inputTokens + this.#counts.outputTokens
   }
 
+  get turns(): number {
+    return this.#counts.turns
+  }
+
+  /** What is new since an earlier one of the same run. */
+  since(earlier: Account): Ledger {
+    const { calls, inputTokens, outputTokens, turns } = this.#counts
+    const before = earlier.#counts
+    return {
+      turns: turns - before.turns,
+      calls: calls - before.calls,
+      inputTokens: inputTokens - before.inputTokens,
+      outputTokens: outputTokens - before.outputTokens,
+      failures: this.#failures.toArray().slice(earlier.#failures.length),
+      repairs: this.#repairs.toArray().slice(earlier.#repairs.length)
+    }
+  }
+
   /** The model failed, whether or not it was asked again. */
   modelFailed(failures: ReadonlyArray<ModelEntry>): Account {
     return failures.length === 0 ? this : new Account(this.#counts, this.#failures.append(failures), this.#repairs)
   }
 
   replied(reply: Reply): Account {
-    const { calls, inputTokens, outputTokens, turns } = this.#counts
-    const counts = {
-      turns: turns + 1,
-      calls: calls + reply.calls.length,
-      inputTokens: inputTokens + (reply.usage?.inputTokens ?? 0),
-      outputTokens: outputTokens + (reply.usage?.outputTokens ?? 0)
-    }
+    const counts = counted(this.#counts, {
+      turns: 1,
+      calls: reply.calls.length,
+      inputTokens: reply.usage?.inputTokens ?? 0,
+      outputTokens: reply.usage?.outputTokens ?? 0
+    })
     return new Account(counts, this.#failures, this.#repairs)
   }
 
@@ -60,18 +77,38 @@ export class Account {
     if (outcomes.every(isPlain)) return this
     const failures: Array<Entry> = []
     const repairs: Array<Repaired> = []
+    let counts = this.#counts
     outcomes.forEach((outcome, index) => {
       const call = { turn, call: index + 1, tool: reply.calls[index]?.name ?? "" }
+      const { fixing } = outcome
+      if (fixing !== undefined) {
+        counts = counted(counts, fixing)
+        failures.push(...fixing.failures.map((entry) => placedIn(entry, call)))
+        repairs.push(...fixing.repairs.map((repaired) => placedIn(repaired, call)))
+      }
       failures.push(...failuresOf(call, outcome))
       repairs.push(...(outcome.repairs ?? []).map((repair) => ({ ...call, ...repair })))
     })
-    return new Account(this.#counts, this.#failures.append(failures), this.#repairs.append(repairs))
+    return new Account(counts, this.#failures.append(failures), this.#repairs.append(repairs))
   }
 }
 
+const counted = (counts: Counts, { calls, inputTokens, outputTokens, turns }: Counts): Counts => ({
+  turns: counts.turns + turns,
+  calls: counts.calls + calls,
+  inputTokens: counts.inputTokens + inputTokens,
+  outputTokens: counts.outputTokens + outputTokens
+})
+
+// What is told of an agent that corrected the arguments of a call has the place of that call.
+const placedIn = <Told extends Entry | Repaired>(
+  told: Told,
+  { call, tool, turn }: Pick<CallEntry, "turn" | "call" | "tool">
+): Told => ({ ...told, turn, ...("call" in told ? { call } : {}), inside: told.inside ?? tool })
+
 // Most calls are: nothing failed, nothing was repaired.
-const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
-  _tag === "Completed" && handled.length === 0 && repairs.length === 0
+const isPlain = ({ _tag, fixing, handled, repairs = [] }: ToolOutcome): boolean =>
+  _tag === "Completed" && handled.length === 0 && repairs.length === 0 && fixing === undefined
 
 const failuresOf = (
   place: Pick<CallEntry, "turn" | "call" | "tool">,

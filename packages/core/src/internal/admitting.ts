@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Arguments from "../Arguments.ts"
+import * as Availability from "../Availability.ts"
 import type * as DispatchFailure from "../DispatchFailure.ts"
 import { isIdempotent } from "../SideEffect.ts"
 import type * as Tool from "../Tool.ts"
@@ -50,14 +51,6 @@ export class Admitting {
     this.#place = place
     this.#disabled = disabled
     this.#outer = outer === detached || place.id !== undefined ? undefined : outer
-    call.refuse = (params, text) => {
-      const { refusal, repeated } = this.#decide(params, text)
-      if (repeated === undefined || refusal !== undefined) return refusal
-      // What a fixer makes of arguments is not what the service was sent first.
-      if (repeated.isChanged) return repeated.refusal
-      this.#tell(repeated)
-      return undefined
-    }
   }
 
   #decide(params: unknown, text: string | undefined): Admission {
@@ -87,12 +80,17 @@ export class Admitting {
   }
 
   /** The parameters to run with. */
-  admit(params: unknown): Effect.Effect<unknown, ToolFailure> {
-    const { refusal, repeated } = this.#decide(params, this.#call.text)
+  readonly admit = (
+    params: unknown,
+    text: string | undefined,
+    admitted?: () => void
+  ): Effect.Effect<unknown, ToolFailure> => {
+    const { refusal, repeated } = this.#decide(params, text)
     if (refusal !== undefined) {
       this.#call.note({ _tag: "CallRefused", code: refusal.code })
       return Effect.fail(refusal)
     }
+    admitted?.()
     if (this.#place.wasBegun === true && this.#call.acts) {
       this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
     }
@@ -120,7 +118,7 @@ export class Admitting {
     const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
     const repairs = [{ kind: "repeated", path: [], note }] as const
     if (isChanged && text !== undefined) {
-      this.#call.live.arguments.correct({ to: undefined, text, repairs, isSecret: false })
+      this.#call.adopt({ text, isSecret: false })
     }
     this.#call.note({ _tag: "ArgumentsRepaired", repairs })
   }
@@ -131,10 +129,19 @@ export class Admitting {
    * Of one that was under way when its process ended, nobody knows with which it was run, where a fixer may have changed them, or the tool
    * has been changed since then. It is not run again.
    */
-  read<A, R>(decode: () => Effect.Effect<A, ToolFailure, R>): Effect.Effect<A, ToolFailure, R> {
-    const { policies, sideEffect } = this.#tool
+  read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
+    const { fixers = [], sideEffect } = this.#tool
     if (this.#place.wasBegun !== true || isIdempotent(sideEffect)) return decode()
-    return policies.some(({ kind }) => kind === "fix") ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
+    return fixers.length > 0 ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
+  }
+
+  /** Is the tool called at all now: neither refused, nor in an open circuit? */
+  get isCalled(): Effect.Effect<boolean> {
+    return Effect.map(
+      Availability.lookup,
+      (availabilityOf) =>
+        availabilityOf(this.#tool)._tag === "Available" && this.#place.admit?.(this.#tool).refusal === undefined
+    )
   }
 
   get #unread(): Effect.Effect<never, ToolFailure> {

@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { AgentBudget } from "../AgentBudget.ts"
 import type { Happened } from "../AgentEvent.ts"
 import * as Availability from "../Availability.ts"
 import * as CallEvent from "../CallEvent.ts"
@@ -16,12 +17,14 @@ import { ModelEntry } from "../Ledger.ts"
 import * as Model from "../Model.ts"
 import type { Definition, Toolkit } from "../Toolkit.ts"
 import type { Transcript } from "../Transcript.ts"
+import type { Account } from "./account.ts"
 import { Beginning } from "./beginning.ts"
 import { contained } from "./containment.ts"
-import { current } from "./frame.ts"
+import { current, fixerAround } from "./frame.ts"
 import { recorded } from "./recorded.ts"
 import { faultOf, isReply, withDistinctIds } from "./reply.ts"
 import { RunTime } from "./runTime.ts"
+import { around, Spending } from "./spending.ts"
 import { isA } from "./stranger.ts"
 import { cut, kind, mostDetail } from "./text.ts"
 import { answered, heed, IllTyped, present } from "./userCode.ts"
@@ -61,6 +64,8 @@ export interface Surroundings {
   /** Told of what happens in calls, beside who watches the run. */
   readonly watcher: CallEvent.Watcher | undefined
   readonly time: RunTime
+  /** What it has used of its limits. */
+  readonly spending: Spending
   readonly journal: Journal.Journal
   /** Where the run is, as logs have it. */
   readonly place: { readonly run: string; turn: number }
@@ -69,21 +74,24 @@ export interface Surroundings {
 /**
  * Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it.
  *
- * @param limit how long the run may take, in milliseconds
- * @param used how much of that it has used before
+ * @param account what it has used before
+ * @param used how many milliseconds of its time it has used before
  */
 export const surrounded = <A, E, R>(
   id: string,
-  limit: number,
+  budget: AgentBudget,
+  account: Account,
   used: number,
   run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
+    const { elapsed: limit } = budget
     const time = new RunTime(fiber, limit, used)
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
     const tell = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
+    const spending = new Spending(budget, account, fixerAround(call), fiber.getRef(around))
     const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
         // A tool may ask a model, too. That is not the run's.
@@ -96,6 +104,7 @@ export const surrounded = <A, E, R>(
       retried,
       watcher: fiber.getRef(CallEvent.watcher),
       time,
+      spending,
       journal: fiber.getRef(Journal.current),
       place
     }
@@ -104,7 +113,7 @@ export const surrounded = <A, E, R>(
     return Effect.updateContext(
       run(surroundings),
       (context: Context.Context<R>) => {
-        const own = Context.make(Model.onRetry, hear)
+        const own = Context.add(Context.make(Model.onRetry, hear), around, spending)
         // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
         return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
       }

@@ -126,15 +126,22 @@ export const turn = (what: string, patience: Duration.Duration) => (inner: Bound
   return after({ ...aside(`waits for ${what}`), waiting, time: waiting }, inner)
 }
 
-/** The fixer is asked, and what is inside runs again with its answer. */
-export const fix = (tries: number) => (inner: Bounds): Bounds => {
-  const again = after(untimed("the fixer"), { ...inner, warnings: [] })
-  return Array.from({ length: tries }).reduce<Bounds>((bounds) => after(bounds, again), inner)
-}
-
-/** What a policy may do with the arguments before the tool runs, and a timeout around the run does not end. */
-export const decoding = (kind: string) => (inner: Bounds): Bounds =>
-  after(untimed(`the ${kind} of arguments that cannot be decoded`), inner)
+/** A fixer is asked, and the tool runs again under all its policies, with what it answers. */
+export const fixed =
+  (fixers: ReadonlyArray<{ readonly tries: number; readonly time: Duration.Duration }>) => (inner: Bounds): Bounds => {
+    const again = { ...inner, warnings: [] }
+    return fixers.reduce<Bounds>((bounds, { time, tries }) => {
+      const asked: Bounds = {
+        ...aside("a fixer is asked"),
+        time: Duration.isFinite(time) ? { most: time, because: [] } : unbounded("the fixer has no timeout")
+      }
+      return Array.from({ length: tries }).reduce<Bounds>(
+        (bounds, _, index) =>
+          after(bounds, index === 0 ? after(asked, again) : after(aside("a fixer is asked"), again)),
+        bounds
+      )
+    }, inner)
+  }
 
 export const complete = (pages: number, time: Duration.Duration) => (inner: Bounds): Bounds => {
   const next = "asks for the next page"

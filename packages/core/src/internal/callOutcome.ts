@@ -70,12 +70,15 @@ export const accountOf = <A, E extends ToolFailure>(frame: Frame, exit: Exit.Exi
   return state.source === undefined || Exit.isFailure(exit) ? account : { ...account, source: state.source }
 }
 
-const effortOf = ({ attempts, handled, waited }: CallState, certainty: Certainty) => ({
-  certainty,
-  attempts,
-  waited: waited === 0 ? Duration.zero : Duration.millis(waited),
-  handled: handled.length === 0 ? none : handled.toArray()
-})
+const effortOf = ({ attempts, fixing, handled, waited }: CallState, certainty: Certainty) => {
+  const effort = {
+    certainty,
+    attempts,
+    waited: waited === 0 ? Duration.zero : Duration.millis(waited),
+    handled: handled.length === 0 ? none : handled.toArray()
+  }
+  return fixing === undefined ? effort : { ...effort, fixing }
+}
 
 const account = (call: Call, certainty: Certainty) => {
   const { attempts, executions, repairs } = call.state

@@ -1,6 +1,7 @@
 import * as Duration from "effect/Duration"
 import type { CallEvent, Source } from "../CallEvent.ts"
 import type { Certainty } from "../Certainty.ts"
+import { type Ledger, plus } from "../Ledger.ts"
 import type { Handled, Repair } from "../ToolOutcome.ts"
 import { AppendOnly } from "./appendOnly.ts"
 import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "./done.ts"
@@ -41,6 +42,8 @@ export interface CallState {
   readonly fellBack: boolean
   /** The last failure of an attempt that was the tool's fault, and that a policy handled. */
   readonly fault: Handled | undefined
+  /** What the agents used that corrected its arguments. */
+  readonly fixing: Ledger | undefined
 }
 
 const noTexts: AppendOnly<never> = AppendOnly.from([])
@@ -64,7 +67,8 @@ export const untouched: CallState = {
   isRefused: false,
   isRepeated: false,
   fellBack: false,
-  fault: undefined
+  fault: undefined,
+  fixing: undefined
 }
 
 // What nearly all calls come to, and no more.
@@ -125,8 +129,14 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "ArgumentsRepaired":
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":
-      return { ...state, repairs: [...state.repairs.map(withoutNote), ...event.repairs] }
+      // What was refused was refused with other arguments.
+      return { ...state, isRefused: false, repairs: [...state.repairs.map(withoutNote), ...event.repairs] }
+    case "FixerSpent": {
+      const { _tag, ...spent } = event
+      return { ...state, fixing: state.fixing === undefined ? spent : plus(state.fixing, spent) }
+    }
     case "AttemptAbandoned":
+    case "FixerAsked":
     case "InnerStarted":
     case "RetryRefused":
     case "CallRefused":
@@ -162,13 +172,15 @@ const handled = (
   return {
     ...state,
     handled: state.handled.append([entry]),
-    fellBack: state.fellBack || isOwn && by === "fallback",
+    fellBack: state.fellBack || isOwn && (by === "fallback" || by === "answered"),
     fault: isFault ? entry : state.fault
   }
 }
 
 // What a check, or a fixer, failed with is its own.
-const isReplaced = (by: Handled["by"]): boolean => by === "retry" || by === "fallback" || by === "custom"
+const isReplaced = (by: Handled["by"]): boolean => replacing.has(by)
+
+const replacing: ReadonlySet<string> = new Set(["retry", "fallback", "custom", "fix", "answered"])
 
 // -----------------------------------------------------------------------------
 // Certainty

@@ -44,7 +44,7 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
         }),
         Effect.matchCauseEffect({
           onFailure: (cause) => visit.signal === undefined ? Effect.failCause(cause) : Effect.die(visit.signal),
-          onSuccess: (value) => visit.signal === undefined ? Effect.succeed(value) : Effect.die(visit.signal)
+          onSuccess: (value) => visit.isAnsweredBy(value) ? Effect.succeed(value) : Effect.die(visit.signal)
         })
       )
     })
@@ -79,7 +79,7 @@ export class Visit extends Sourced {
   readonly #clock: Clock.Clock
   readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
-  /** A question, a stop or a refusal of a run inside. No policy has a say in it. */
+  /** A question, a stop or a rejection of a run inside. No policy has a say in it. */
   signal: Signal | undefined = undefined
   /** What runs inside died of. */
   readonly defects: Array<unknown> = []
@@ -138,7 +138,7 @@ export class Visit extends Sourced {
    * A tool that the policy runs itself. No tool's name has a plus in it. Inside of another policy numbers begin anew, so that a key says
    * how far inside it is, too.
    */
-  override enter(tool: Subject, params: unknown): Frame {
+  override enter(tool: Subject, params: unknown): Inside {
     const name = `policy+${this.policies === 1 ? "" : this.policies}`
     this.#prefix ??= `${name}/${this.outer.live.next(name)}/`
     return new Inside(this, this.placeOf(tool, params, this.#prefix), tool)
@@ -178,6 +178,11 @@ export class Visit extends Sourced {
   settle(failure: ToolFailure): number | undefined {
     const index = this.#failures.findLastIndex((known) => known.failure === failure)
     return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
+  }
+
+  /** Does an answer stand? Another run's goes before a rejection, which had nothing to do with it. */
+  isAnsweredBy(value: unknown): boolean {
+    return this.signal === undefined || this.signal._tag === "RejectionSignal" && this.#answers.has(value)
   }
 
   finish(exit: Exit.Exit<unknown, unknown>): void {

@@ -4,8 +4,13 @@
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { type Certainty, join } from "../Certainty.ts"
-import { isNotExecuted, isToolFailure, type ToolFailure, type ToolUnavailable } from "../ToolFailure.ts"
-import { isRejection } from "./callArguments.ts"
+import {
+  isNotExecuted,
+  isToolFailure,
+  type SchemaMismatch,
+  type ToolFailure,
+  type ToolUnavailable
+} from "../ToolFailure.ts"
 import { and, type Done, nothing as nothingDone } from "./done.ts"
 import { asForeign, doneBelow, isForeign, isGuess, isRedirected } from "./error/guess.ts"
 import { withFields, withShown } from "./failure.ts"
@@ -33,6 +38,10 @@ export interface Reading {
   /** Does it speak of all that the handler did? */
   readonly isBelieved: (failure: ToolFailure) => boolean
 }
+
+/** Does it reject arguments, whosever they are? */
+export const isRejection = (failure: ToolFailure): failure is SchemaMismatch =>
+  failure._tag === "SchemaMismatch" && failure.side === "arguments"
 
 /** Does it say that nothing was done, so that the tool may be run again? */
 export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(failure) || isRejection(failure)

@@ -14,12 +14,11 @@ import type { Certainty } from "../Certainty.ts"
 import * as Deadline from "../Deadline.ts"
 import * as LateResult from "../LateResult.ts"
 import { type ToolFailure, ToolUnavailable } from "../ToolFailure.ts"
-import { isRejection } from "./callArguments.ts"
 import { wasSent } from "./callState.ts"
 import { contained, isExit } from "./containment.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "./done.ts"
-import { asKnown, doneByOthers, endingOf, isOwnWord, isWhole, open as openEnding } from "./ending.ts"
-import { isRedirected, marks } from "./error/guess.ts"
+import { asKnown, doneByOthers, endingOf, isOwnWord, isRejection, isWhole, open as openEnding } from "./ending.ts"
+import { isForeign, isRedirected, marks } from "./error/guess.ts"
 import { isConflict } from "./error/recognize.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
 import { isPromise } from "./stranger.ts"
@@ -215,18 +214,17 @@ class Execution {
       frame.note(event, failure, this.#attempt)
       return
     }
-    const { arguments: args, mayQuote } = frame.live
+    const { hasRejected, mayQuote } = frame.live
     const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !mayQuote && isOwnWord(failure)
     // It refuses the key, and not what was asked under it first.
     const isKeyRefused = failure !== undefined && frame.tool.sideEffect === "idempotent_by_key" &&
       wasSent(frame.whole.state) && isConflict(failure)
-    // Who may have acted does not run again with other arguments.
-    if (failure !== undefined && isRejection(failure) && (!isBelieved(failure) || isRedirected(failure))) {
-      args.disown(failure)
-    }
-    const ending = isKeyRefused
-      ? openEnding
-      : endingOf(exit, { isBelieved, isRejection: (failure) => args.areRejectedBy(failure) })
+    const ending = isKeyRefused ? openEnding : endingOf(exit, {
+      isBelieved,
+      // Who may have acted does not run again with other arguments.
+      isRejection: (failure) =>
+        isRejection(failure) && isBelieved(failure) && !isForeign(failure) && !isRedirected(failure) && !hasRejected
+    })
     const done = this.#done = and(and(doneOf(ending.certainty), doneByOthers(exit, this.#since)), frame.state.inside)
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)

@@ -2,23 +2,19 @@ import * as Duration from "effect/Duration"
 import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../Explanation.ts"
 import type * as Policy from "../Policy.ts"
-import { actedExecutions, anything, decoding, failureLimitOf, handler, isForAllTools, settleOf } from "./bounds.ts"
+import { actedExecutions, anything, failureLimitOf, fixed, handler, isForAllTools, settleOf } from "./bounds.ts"
+import type { Fixing } from "./fixer.ts"
 import { type Identified, whyUnfit } from "./identity.ts"
 
 interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
+  readonly fixers?: ReadonlyArray<Fixing>
   readonly failureLimit?: number
 }
 
 /** What a tool costs at worst, and what of its policies is likely not meant. */
 export const explained = (tool: Explained): Explanation => {
-  const layers = [...layersOf(tool)]
-  // A run by hand decodes nothing; a model's call does.
-  for (const { decode, kind } of tool.policies) {
-    if (decode !== undefined) {
-      layers.push({ description: `${kind} while decoding`, bounds: decoding(kind)(layers.at(-1)!.bounds) })
-    }
-  }
+  const layers = layersOf(tool)
   const { bounds: { moments, warnings } } = layers.at(-1)!
   const steps = layers.map(({ bounds, description }): Step => ({
     description,
@@ -60,8 +56,8 @@ const unkeyed = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray
 /** The bounds of a tool as a whole. */
 export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
 
-const layersOf = (tool: Explained) =>
-  tool.policies.reduce(
+const layersOf = (tool: Explained) => {
+  const policies = tool.policies.reduce(
     (layers, policy) => {
       const inner = layers.at(-1)!.bounds
       const bounds = policy.bound?.(inner, tool) ?? anything(policy.name ?? policy.kind)(inner)
@@ -69,6 +65,18 @@ const layersOf = (tool: Explained) =>
     },
     [{ description: "handler", bounds: handler }]
   )
+  const { fixers = [] } = tool
+  return fixers.length === 0
+    ? policies
+    : [...policies, { description: describe(fixers), bounds: fixed(fixers)(policies.at(-1)!.bounds) }]
+}
+
+const describe = (fixers: ReadonlyArray<Fixing>): string => {
+  const tries = fixers.reduce((sum, { tries }) => sum + tries, 0)
+  return `corrections by ${fixers.length === 1 ? "a fixer" : `${fixers.length} fixers`}${
+    tries === 1 ? "" : `, up to ${tries} times`
+  }`
+}
 
 // -----------------------------------------------------------------------------
 // Moments

@@ -80,6 +80,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["hint", text],
   ["question", text],
   ["reason", text],
+  ["source", text],
   ["severity", field("a severity", oneOf("low", "medium", "high", "critical"))],
   ["side", field("'arguments' or 'result'", oneOf("arguments", "result"), () => "result")],
   ["alternatives", texts],

@@ -2,13 +2,11 @@
  * What a fixer has answered, or said instead of an answer: somebody else's values, which are looked at with care.
  */
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Arguments from "../Arguments.ts"
-import type { Escalation } from "../Rejection.ts"
-import { SchemaMismatch, Severity } from "../ToolFailure.ts"
+import { Answered, type Escalation, type Fixable } from "../Rejection.ts"
+import { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
-import { attempted } from "./stranger.ts"
+import { attempted, isA } from "./stranger.ts"
 import { cut, excerpt, oneLine } from "./text.ts"
 
 // `{}` says that a call has no arguments. Nothing at all says nothing, though of a model it is taken for the same.
@@ -16,19 +14,16 @@ export const isNothing = (text: string): boolean => /^(?:null|\[\s*\])?$/.test(t
 
 export const isPlain = Schema.is(Schema.Json)
 
-// The compiler keeps an answer to what it may be; a program without types does not.
-export const written = (fixed: unknown): string => {
-  if (typeof fixed === "string") return fixed
-  if (Predicate.isObject(fixed) && isPlain(fixed)) return JSON.stringify(fixed)
-  throw new TypeError("A fixer answers with the arguments as a text or an object, or with an Effect of them.")
-}
+const isAnswered = isA(Answered)
 
-/** What a text says is compared where nothing of it was passed over, or lost, when it was read. */
-export const saysTheSame = (known: string, text: string): boolean => {
-  if (known.trim() === text.trim()) return true
-  const read = Result.getOrUndefined(Arguments.parse(known))
-  if (read === undefined || !read.isExact || read.repairs.length > 0) return false
-  return isSame(read.value, Result.getOrUndefined(Arguments.parse(text))?.value)
+/** An answer, as a text of arguments or as a value. The compiler keeps it to what it may be; a program without types does not. */
+export const written = (fixed: unknown): string | Answered => {
+  if (typeof fixed === "string") return fixed
+  if (isAnswered(fixed) && isPlain(fixed.value)) return fixed
+  if (Predicate.isObject(fixed) && isPlain(fixed)) return JSON.stringify(fixed)
+  throw new TypeError(
+    "A fixer answers with arguments (a text or an object), with Fixer.answer, or with an Effect of them."
+  )
 }
 
 export const isSame = (a: unknown, b: unknown): boolean => {
@@ -49,26 +44,42 @@ const isEscalation = Schema.is(Schema.Struct({
 /** The compiler keeps it to words, and a program without types does not. */
 export const hasWords = (escalation: Escalation): boolean => attempted(() => isEscalation(escalation)) === true
 
-// What is wrong stays what it was, for a program; what is said of it, and what to do, is the fixer's to say.
+/** The failure stays what it was, for a program. What is wrong, and what to do about it, is said by the fixer. */
 export const escalated = (
-  failure: SchemaMismatch,
-  { arguments: args, detail, hint, severity = "medium" }: Escalation
-): SchemaMismatch => {
-  const { alternatives: _, hint: __, ...rest } = failure
+  failure: Fixable,
+  { arguments: args, detail, hint, severity = "medium" }: Escalation,
+  source: string
+): Fixable => {
   const json = args === undefined ? "" : JSON.stringify(args).replaceAll(/[\p{Cc}\u2028\u2029]/gu, escaped)
   // Whole or not at all: half of them are none.
   const advice = [
     hint === undefined ? "" : cut(oneLine(hint), 600),
     json === "" || json.length > 4000 ? "" : `Corrected arguments: ${json}`
   ].filter((part) => part !== "").join(" ")
-  return new SchemaMismatch({
-    ...rest,
+  return remade(failure, {
     detail: cut(oneLine(detail), 600),
-    ...(advice === "" ? {} : { hint: advice }),
+    hint: advice === "" ? undefined : advice,
+    alternatives: undefined,
     severity,
-    cause: failure.cause
+    source: cut(oneLine(source), 80)
   })
 }
+
+/** A new failure of the same class and cause, with some fields changed; those that are `undefined` are left out. */
+export const remade = (failure: Fixable, fields: Readonly<Record<string, unknown>> = {}): Fixable => {
+  const all = { ...failure, ...fields, cause: failure.cause }
+  switch (failure._tag) {
+    case "SchemaMismatch":
+      return new SchemaMismatch(asFieldsOf<SchemaMismatch>(all))
+    case "SemanticGarbage":
+      return new SemanticGarbage(asFieldsOf<SemanticGarbage>(all))
+    case "ToolUnavailable":
+      return new ToolUnavailable(asFieldsOf<ToolUnavailable>(all))
+  }
+}
+
+// They were read off a failure of that class.
+const asFieldsOf = <Failure>(fields: object) => fields as Failure
 
 // JSON leaves some of them as they are, and a line that is shown must not.
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`

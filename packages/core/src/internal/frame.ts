@@ -13,14 +13,12 @@
  * Each folds the events that are noted in it, and passes them on to the frame around it, as they are or mapped.
  */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
 import type { CallEvent } from "../CallEvent.ts"
 import type { Certainty } from "../Certainty.ts"
 import * as FailureLog from "../FailureLog.ts"
 import type { SideEffect } from "../SideEffect.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
-import type { Repair, Reply } from "../ToolOutcome.ts"
-import { CallArguments, type Correction } from "./callArguments.ts"
+import type { Reply } from "../ToolOutcome.ts"
 import {
   asOf,
   type CallState,
@@ -40,7 +38,6 @@ import { heardOutside, isOfAnswer } from "./heard.ts"
 import { keyInside } from "./key.ts"
 import { Live, Running } from "./live.ts"
 import { isBlameless } from "./refusal.ts"
-import { RefusalSignal } from "./signal.ts"
 import { cut, mostDetail } from "./text.ts"
 
 /** The tool that is called. */
@@ -102,18 +99,11 @@ export abstract class Frame {
   wasLeft = false
 
   /** What this is inside of. */
-  protected readonly outer: Frame | undefined = undefined
+  readonly outer: Frame | undefined = undefined
 
   /** Was anybody interrupted who waited for what happens here? */
   get isLeft(): boolean {
-    return Frame.isAnyLeft(this)
-  }
-
-  // However many frames there are, looking at them does not use up the stack.
-  protected static isAnyLeft(innermost: Frame): boolean {
-    for (let frame: Frame | undefined = innermost; frame !== undefined; frame = frame.outer) {
-      if (frame.wasLeft) return true
-    }
+    for (const { wasLeft } of outwards(this)) if (wasLeft) return true
     return false
   }
 
@@ -195,12 +185,9 @@ export abstract class Frame {
     outwards: Outwards | undefined
   ): number
 
-  /** Is the tool that runs now the one that was called, and not one inside of it? */
-  abstract claim(): boolean
-
-  /** The frame of a tool that runs now: this one for the tool that was called, one of its own for a tool that it runs. */
-  enter(tool: Subject, params: unknown): Frame {
-    return this.claim() ? this : new Inside(this, this.placeOf(tool, params), tool)
+  /** The frame of a tool that is run inside. */
+  enter(tool: Subject, params: unknown): Inside {
+    return new Inside(this, this.placeOf(tool, params), tool)
   }
 
   /** A key for something else that begins in this attempt: for the same, the next one of it has another. */
@@ -259,11 +246,23 @@ export abstract class Frame {
     if (caveats.length > 0 || source !== undefined) this.note(answerDiscarded)
   }
 
-  /**
-   * A policy has better arguments, and runs what is inside with them. It does not come back where the call would not have been admitted
-   * with these, or nobody waits for it any more.
-   */
-  abstract correct(correction: Correction): Effect.Effect<void>
+  /** What corrects the arguments of the tool that runs here; `undefined` where nobody does. */
+  abstract get stage(): Stage | undefined
+}
+
+/** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
+export interface Stage {
+  /** What the handler has rejected, and nobody could correct: it need not run to reject it again. */
+  readonly verdict: ToolFailure | undefined
+  /** Is this rejection for the stage, and not for the policies on the way to it? */
+  readonly hears: (failure: ToolFailure, frame: Frame) => boolean
+}
+
+/** What the arguments of a call were corrected to. */
+export interface Correction {
+  readonly text: string
+  /** Does it hold what must not be shown? */
+  readonly isSecret: boolean
 }
 
 /** Where something runs inside of a call: what its name, and what its key is made of. */
@@ -310,7 +309,7 @@ class Detached extends Frame {
   }
 
   get live() {
-    return new Live(new Running(), new CallArguments(), [])
+    return new Live(new Running(), [])
   }
 
   override note() {
@@ -329,12 +328,8 @@ class Detached extends Frame {
     return undefined
   }
 
-  claim() {
-    return true
-  }
-
-  correct() {
-    return Effect.void
+  get stage() {
+    return undefined
   }
 }
 
@@ -361,16 +356,16 @@ export type Hear = (event: CallEvent, failure: ToolFailure | undefined, attempt:
 /** A call of its own. Most note nothing but their one attempt, so nothing is allocated before it is needed. */
 export class Call extends Frame {
   readonly replies: ReadonlyArray<Reply>
+  stage: Stage | undefined = undefined
+  /** What the arguments were corrected to, if they were. */
+  correction: Correction | undefined = undefined
   /** The text of the arguments, as the model wrote it. */
   readonly #written: string | undefined
   readonly #hear: Hear | undefined
-  /** Why the call is not to be run with other arguments than those that it was admitted with, if so. */
-  refuse: ((params: unknown, text: string) => ToolFailure | undefined) | undefined = undefined
   #keyed: (() => string) | undefined = undefined
   /** Its key, once somebody has asked for it. */
   askedKey: string | undefined = undefined
   #live: Live | undefined = undefined
-  #isEntered = false
 
   constructor(
     id: string,
@@ -396,7 +391,7 @@ export class Call extends Frame {
   }
 
   get live() {
-    return this.#live ??= new Live(new Running(), new CallArguments(this.#written), this.replies)
+    return this.#live ??= new Live(new Running(), this.replies)
   }
 
   override get hasLeftSome() {
@@ -405,12 +400,12 @@ export class Call extends Frame {
 
   /** The text of the arguments that are used now. */
   get text(): string | undefined {
-    return this.#live === undefined ? this.#written : this.#live.arguments.text
+    return this.correction === undefined ? this.#written : this.correction.text
   }
 
-  /** What the arguments were corrected to, if they were. */
-  get correction() {
-    return this.#live?.arguments.correction
+  /** The call goes on with better arguments. */
+  adopt(correction: Correction): void {
+    this.correction = correction
   }
 
   get gate() {
@@ -432,35 +427,16 @@ export class Call extends Frame {
   whyNot() {
     return whyNotAgain(this)
   }
-
-  claim() {
-    const isFirst = !this.#isEntered
-    this.#isEntered = true
-    return isFirst
-  }
-
-  correct(correction: Correction) {
-    const { from, repairs, text, to } = correction
-    // Without any before them they are yet to be admitted.
-    const refusal = from === undefined ? undefined : this.refuse?.(to, text)
-    if (refusal !== undefined) return Effect.die(new RefusalSignal(refusal))
-    this.live.arguments.correct(correction)
-    this.note({ _tag: "ArgumentsCorrected", repairs: asRepairs(repairs) })
-    return Effect.void
-  }
 }
 
 const none: ReadonlyArray<never> = []
-
-// They are, and only their type stands above what a call is told of its arguments.
-const asRepairs = (repairs: Correction["repairs"]) => repairs as ReadonlyArray<Repair>
 
 /**
  * Passes everything on until it is closed, so that what nobody waits for any more says nothing of the answer of a later attempt. From then
  * on nothing that acts begins in it, and it passes on how what acts has ended.
  */
 export class Gate extends Frame {
-  protected override readonly outer: Frame
+  override readonly outer: Frame
   /** Has what it is around ended in time? */
   isOver = false
   #apart: Live | undefined = undefined
@@ -518,13 +494,8 @@ export class Gate extends Frame {
     return this.isClosed ? "abandoned" : this.outer.whyNot()
   }
 
-  claim() {
-    return this.outer.claim()
-  }
-
-  // Nobody waits for what it would do.
-  correct(correction: Correction) {
-    return this.isOpen ? this.outer.correct(correction) : Effect.interrupt
+  get stage() {
+    return this.outer.stage
   }
 }
 
@@ -613,21 +584,21 @@ export class Sourced extends Gate {
  * outer one, once it has an answer.
  */
 export class Inside extends Frame {
-  protected override readonly outer: Frame
+  override readonly outer: Frame
   readonly gate: Gate | undefined
+  stage: Stage | undefined = undefined
+  correction: Correction | undefined = undefined
   #hasEnded = false
-  readonly #args: CallArguments | undefined
   #mark: string
   #key: string | undefined = undefined
   #live: Live | undefined = undefined
 
-  constructor(outer: Frame, { mark, path }: Place, tool: Subject, args?: CallArguments) {
+  constructor(outer: Frame, { mark, path }: Place, tool: Subject) {
     // Its key is that of an earlier attempt of the outer call.
     const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.whole.state)
     super(`${outer.id}/${path}`, tool, outer.isWatched, isRepeated ? repeated : untouched)
     this.outer = outer
     this.gate = outer.gate
-    this.#args = args
     this.#mark = mark
   }
 
@@ -646,7 +617,7 @@ export class Inside extends Frame {
   #begun() {
     const { replies, running } = this.outer.live
     // What this call leaves behind, the outer one does, too.
-    return new Live(new Running(running), this.#args ?? new CallArguments(), replies)
+    return new Live(new Running(running), replies)
   }
 
   override leave() {
@@ -696,25 +667,23 @@ export class Inside extends Frame {
     })
   }
 
-  claim() {
-    return false
+  /** The text of what a fixer has made of its arguments, which nobody wrote. */
+  get text(): string | undefined {
+    return this.correction?.text
   }
 
-  // The model need not hear of it: the arguments were the outer handler's.
-  correct(correction: Correction) {
-    if (!this.isOpen) return Effect.interrupt
-    this.live.arguments.correct(correction)
-    // What is corrected may be another effect.
-    this.#mark = JSON.stringify([this.#mark, this.tool.effectOf?.(correction.to) ?? "corrected"])
+  /** It goes on with better arguments, which may be for another effect. The model need not hear of it: they were the outer handler's. */
+  adopt(correction: Correction, params: unknown): void {
+    this.correction = correction
+    this.#mark = JSON.stringify([this.#mark, this.tool.effectOf?.(params) ?? "corrected"])
     this.#key = undefined
-    return Effect.void
   }
 }
 
 /** What a further page of a result is given. */
 export class Page extends Inside {
   constructor(outer: Frame, number: number) {
-    super(outer, asPlace(`page+${number}`), outer.tool, new CallArguments(undefined, outer.live.arguments.whole))
+    super(outer, asPlace(`page+${number}`), outer.tool)
   }
 
   // What all pages say is said of the whole once.
@@ -746,7 +715,8 @@ export class Page extends Inside {
 /** What a fixer is asked in. */
 export class Asked extends Inside {
   constructor(outer: Frame, number: number) {
-    super(outer, asPlace(`fix+${number}`), { name: outer.tool.name, sideEffect: "non_idempotent" })
+    // Questions of a fixer have one name, however often it was asked before.
+    super(outer, { path: "fix+", mark: `fix+${number}` }, { name: outer.tool.name, sideEffect: "non_idempotent" })
   }
 
   override get role() {
@@ -763,6 +733,17 @@ export class Asked extends Inside {
       ? this.outer.note(event, failure, undefined, outwards)
       : super.pass(event, failure, attempt, outwards)
   }
+}
+
+/** What a fixer is asked in, if one is around here. */
+export const fixerAround = (innermost: Frame): Asked | undefined => {
+  for (const frame of outwards(innermost)) if (frame instanceof Asked) return frame
+  return undefined
+}
+
+// However many frames there are, looking at them does not use up the stack.
+function* outwards(innermost: Frame): Iterable<Frame> {
+  for (let frame: Frame | undefined = innermost; frame !== undefined; frame = frame.outer) yield frame
 }
 
 // No tool's name has a plus in it.

@@ -25,6 +25,7 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
     case "WaitEnded":
       return { ...event, inside: event.inside ?? name }
     case "CircuitChanged":
+    case "FixerSpent":
       return event
     case "InnerActs":
     case "InnerEnded":
@@ -36,6 +37,7 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
     case "CaveatAdded":
     case "SourceNamed":
     case "AnswerDiscarded":
+    case "FixerAsked":
     case "ArgumentsRepaired":
     case "ArgumentsCorrected":
       return undefined

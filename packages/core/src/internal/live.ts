@@ -1,33 +1,33 @@
 import type * as Fiber from "effect/Fiber"
 import type { Reply } from "../ToolOutcome.ts"
-import type { CallArguments } from "./callArguments.ts"
 
 /**
  * What a running call must know of the present, and no event can tell: which attempts still run that nobody waits for, which reply
- * belongs to a question, which number the next tool inside gets, and which arguments are used now.
+ * belongs to a question, and which number the next tool inside gets.
  */
 export class Live {
   readonly running: Running
-  readonly arguments: CallArguments
   readonly replies: ReadonlyArray<Reply>
   /**
    * Has a tool inside said in this attempt that it did nothing, or that its arguments are wrong? The handler may fail with a copy of that,
    * which says nothing of the handler.
    */
   mayQuote = false
+  /** Has a tool inside rejected its arguments in this attempt? The handler may fail with a copy of that: it rejects none of its own. */
+  hasRejected = false
   // They start anew with every attempt, so that the same attempt run again finds the same replies and the same keys.
   #used: Set<Reply> | undefined = undefined
   #counts: Map<string, number> | undefined = undefined
 
-  constructor(running: Running, args: CallArguments, replies: ReadonlyArray<Reply>) {
+  constructor(running: Running, replies: ReadonlyArray<Reply>) {
     this.running = running
-    this.arguments = args
     this.replies = replies
   }
 
   /** Another attempt begins. */
   restart(): void {
     this.mayQuote = false
+    this.hasRejected = false
     this.#used?.clear()
     this.#counts?.clear()
   }
@@ -51,7 +51,7 @@ export class Live {
 
   /** The same for an attempt that others run beside: it uses replies and keys from the start, as each of them does. */
   beside(): Live {
-    return new Live(this.running, this.arguments, this.replies)
+    return new Live(this.running, this.replies)
   }
 
   /** What an attempt has used that ran beside others: what comes next gets other keys. */
@@ -65,8 +65,9 @@ export class Live {
 
   /** The same for an attempt that nobody waits for any more: it counts on by itself, and there is nobody to reply to it. */
   apart(): Live {
-    const live = new Live(this.running, this.arguments, [])
+    const live = new Live(this.running, [])
     live.mayQuote = this.mayQuote
+    live.hasRejected = this.hasRejected
     if (this.#counts !== undefined) live.#counts = new Map(this.#counts)
     return live
   }

@@ -55,16 +55,13 @@ export const following = <R>(tool: Tool<R>, options: Following) => {
       first._tag !== "PartialData" || first.next === undefined
         ? Effect.fail(first)
         : Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.flatMap(current, (frame) => {
-            const used = frame.live.arguments.meant(params)
-            return rest(source, options, now + Duration.toMillis(options.time), {
-              last: first,
-              data: first.data,
-              params: used,
-              pages: 1,
-              bytes: sizeOf(first.data),
-              asked: new Set([canonical(used) ?? ""])
-            })
+          rest(source, options, now + Duration.toMillis(options.time), {
+            last: first,
+            data: first.data,
+            params,
+            pages: 1,
+            bytes: sizeOf(first.data),
+            asked: new Set([canonical(params) ?? ""])
           })))
 }
 
@@ -92,15 +89,14 @@ const rest = <R>(
           }),
           onFailure: (failure) =>
             failure._tag === "PartialData"
-              ? Effect.flatMap(current, (frame) =>
-                rest(source, options, until, {
-                  last: failure,
-                  data: options.merge(soFar.data, failure.data),
-                  params: frame.live.arguments.meant(params),
-                  pages: soFar.pages + 1,
-                  bytes: soFar.bytes + sizeOf(failure.data),
-                  asked: soFar.asked.add(key)
-                }))
+              ? rest(source, options, until, {
+                last: failure,
+                data: options.merge(soFar.data, failure.data),
+                params,
+                pages: soFar.pages + 1,
+                bytes: soFar.bytes + sizeOf(failure.data),
+                asked: soFar.asked.add(key)
+              })
               : Effect.andThen(
                 Effect.map(current, (frame) => frame.handled(failure, { by: "complete" })),
                 stop(`page ${soFar.pages + 1} failed: ${failure.detail.replace(/\.$/, "")}`)

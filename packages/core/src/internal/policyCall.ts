@@ -71,8 +71,6 @@ export interface State {
   readonly whyNot: WhyNot | undefined
   /** Where the answer came from, as far as anybody said so. */
   readonly source: Source | undefined
-  /** The parameters that are used now: a fix inside may have corrected those that the policy was given. */
-  readonly meant: (params: unknown) => unknown
   /** Is anybody told of events as they happen? */
   readonly isWatched: boolean
 }
@@ -140,15 +138,14 @@ const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Agai
 const isWhole = (count: number | undefined): count is number => Number.isSafeInteger(count)
 
 const stateOf = (frame: Frame): State => {
-  const { certainty, isWatched, live, state: { executions, source } } = frame
+  const { certainty, isWatched, state: { executions, source } } = frame
   const why = frame.whyNot()
   return {
     attempt: executions,
     certainty,
     whyNot: why === "abandoned" ? "deadline" : why,
     source,
-    isWatched,
-    meant: (params) => live.arguments.meant(params)
+    isWatched
   }
 }
 

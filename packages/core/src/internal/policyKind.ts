@@ -10,7 +10,6 @@ export const defaultKinds = [
   "rate",
   "deadline",
   "breaker",
-  "fix",
   "fallback"
 ] as const
 

@@ -102,7 +102,7 @@ export class Reconciliation<R> {
   /** Asks once. */
   #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
     const who = `The check of '${name}'`
-    return called(who, () => this.#check(frame.live.arguments.meant(params), failure)).pipe(
+    return called(who, () => this.#check(params, failure)).pipe(
       // Cut short, it found out nothing, and nobody else hears of the failure.
       Effect.onExit((exit) =>
         Effect.sync(() => {

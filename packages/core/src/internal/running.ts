@@ -5,10 +5,9 @@ import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../CallEvent.ts"
 import * as ToolCall from "../ToolCall.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
-import { isRejection } from "./callArguments.ts"
 import { doubtOf } from "./callOutcome.ts"
-import { hasPart, ofAnother, saysNothingDone } from "./ending.ts"
-import { Call, current, detached, type Frame, Inside, type Subject } from "./frame.ts"
+import { hasPart, isRejection, ofAnother, saysNothingDone } from "./ending.ts"
+import { Call, current, detached, type Frame, type Inside, type Subject } from "./frame.ts"
 import { hearing } from "./hearing.ts"
 import { randomId } from "./randomId.ts"
 
@@ -17,8 +16,7 @@ type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 /** What is made of a run in its frame. */
 type Finish<A, E extends ToolFailure, B, E2> = <R>(
   run: Effect.Effect<A, E, R>,
-  frame: Frame,
-  isDispatched: boolean
+  frame: Frame
 ) => Effect.Effect<B, E2, R>
 
 /** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
@@ -35,9 +33,7 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
     const outer = fiber.getRef(current)
     if (outer === detached) return alone(tool, run, finish, fiber)
     const own = outer.enter(tool, params)
-    return own instanceof Inside && own !== outer
-      ? finish(inside(own, outer, run), own, false)
-      : finish(run, own, true)
+    return finish(inside(own, outer, run), own)
   })
 
 const alone = <A, E extends ToolFailure, R, B, E2>(
@@ -49,8 +45,7 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
   Effect.flatMap(ToolCall.keyOr(randomId("call")), (key) => {
     const hear = hearing(fiber, tool.name, key, fiber.getRef(CallEvent.watcher))
     const call = new Call(key, tool, undefined, undefined, hear)
-    call.claim()
-    return finish(Effect.provideService(run, current, call), call, false)
+    return finish(Effect.provideService(run, current, call), call)
   })
 
 const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
@@ -63,7 +58,7 @@ const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Eff
           // Its arguments were the outer handler's, and not those that the outer one was called with.
           if (!Cause.isFailReason(reason) || !saysNothingDone(reason.error)) continue
           outer.live.mayQuote = true
-          if (isRejection(reason.error)) outer.live.arguments.disown(reason.error)
+          if (isRejection(reason.error)) outer.live.hasRejected = true
         }
       }
       const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
@@ -77,13 +72,8 @@ const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Eff
     }))
 }
 
-const told = <A, E extends ToolFailure, R>(
-  run: Effect.Effect<A, E, R>,
-  frame: Frame,
-  isDispatched: boolean
-): Effect.Effect<A, E, R> =>
-  // Dispatch does that itself.
-  isDispatched ? run : Effect.mapError(run, (failure) => leaving(failure, frame))
+const told = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, frame: Frame): Effect.Effect<A, E, R> =>
+  Effect.mapError(run, (failure) => leaving(failure, frame))
 
 /** What a failure is for whoever ran the tool: it says of its outcome what the call knows, whatever a policy made of it. */
 export const leaving = <E extends ToolFailure>(failure: E, frame: Frame): E =>

@@ -1,11 +1,11 @@
 import * as Cause from "effect/Cause"
-import type { ToolFailure } from "../ToolFailure.ts"
+import type { SchemaMismatch } from "../ToolFailure.ts"
 import { Failure } from "./failure.ts"
 import { isA } from "./stranger.ts"
 
 /**
  * How a handler, or a policy, leaves without failing. A tool's error channel holds the four failures alone, so a
- * question, a hard stop and a refusal travel as defects that dispatch knows; no policy looks at defects.
+ * question, a hard stop and a rejection that may be mended travel as defects; no policy looks at defects.
  */
 export class SuspendSignal
   extends Failure<{ readonly detail: string; readonly question: string; readonly id: string }>
@@ -25,21 +25,21 @@ export class StopSignal extends Failure<{ readonly detail: string; readonly reas
   }
 }
 
-/** A call that was under way already is not to be run with the arguments that it has now. */
-export class RefusalSignal extends Failure<{ readonly detail: string; readonly failure: ToolFailure }> {
-  readonly _tag = "RefusalSignal"
+/** A handler has rejected its arguments, and a fixer may have better ones. */
+export class RejectionSignal extends Failure<{ readonly detail: string; readonly failure: SchemaMismatch }> {
+  readonly _tag = "RejectionSignal"
 
-  constructor(failure: ToolFailure) {
+  constructor(failure: SchemaMismatch) {
     super({ failure, detail: failure.detail })
   }
 }
 
-export type Signal = StopSignal | SuspendSignal | RefusalSignal
+export type Signal = StopSignal | SuspendSignal | RejectionSignal
 
 /** What an Effect died of. */
 export const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
   cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
 
-/** The signal that counts: a stop goes before a question, and a question before a refusal. */
+/** The signal that counts: a stop goes before a question, and a question before a rejection. */
 export const signalIn = (defects: ReadonlyArray<unknown>): Signal | undefined =>
-  defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal)) ?? defects.find(isA(RefusalSignal))
+  defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal)) ?? defects.find(isA(RejectionSignal))

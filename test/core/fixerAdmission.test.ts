@@ -1,0 +1,331 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  Dispatch,
+  DispatchFailure,
+  Journal,
+  PartialData,
+  SchemaMismatch,
+  Tool,
+  ToolCall,
+  Toolkit
+} from "@fallible/core"
+import * as LastKnown from "@fallible/core/LastKnown"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Exit, Option, Schedule, Schema } from "effect"
+import {
+  call,
+  completed,
+  conversation,
+  failed,
+  fixer,
+  lostAnswer,
+  type Mistake,
+  parameters,
+  payments,
+  toDE,
+  toParis,
+  uncapitalized,
+  weather
+} from "../support/fixing.ts"
+import { refused } from "../support/sequence.ts"
+
+describe("C3: what a fixer has corrected is known to", () => {
+  const wrong = { to: "de1" }
+  const right = { to: "DE1" }
+  const scripts: ReadonlyArray<readonly [string, ReadonlyArray<object | string>]> = [
+    ["twice what is corrected", [wrong, wrong]],
+    ["what is corrected, and then what it was corrected to", [wrong, right]],
+    ["what is right, and then what is corrected to it", [right, wrong]],
+    ["what cannot be decoded, and then what it was corrected to", ["{bad", right]],
+    ["what is right, and then what cannot be decoded", [right, "{bad"]],
+    ["two that are corrected to the same", [wrong, { to: "dE1" }]]
+  ]
+  for (const [what, calls] of scripts) {
+    it.effect(`the budget of a call, which never pays twice: ${what}`, () =>
+      Effect.gen(function*() {
+        const { sent, tool } = payments(() => Effect.fail(lostAnswer))
+        const { ledger } = yield* conversation(tool.pipe(Tool.fix(toDE)), calls)
+        assert.deepStrictEqual(sent, ["DE1"])
+        assert.deepInclude(ledger.failures.at(-1), { code: "repeated_call", ended: "told" })
+      }))
+  }
+
+  it.effect("admission: what is refused then no policy gets to see", () =>
+    Effect.gen(function*() {
+      const { sent, tool } = payments(() => Effect.succeed("paid"))
+      const fixed = tool.pipe(
+        Tool.fix(toDE),
+        Tool.retry(Schedule.recurs(3)),
+        Tool.fallback(() => Effect.succeed("fell back")),
+        Tool.catchTag(["SchemaMismatch", "SemanticGarbage"], () => Effect.succeed("caught"))
+      )
+      const asked: Array<unknown> = []
+      const outcome = failed(
+        yield* call(fixed, wrong, {
+          admit: (_, used) => {
+            asked.push(used?.text)
+            return used?.text === "{\"to\":\"DE1\"}" ? { refusal: DispatchFailure.disabled("pay", undefined) } : {}
+          }
+        })
+      )
+      assert.deepStrictEqual(sent, [])
+      assert.deepInclude(outcome, { stage: "admit", attempts: 1 })
+      assert.strictEqual(outcome.failure.code, "disabled")
+      assert.deepStrictEqual(asked, ["{\"to\":\"de1\"}", undefined, "{\"to\":\"DE1\"}"])
+    }))
+
+  it.effect("a payment inside: nobody corrects what has led to it, and it is told, also to the tool around it", () =>
+    Effect.gen(function*() {
+      const { sent, tool } = payments(() => Effect.succeed("paid"))
+      const inner = Tool.make(
+        "order",
+        { description: "Orders", parameters: tool.parameters, success: Schema.String, sideEffect: "none" },
+        (params) => Effect.andThen(tool.run(params), Effect.fail(uncapitalized(params.to)))
+      ).pipe(Tool.fix(toDE))
+      const order = Dispatch.call(
+        Toolkit.make(inner),
+        { id: "1", name: "order", arguments: JSON.stringify({ to: "DE7" }) }
+      )
+      assert.deepInclude(failed(yield* order), { stage: "run", certainty: "executed" })
+      for (const sideEffect of ["none", "non_idempotent"] as const) {
+        sent.length = 0
+        const outer = Tool.make(
+          "outer",
+          { description: "Orders", success: Schema.String, sideEffect },
+          () => Effect.andThen(order, Effect.fail(refused))
+        ).pipe(Tool.retry(Schedule.recurs(2)))
+        const outcome = yield* Dispatch.call(Toolkit.make(outer), { id: "1", name: "outer" })
+        assert.strictEqual(outcome.certainty, sideEffect === "none" ? "executed" : "unknown")
+        assert.deepStrictEqual(sent, ["DE7"])
+      }
+    }))
+
+  it.effect("the outcome, and so to a journal that gives it back", () =>
+    Effect.gen(function*() {
+      const { sent, tool } = payments(() => Effect.fail(lostAnswer))
+      const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
+      assert.deepStrictEqual(sent, ["DE1"])
+      assert.deepStrictEqual(
+        Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
+        Exit.succeed("repeated_call")
+      )
+    }))
+
+  it.effect("a journal, also where it may not be written down what was used: nothing like it is run again", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const tool = Tool.make("pay", {
+        description: "Pays",
+        parameters: Schema.Struct({ to: Schema.String, pin: Schema.optionalKey(Schema.Redacted(Schema.String)) }),
+        success: Schema.String
+      }, ({ to }) =>
+        Effect.suspend(() => {
+          sent.push(to)
+          return Effect.fail(lostAnswer)
+        }))
+      const exit = yield* brokenOff(tool.pipe(Tool.fix(toDE)))
+      assert.deepStrictEqual(sent, ["DE1"])
+      assert.deepStrictEqual(
+        Exit.map(exit, ({ ledger }) => ledger.failures.at(-1)?.code),
+        Exit.succeed("repeated_call")
+      )
+    }))
+
+  it.effect("a run that is resumed: it goes on with what was used, and asks no fixer", () =>
+    Effect.gen(function*() {
+      const paid: Array<number> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ cents: Schema.Int }), success: Schema.String },
+        ({ cents }) =>
+          Effect.map(ToolCall.ask("May I pay?"), (reply) => {
+            paid.push(cents)
+            return reply
+          })
+      )
+      let asked = 0
+      const fix = () => ({ cents: [5, 500][asked++]! })
+      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.fix(fix))) })
+      const program = Effect.gen(function*() {
+        const failure = yield* Effect.flip(agent.run("?"))
+        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+        assert.deepInclude(failure.suspension.outcomes[0], { _tag: "Suspended", arguments: "{\"cents\":5}" })
+        return yield* agent.resume(failure.suspension, "yes")
+      })
+      const { ledger, transcript } = yield* Effect.provide(
+        program,
+        ScriptedModel.layer([ScriptedModel.call("pay", "{\"cents\":"), ScriptedModel.text("Done.")])
+      )
+      assert.deepStrictEqual([asked, paid], [1, [5]])
+      // Told once, as if it had never waited.
+      assert.deepStrictEqual(ledger.repairs.map(({ kind }) => kind), ["fixed"])
+      assert.include(JSON.stringify(Array.from(transcript)), "The arguments were corrected; used were")
+    }))
+
+  it.effect("a resumed run's admission, for what is corrected only then", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String },
+        ({ to }) =>
+          Effect.suspend((): Effect.Effect<string, Mistake> => {
+            if (to !== "DE1") return Effect.andThen(ToolCall.ask("Sure?"), Effect.fail(uncapitalized(to)))
+            sent.push(to)
+            return Effect.fail(lostAnswer)
+          })
+      ).pipe(Tool.fix(toDE))
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const program = Effect.gen(function*() {
+        const failure = yield* Effect.flip(agent.run("?"))
+        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+        return yield* agent.resume(failure.suspension, "yes")
+      })
+      const calls = [right, wrong].map((args) => ScriptedModel.call("pay", args))
+      const { ledger } = yield* Effect.provide(program, ScriptedModel.layer([...calls, ScriptedModel.text("Done.")]))
+      assert.deepStrictEqual(sent, ["DE1"])
+      assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+    }))
+
+  it.effect("what finds out about a call, and what answers for it", () =>
+    Effect.gen(function*() {
+      const { sent, tool } = payments((sent) => sent.length === 1 ? Effect.fail(lostAnswer) : Effect.succeed("again"))
+      const looked: Array<string> = []
+      const reconciled = tool.pipe(
+        Tool.fix(toDE),
+        Tool.reconcile(({ to }) => {
+          looked.push(to)
+          return Effect.succeed(sent.includes(to) ? Option.some("found") : Option.none())
+        }),
+        Tool.retry(Schedule.recurs(1))
+      )
+      assert.strictEqual(completed(yield* call(reconciled, wrong)).value, "found")
+      assert.deepStrictEqual([sent, looked], [["DE1"], ["DE1"]])
+
+      const down = Tool.make(
+        "t",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) => Effect.fail(city === "Paris" ? refused : uncapitalized(city))
+      ).pipe(Tool.fix(toParis))
+      const fellBack = down.pipe(Tool.fallback(({ city }) => Effect.succeed(`cached ${city}`)))
+      assert.strictEqual(completed(yield* call(fellBack, { city: "paris" })).value, "cached Paris")
+      const caught = down.pipe(Tool.catchTag("ToolUnavailable", (_, { city }) => Effect.succeed(`caught ${city}`)))
+      assert.strictEqual(completed(yield* call(caught, { city: "paris" })).value, "caught Paris")
+    }))
+
+  it.effect("the last known value, which is kept and found under it", () =>
+    Effect.gen(function*() {
+      let isUp = true
+      const tool = Tool.make(
+        "t",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) =>
+          Effect.suspend((): Effect.Effect<string, Mistake> =>
+            city !== "Paris" ? Effect.fail(uncapitalized(city)) : isUp ? Effect.succeed("sunny") : Effect.fail(refused)
+          )
+      ).pipe(Tool.fix(toParis), LastKnown.fallback())
+      yield* tool.run({ city: "paris" })
+      isUp = false
+      assert.strictEqual(yield* tool.run({ city: "Paris" }), "sunny")
+      assert.strictEqual(yield* tool.run({ city: "pARIS" }), "sunny")
+    }).pipe(Effect.provide(LastKnown.layerMemory())))
+
+  it.effect("the pages that follow, which are not the model's to correct", () =>
+    Effect.gen(function*() {
+      for (const order of ["inside", "outside"]) {
+        const ran: Array<string> = []
+        const pages = Tool.make("t", {
+          description: "",
+          parameters: Schema.Struct({ q: Schema.String, page: Schema.optionalKey(Schema.Int) }),
+          success: Schema.Array(Schema.Int),
+          sideEffect: "none"
+        }, ({ page = 1, q }) =>
+          Effect.suspend(
+            (): Effect.Effect<ReadonlyArray<number>, SchemaMismatch | PartialData<ReadonlyArray<number>>> => {
+              ran.push(`${q}${page}`)
+              if (q !== "OK") {
+                return Effect.fail(uncapitalized(q))
+              }
+              const more = { code: "more_pages", detail: "More.", data: [page], next: { page: page + 1 } }
+              return page < 4 ? Effect.fail(new PartialData(more)) : Effect.succeed([page])
+            }
+          ))
+        const { fix, told } = fixer(({ arguments: args }) => ({ ...args, q: "OK" }))
+        const merge = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): ReadonlyArray<number> => [...a, ...b]
+        const tool = order === "inside"
+          ? pages.pipe(Tool.fix(fix), Tool.complete({ merge }))
+          : pages.pipe(Tool.complete({ merge }), Tool.fix(fix))
+        assert.deepStrictEqual(completed(yield* call(tool, { q: "ok" })).value, [1, 2, 3, 4])
+        assert.deepStrictEqual([told.length, ran], [1, ["ok1", "OK1", "OK2", "OK3", "OK4"]])
+      }
+      // A further page is the service's: what was there before it is kept.
+      const { fix, told } = fixer(() => ({ page: 10 }))
+      const odd = Tool.make("t", {
+        description: "",
+        parameters: Schema.Struct({ page: Schema.Int }),
+        success: Schema.Array(Schema.Int),
+        sideEffect: "none"
+      }, ({ page }) =>
+        page % 10 !== 0
+          ? Effect.fail(uncapitalized(`${page}`))
+          : Effect.fail(new PartialData({ code: "more_pages", detail: "", data: [page], next: { page: page + 1 } })))
+        .pipe(Tool.complete({ merge: (a, b) => [...a, ...b] }), Tool.fix(fix, { tries: 2 }))
+      const outcome = failed(yield* call(odd, { page: 1 }))
+      assert.deepInclude({ ...outcome.failure }, { code: "more_pages", data: [10], next: { page: 11 } })
+      assert.strictEqual(told.length, 1)
+    }))
+
+  it.effect("a retry outside of two fixes: from the first over the second to the last", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const tool = Tool.make(
+        "t",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) =>
+          Effect.suspend((): Effect.Effect<string, Mistake> => {
+            asked.push(city)
+            return city !== "C" ? Effect.fail(uncapitalized(city)) : asked.length < 5
+              ? Effect.fail(refused)
+              : Effect.succeed("sunny")
+          })
+      ).pipe(Tool.fix(() => ({ city: "B" })), Tool.fix(() => ({ city: "C" })), Tool.retry(Schedule.recurs(5)))
+      assert.strictEqual(yield* tool.run({ city: "A" }), "sunny")
+      assert.deepStrictEqual(asked, ["A", "B", "C", "C", "C"])
+    }))
+
+  it.effect("a fix inside of a timeout", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = weather()
+      const fixed = tool.pipe(Tool.fix(toParis), Tool.timeout("1 second"), Tool.retry(Schedule.recurs(1)))
+      const outcome = completed(yield* call(fixed, { city: "paris" }))
+      assert.deepInclude(outcome, { value: "sunny in Paris", arguments: "{\"city\":\"Paris\"}" })
+      assert.deepStrictEqual(asked, ["paris", "Paris"])
+    }))
+})
+
+// A journal that breaks off after so many steps.
+const replayed = <A, E, R>(store: Map<string, unknown>, most: number, name: string, run: Effect.Effect<A, E, R>) =>
+  store.has(name)
+    ? Effect.succeed(store.get(name) as A)
+    : store.size >= most
+    ? Effect.die(`broken off before ${name}`)
+    : Effect.tap(run, (value) => Effect.sync(() => store.set(name, value)))
+
+// A run that breaks off once a call has been corrected, and is gone through again with what its journal has.
+const brokenOff = <T extends Tool.Any>(pay: T) =>
+  Effect.gen(function*() {
+    const store = new Map<string, unknown>()
+    const journal = (most: number): Journal.Journal => ({
+      step: ({ name }, run) => Effect.suspend(() => replayed(store, most, name, run))
+    })
+    const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+    const script = [ScriptedModel.call("pay", "{bad"), ScriptedModel.call("pay", toDE()), ScriptedModel.text("Done.")]
+    const run = (most: number, script: ScriptedModel.Script) =>
+      Effect.exit(agent.run("?")).pipe(
+        Effect.provideService(Journal.current, journal(most)),
+        Effect.provide(ScriptedModel.layer(script))
+      )
+    assert.isTrue(Exit.isFailure(yield* run(3, script)))
+    return yield* run(99, script.slice(1))
+  })

@@ -1,0 +1,157 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arguments, Tool, ToolCall } from "@fallible/core"
+import { Effect, Schema } from "effect"
+import { call, completed, failed, fixer, handled, reporting, toParis, unclosed, weather } from "../support/fixing.ts"
+import {} from "../support/sequence.ts"
+import { macrotask } from "../support/virtualTime.ts"
+
+describe("C3: what a fixer answers", () => {
+  it.effect("may be what the model meant, without the words around it, also for what acts", () =>
+    Effect.gen(function*() {
+      const { tool } = weather("non_idempotent")
+      const outcome = completed(
+        yield* call(tool.pipe(Tool.fix(({ text }) => text.slice(text.indexOf("{")))), "Sure: {\"city\":\"Paris\"}")
+      )
+      assert.strictEqual(outcome.value, "sunny in Paris")
+    }))
+
+  it.effect("is compared without the white space around it, and refused when it is too long", () =>
+    Effect.gen(function*() {
+      const text = `${" ".repeat(200_000)}{'a': b'}`
+      const trimming = weather().tool.pipe(Tool.fix(({ text }) => `\n${text.trim()} `))
+      assert.deepStrictEqual(handled(yield* call(trimming, text)), [])
+      const quoting = weather().tool.pipe(Tool.fix(({ text }) => text.replaceAll("'", "\"")))
+      assert.deepStrictEqual(handled(yield* call(quoting, text)), ["ignored fixer_failed"])
+      const long = failed(
+        yield* call(weather().tool.pipe(Tool.fix(() => "[".repeat(Arguments.maxBytes + 1))), unclosed)
+      )
+      assert.deepStrictEqual(long.handled.map(({ detail }) => detail), [
+        "The fixer of get_weather failed. Its answer is too long."
+      ])
+    }))
+
+  it.effect("is told as it was used, after coercion, and its own repairs are kept without a word", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make(
+        "t",
+        { description: "", parameters: Schema.Struct({ n: Schema.Int }), success: Schema.Int, sideEffect: "none" },
+        ({ n }) => Effect.succeed(n)
+      ).pipe(Tool.fix(() => "Sure: {\"n\":\"100\"}"))
+      const outcome = completed(yield* call(tool, { m: 1 }))
+      const note = "The arguments were corrected; used were {\"n\":100}"
+      assert.deepStrictEqual(outcome.caveats, [note])
+      assert.deepStrictEqual(outcome.repairs, [
+        { kind: "fixed", path: [], note },
+        { kind: "prose", offset: 0 },
+        { kind: "text_for_number", path: ["n"] }
+      ])
+    }))
+
+  it.effect("may have a caveat, which the model is told", () =>
+    Effect.gen(function*() {
+      const tool = weather().tool.pipe(
+        Tool.fix(() => Effect.as(ToolCall.caveat("'town' was taken for 'city'"), toParis()))
+      )
+      for (const args of [{ town: "Paris" }, { city: "paris" }]) {
+        assert.deepStrictEqual(completed(yield* call(tool, args)).caveats, [
+          "The arguments were corrected; used were {\"city\":\"Paris\"}. 'town' was taken for 'city'"
+        ])
+      }
+    }))
+
+  it.effect("may have many caveats, the first twenty of which are told", () =>
+    Effect.gen(function*() {
+      const noting = Effect.forEach(Array.from({ length: 1_000 }), () => ToolCall.caveat("so it is"), { discard: true })
+      const tool = weather().tool.pipe(Tool.fix(() => Effect.as(noting, toParis())))
+      assert.deepStrictEqual(completed(yield* call(tool, { town: "Paris" })).caveats, [
+        [
+          "The arguments were corrected; used were {\"city\":\"Paris\"}",
+          ...Array<string>(20).fill("so it is"),
+          "… and 980 more"
+        ]
+          .join(". ")
+      ])
+    }))
+
+  const none: ReadonlyArray<readonly [string, unknown]> = [
+    ["a Map", new Map([["city", "Paris"]])],
+    ["a Date", new Date(0)],
+    ["an array", [{ city: "Paris" }]],
+    ["a key without a value", { city: undefined }],
+    ["null", null],
+    ["an object that says it is nothing", { toJSON: () => undefined }],
+    ["a generator", (function*() {})()],
+    [
+      "a trap",
+      new Proxy({}, {
+        ownKeys() {
+          throw new Error("trapped")
+        }
+      })
+    ]
+  ]
+  for (const [what, answer] of none) {
+    it.effect(`is never ${what}`, () =>
+      Effect.gen(function*() {
+        const optional = Tool.make("t", {
+          description: "",
+          parameters: Schema.Struct({ city: Schema.optionalKey(Schema.String) }),
+          success: Schema.String
+        }, () => Effect.succeed("ran"))
+        const { value } = yield* reporting(call(optional.pipe(Tool.fix(() => answer as never)), unclosed))
+        assert.deepStrictEqual([failed(value).failure.code, handled(value)], ["invalid_json", ["ignored fixer_failed"]])
+      }))
+  }
+
+  it.live("a promise that is rejected does not end the process", () =>
+    Effect.gen(function*() {
+      const fix = () => Promise.reject(new Error("late")) as never
+      const { value } = yield* reporting(call(weather().tool.pipe(Tool.fix(fix)), unclosed))
+      assert.strictEqual(failed(value).failure.code, "invalid_json")
+      // Where nobody listens, the process hears of it before its next turn.
+      yield* macrotask
+    }))
+})
+
+describe("C3: what is secret", () => {
+  const login = Tool.make("login", {
+    description: "",
+    parameters: Schema.Struct({ password: Schema.Redacted(Schema.String), day: Schema.Int }),
+    success: Schema.String
+  }, ({ day }) => day === 0 ? ToolCall.ask("Sure?") : Effect.succeed("in"))
+
+  it.effect("no fixer is told, but the failure alone", () =>
+    Effect.gen(function*() {
+      const { fix, told } = fixer(({ tries }) => `{"password":"hunter${tries}","day":"never"}`)
+      const outcome = failed(
+        yield* call(login.pipe(Tool.fix(fix, { tries: 2 })), { password: "hunter0", day: "soon" })
+      )
+      assert.deepStrictEqual(
+        told.map(({ arguments: args, before, text }) => [text, args, before.map(({ text }) => text)]),
+        [
+          ["", undefined, []],
+          ["", undefined, [""]]
+        ]
+      )
+      assert.notInclude(JSON.stringify([told, outcome]), "hunter")
+      assert.deepStrictEqual(outcome.handled.map(({ detail }) => detail), [
+        "The answer of the fixer of login was rejected.",
+        "The answer of the fixer of login was rejected."
+      ])
+    }))
+
+  it.effect("is in an outcome only where the call goes on with it", () =>
+    Effect.gen(function*() {
+      const fixed = login.pipe(Tool.fix(({ tries }) => ({ password: "hunter2", day: tries - 1 })))
+      const suspended = yield* call(fixed, unclosed)
+      assert.deepInclude(suspended, { _tag: "Suspended", arguments: "{\"password\":\"hunter2\",\"day\":0}" })
+      const place = {
+        before: suspended,
+        replies: [{ id: "key", question: "Sure?", reply: "yes" }],
+        idempotencyKey: "key"
+      }
+      const outcome = completed(yield* call(fixed, unclosed, place))
+      assert.strictEqual(outcome.value, "yes")
+      assert.notInclude(JSON.stringify(outcome), "hunter2")
+    }))
+})

@@ -1,0 +1,210 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  Fixer,
+  SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolHealth,
+  Toolkit
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Duration, Effect, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  call,
+  completed,
+  failed,
+  fixer,
+  lostAnswer,
+  type Mistake,
+  parameters,
+  toParis,
+  uncapitalized,
+  unclosed,
+  weather
+} from "../support/fixing.ts"
+
+describe("C3: a fixer", () => {
+  describe("among other policies", () => {
+    it.effect("C1: a tool's own wins over an agent's, and that over a toolkit's default", () =>
+      Effect.gen(function*() {
+        const to = (city: string) => ({ "*": () => ({ city }) })
+        const answers = (agent: Agent.Agent<ReturnType<typeof weather>["tool"]>) =>
+          agent.run("?").pipe(
+            Effect.map(({ transcript }) => /sunny in (\w+)/.exec(JSON.stringify(Array.from(transcript)))?.[1]),
+            Effect.provide(
+              ScriptedModel.layer([ScriptedModel.call("get_weather", unclosed), ScriptedModel.text("Done.")])
+            )
+          )
+        const own = Toolkit.make(weather().tool.pipe(Tool.fix(() => ({ city: "Own" }))))
+        const none = Toolkit.make(weather().tool)
+        const fixers = to("Agent")
+        const defaults = Toolkit.withFixers(to("Default"))
+        assert.deepStrictEqual(
+          yield* Effect.all([
+            answers(Agent.make({ toolkit: own.pipe(defaults), fixers })),
+            answers(Agent.make({ toolkit: none.pipe(defaults), fixers })),
+            answers(Agent.make({ toolkit: none.pipe(defaults) }))
+          ]),
+          ["Own", "Agent", "Default"]
+        )
+      }))
+
+    it.effect("several are a chain: what is inside is asked first, and the next one hears what it said", () =>
+      Effect.gen(function*() {
+        const first = fixer(({ text }) => text === "1" ? toParis() : Fixer.escalate({ detail: "Not mine." }))
+        const second = fixer(toParis)
+        const tool = weather().tool.pipe(Tool.fix(first.fix), Tool.fix(second.fix))
+        assert.strictEqual(completed(yield* call(tool, "1")).value, "sunny in Paris")
+        assert.deepStrictEqual([first.told.length, second.told.length], [1, 0])
+        assert.strictEqual(completed(yield* call(tool, "2")).value, "sunny in Paris")
+        assert.deepStrictEqual([first.told.length, second.told.length], [2, 1])
+        assert.strictEqual(second.told[0]?.failure.detail, "Not mine.")
+      }))
+
+    it.effect("the next of a chain is told what came of the answer of the one before", () =>
+      Effect.gen(function*() {
+        const second = fixer(toParis)
+        const tool = weather().tool.pipe(Tool.fix(() => ({ city: "paris" })), Tool.fix(second.fix))
+        assert.strictEqual(completed(yield* call(tool, unclosed)).value, "sunny in Paris")
+        assert.deepStrictEqual(second.told.map(({ failure, text }) => [failure.code, text]), [
+          ["uncapitalized", "{\"city\":\"paris\"}"]
+        ])
+      }))
+
+    it.effect("holds no permit while it thinks", () =>
+      Effect.gen(function*() {
+        const tool = weather().tool.pipe(
+          Tool.limit(1, { maxWait: 0 }),
+          Tool.fix(() => Effect.delay(Effect.succeed(toParis()), "1 second"))
+        )
+        const fiber = yield* Effect.forkChild(tool.run({ city: "paris" }), { startImmediately: true })
+        assert.strictEqual(yield* tool.run({ city: "Rome" }), "sunny in Rome")
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(yield* Fiber.join(fiber), "sunny in Paris")
+      }))
+
+    it.effect("a call that was fixed counts under the arguments that were used", () =>
+      Effect.gen(function*() {
+        let runs = 0
+        const garbage = Tool.make(
+          "t",
+          { description: "", parameters, success: Schema.String, sideEffect: "none" },
+          () =>
+            Effect.suspend(() => {
+              runs++
+              return Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: "Unknown." }))
+            })
+        ).pipe(Tool.fix(toParis))
+        const writes = ["{\"city\":\"Paris\"", "{\"city\": \"Paris\",,}", "{\"city\":\"Paris\"}", "{\"city\":\"Pari"]
+        const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(garbage) }).run("?").pipe(
+          Effect.provide(
+            ScriptedModel.layer([...writes.map((text) => ScriptedModel.call("t", text)), ScriptedModel.text("?")])
+          )
+        )
+        assert.strictEqual(runs, 3)
+        assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+      }))
+
+    it("is explained: all runs again for each try, and the fixer has a time of its own", () => {
+      const tool = weather().tool.pipe(Tool.timeout("1 second"), Tool.fix(toParis, { tries: 2, time: "10 seconds" }))
+      const { attempts, steps, time } = Tool.explain(tool)
+      assert.strictEqual(attempts.most, 3)
+      assert.deepStrictEqual(time, { most: Duration.seconds(13), because: [] })
+      assert.deepStrictEqual(steps.map(({ description, time }) => `${description}: ${Duration.format(time.most)}`), [
+        "handler: Infinity",
+        "timeout of 1s: 1s",
+        "corrections by a fixer, up to 2 times: 13s"
+      ])
+      const { time: { because, most } } = Tool.explain(
+        tool.pipe(Tool.fix(toParis, { time: Duration.infinity }))
+      )
+      assert.deepStrictEqual([most, because], [Duration.infinity, ["the fixer has no timeout"]])
+    })
+  })
+})
+
+describe("C3: a fixer is not asked", () => {
+  it.effect("when a tool inside of the handler rejects its own arguments, whatever is made of that", () =>
+    Effect.gen(function*() {
+      const { tool: inner } = weather()
+      const { fix, told } = fixer(toParis)
+      let charges = 0
+      const outer = Tool.make(
+        "charge",
+        { description: "", parameters, success: Schema.String },
+        () =>
+          Effect.suspend(() => {
+            charges++
+            return inner.run({ city: "oslo" })
+          })
+      )
+      const outers = [
+        outer,
+        Tool.mapFailure(outer, (failure) => new SchemaMismatch({ ...failure, side: "arguments" })),
+        Tool.catchTag(outer, "SchemaMismatch", () => Effect.fail(uncapitalized("oslo")))
+      ].map((tool) => tool.pipe(Tool.fix(fix)))
+      for (const tool of outers) {
+        charges = 0
+        assert.strictEqual(failed(yield* call(tool, { city: "oslo" })).attempts, 1)
+        assert.deepStrictEqual([charges, told.length], [1, 0])
+      }
+      // But by that tool's own fix.
+      const own = Tool.make(
+        "outer",
+        { description: "", parameters, success: Schema.String },
+        (params) => inner.pipe(Tool.fix(fix)).run(params)
+      )
+      assert.strictEqual(completed(yield* call(own, { city: "paris" })).value, "sunny in Paris")
+    }))
+
+  it.effect("when an answer was lost before, or could not be read: what acts may have acted", () =>
+    Effect.gen(function*() {
+      const unreadable = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
+      const { fix, told } = fixer(toParis)
+      const mistaken = () => uncapitalized("x")
+      const ends = (sideEffect: SideEffect.SideEffect) => {
+        const tool = (failure: Mistake) =>
+          Tool.make(
+            "t",
+            { description: "", parameters, success: Schema.String, sideEffect },
+            () => Effect.fail(failure)
+          )
+        const made = [unreadable, lostAnswer].flatMap((failure) => [
+          tool(failure).pipe(Tool.mapFailure(mistaken)),
+          tool(failure).pipe(Tool.catchTag(["SchemaMismatch", "ToolUnavailable"], () => Effect.fail(mistaken())))
+        ])
+        return Effect.forEach(made, (tool) => call(tool.pipe(Tool.fix(fix)), { city: "x" }))
+      }
+      for (const outcome of yield* ends("non_idempotent")) assert.strictEqual(outcome.certainty, "unknown")
+      yield* ends("idempotent")
+      assert.strictEqual(told.length, 0)
+      // Nor is it the handler's word where the tool only reads.
+      yield* ends("none")
+      assert.strictEqual(told.length, 0)
+    }))
+
+  it.effect("for a call that no limit lets through anyway, or whose circuit is known to be open", () =>
+    Effect.gen(function*() {
+      const { fix, told } = fixer(() => ({ city: "Rome" }))
+      const tool = weather().tool.pipe(Tool.fix(fix))
+      const { ledger } = yield* Agent.make({ toolkit: Toolkit.make(tool), limits: { calls: 1 } }).run("?").pipe(
+        Effect.provide(
+          ScriptedModel.layer([
+            ScriptedModel.calls(["get_weather", { a: 1 }], ["get_weather", { b: 1 }]),
+            ScriptedModel.text("Done.")
+          ])
+        )
+      )
+      assert.strictEqual(told.length, 1)
+      assert.deepStrictEqual(ledger.failures.map(({ ended }) => ended), ["fix", "told"])
+      yield* (yield* ToolHealth.ToolHealth).noticed("get_weather", { _tag: "CircuitOpen", until: 1000 })
+      yield* call(tool, unclosed)
+      assert.strictEqual(told.length, 1)
+      yield* TestClock.adjust("1 second")
+      yield* call(tool, unclosed)
+      assert.strictEqual(told.length, 2)
+    }).pipe(Effect.provide(ToolHealth.layer)))
+})

@@ -1,0 +1,114 @@
+/** A tool whose handler takes cities with a capital letter alone, fixers for it, and what came of its calls. */
+import { assert } from "@effect/vitest"
+import {
+  Agent,
+  Defect,
+  Dispatch,
+  type Rejection,
+  SchemaMismatch,
+  type SemanticGarbage,
+  type SideEffect,
+  Tool,
+  Toolkit,
+  type ToolOutcome,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Cause, Effect, Schema } from "effect"
+
+export type Mistake = SchemaMismatch | SemanticGarbage | ToolUnavailable
+
+export const parameters = Schema.Struct({ city: Schema.String })
+
+export const uncapitalized = (city: string) =>
+  new SchemaMismatch({
+    side: "arguments",
+    code: "uncapitalized",
+    detail: `'${city}' has no capital letter.`,
+    hint: "Capitalize it.",
+    alternatives: ["Paris"],
+    cause: "the gazetteer"
+  })
+
+/** The tool, and the cities that its handler was asked for. */
+export const weather = (sideEffect: SideEffect.SideEffect = "none") => {
+  const asked: Array<string> = []
+  const tool = Tool.make(
+    "get_weather",
+    { description: "The weather", parameters, success: Schema.String, sideEffect },
+    ({ city }) =>
+      Effect.suspend((): Effect.Effect<string, Mistake> => {
+        asked.push(city)
+        return /^[A-Z]/.test(city) ? Effect.succeed(`sunny in ${city}`) : Effect.fail(uncapitalized(city))
+      })
+  )
+  return { asked, tool }
+}
+
+/** A fixer, and what it was told. */
+export const fixer = <A>(fix: (rejection: Rejection.Rejection) => A) => {
+  const told: Array<Rejection.Rejection> = []
+  return {
+    told,
+    fix: (rejection: Rejection.Rejection): A => {
+      told.push(rejection)
+      return fix(rejection)
+    }
+  }
+}
+
+export const toParis = () => ({ city: "Paris" })
+
+export const call = <T extends Tool.Any>(
+  tool: T,
+  args?: string | object,
+  place: Dispatch.Place = { idempotencyKey: "key" }
+) =>
+  Dispatch.call(Toolkit.make(tool), {
+    id: "1",
+    name: tool.name,
+    ...(args === undefined ? {} : { arguments: typeof args === "string" ? args : JSON.stringify(args) })
+  }, place)
+
+export const completed = (outcome: ToolOutcome.ToolOutcome) =>
+  outcome._tag === "Completed" ? outcome : assert.fail(JSON.stringify(outcome))
+export const failed = (outcome: ToolOutcome.ToolOutcome) =>
+  outcome._tag === "Failed" ? outcome : assert.fail(JSON.stringify(outcome))
+export const handled = ({ handled }: ToolOutcome.ToolOutcome) => handled.map(({ by, code }) => `${by} ${code}`)
+
+/** What was reported while an Effect ran. */
+export const reporting = <A, E, R>(self: Effect.Effect<A, E, R>) => {
+  const reports: Array<string> = []
+  const reporter: Defect.Reporter = (message, cause) =>
+    Effect.sync(() => reports.push(`${message}: ${String(Cause.squash(cause))}`))
+  return Effect.map(Effect.provideService(self, Defect.reporter, reporter), (value) => ({ value, reports }))
+}
+
+export const unclosed = "{\"city\":\"Paris"
+
+/** Pays once per run, to whom the handler takes for known, and then loses its answer. */
+export const payments = (end: (sent: ReadonlyArray<string>) => Effect.Effect<string, Mistake>) => {
+  const sent: Array<string> = []
+  const tool = Tool.make(
+    "pay",
+    { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String },
+    ({ to }) =>
+      Effect.suspend(() => {
+        if (!to.startsWith("DE")) return Effect.fail(uncapitalized(to))
+        sent.push(to)
+        return end(sent)
+      })
+  )
+  return { sent, tool }
+}
+
+export const lostAnswer = new ToolUnavailable({ code: "timeout", detail: "Lost.", transient: true, outcome: "unknown" })
+
+export const toDE = () => ({ to: "DE1" })
+
+/** A run of an agent whose model makes these calls, and then answers. */
+export const conversation = (tool: ReturnType<typeof payments>["tool"], calls: ReadonlyArray<object | string>) =>
+  Effect.provide(
+    Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
+    ScriptedModel.layer([...calls.map((args) => ScriptedModel.call(tool.name, args)), ScriptedModel.text("Done.")])
+  )
