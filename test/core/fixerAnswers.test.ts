@@ -1,8 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments, Tool, ToolCall } from "@fallible/core"
+import { Arguments, Fixer, SemanticGarbage, Tool, ToolCall, ToolHealth, ToolUnavailable } from "@fallible/core"
 import { Effect, Schema } from "effect"
-import { call, completed, failed, fixer, handled, reporting, toParis, unclosed, weather } from "../support/fixing.ts"
-import {} from "../support/sequence.ts"
+import {
+  call,
+  completed,
+  failed,
+  fixer,
+  handled,
+  parameters,
+  reporting,
+  toParis,
+  unclosed,
+  weather
+} from "../support/fixing.ts"
 import { macrotask } from "../support/virtualTime.ts"
 
 describe("C3: what a fixer answers", () => {
@@ -154,4 +164,105 @@ describe("C3: what is secret", () => {
       assert.strictEqual(outcome.value, "yes")
       assert.notInclude(JSON.stringify(outcome), "hunter2")
     }))
+})
+
+describe("C3: a value of a fixer", () => {
+  const unknown = (city: string) => new SemanticGarbage({ code: "unknown_city", detail: `Unknown city: '${city}'.` })
+  const on = ["SemanticGarbage"] as const
+
+  it.effect("is the call's, with the fixer as its source", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = weather()
+      for (const args of [unclosed, "{\"city\":\"paris\"}"]) {
+        asked.length = 0
+        const outcome = completed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer("rainy"))), args))
+        assert.deepInclude(outcome, { value: "rainy", source: { name: "the fixer of get_weather" } })
+        assert.strictEqual(asked.length, args === unclosed ? 0 : 1)
+        assert.deepStrictEqual(handled(outcome), [
+          args === unclosed ? "answered invalid_json" : "answered uncapitalized"
+        ])
+      }
+      const named = tool.pipe(Tool.fix(() => Fixer.answer("rainy"), { name: "the almanac" }))
+      assert.deepStrictEqual(completed(yield* call(named, unclosed)).source, { name: "the almanac" })
+    }))
+
+  it.effect("has an age where the fixer says so, and caveats, which the model is told", () =>
+    Effect.gen(function*() {
+      const fix = () =>
+        ToolCall.source({ name: "the archive", age: "3 hours" }).pipe(
+          Effect.andThen(ToolCall.caveat("of the whole region")),
+          Effect.as(Fixer.answer("rainy"))
+        )
+      const outcome = completed(yield* call(weather().tool.pipe(Tool.fix(fix)), unclosed))
+      assert.strictEqual(outcome.source?.name, "the archive")
+      assert.deepStrictEqual(outcome.caveats, ["from the archive, 3h old", "of the whole region"])
+    }))
+
+  it.effect("is decoded as a result of the tool, and is what the tool declares, by hand and for a model", () =>
+    Effect.gen(function*() {
+      const next = Tool.make("next_train", {
+        description: "",
+        parameters,
+        success: Schema.Struct({ at: Schema.Date }),
+        sideEffect: "none"
+      }, ({ city }) => Effect.fail(unknown(city))).pipe(
+        Tool.fix(() => Fixer.answer({ at: "1970-01-01T00:00:00.000Z" }), { on })
+      )
+      assert.deepStrictEqual(yield* next.run({ city: "Oslo" }), { at: new Date(0) })
+      assert.deepStrictEqual(completed(yield* call(next, { city: "Oslo" })).value, { at: "1970-01-01T00:00:00.000Z" })
+    }))
+
+  it.effect("that is no result of the tool is a fixer that failed", () =>
+    Effect.gen(function*() {
+      const { tool } = weather()
+      const plain = failed(yield* call(tool, unclosed))
+      for (const value of [7, { city: "Paris" }, null, [1]]) {
+        const outcome = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer(value))), unclosed))
+        assert.deepStrictEqual(outcome.failure, plain.failure)
+        assert.deepStrictEqual(outcome.handled.map(({ by, detail }) => `${by}: ${detail}`), [
+          "ignored: The answer of the fixer of get_weather is no result of the tool."
+        ])
+      }
+      const opaque = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer(1n as never))), unclosed))
+      assert.deepStrictEqual(handled(opaque), ["ignored fixer_failed"])
+    }))
+
+  it.effect("says of a tool that acts that it has done nothing", () =>
+    Effect.gen(function*() {
+      const fixed = weather("non_idempotent").tool.pipe(Tool.fix(() => Fixer.answer("rainy")))
+      const outcome = completed(yield* call(fixed, { city: "paris" }))
+      assert.strictEqual(outcome.certainty, "not_executed")
+      assert.deepStrictEqual(outcome.caveats, [
+        "get_weather itself has done nothing: this answer comes from elsewhere."
+      ])
+    }))
+
+  it.effect("goes past the policies: none of them has answered", () =>
+    Effect.gen(function*() {
+      const tool = weather().tool.pipe(
+        Tool.fix(() => Fixer.answer("rainy")),
+        Tool.catchTag("SchemaMismatch", () => Effect.succeed("caught"))
+      )
+      assert.strictEqual(yield* tool.run({ city: "paris" }), "rainy")
+    }))
+
+  it.effect("of the next fixer is asked for, where that of the first is none", () =>
+    Effect.gen(function*() {
+      const fixed = weather().tool.pipe(
+        Tool.fix(() => Fixer.answer(7)),
+        Tool.fix(() => Fixer.answer("rainy"), { name: "the second" })
+      )
+      assert.deepInclude(completed(yield* call(fixed, unclosed)), { value: "rainy", source: { name: "the second" } })
+    }))
+
+  it.effect("counts against the tool's health what it answered for", () =>
+    Effect.gen(function*() {
+      const down = new ToolUnavailable({ code: "server_error", detail: "Down.", transient: true })
+      const tool = Tool.make("t", { description: "", parameters, success: Schema.String, sideEffect: "none" }, () =>
+        Effect.fail(down)).pipe(Tool.fix(() =>
+          Fixer.answer("rainy"), { on: ["ToolUnavailable"] }))
+      assert.strictEqual(completed(yield* call(tool, { city: "Paris" })).value, "rainy")
+      const [report] = yield* (yield* ToolHealth.ToolHealth).report
+      assert.strictEqual(report?.consecutiveErrors, 1)
+    }).pipe(Effect.provide(ToolHealth.layer)))
 })

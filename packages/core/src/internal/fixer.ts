@@ -228,7 +228,7 @@ export class Asking {
       const fixed = this.#fixing.fixer({
         ...this.#shown(rejected),
         tool: this.#tool.name,
-        arguments: this.#isSecret || rejected.value === undefined ? undefined : copied(rejected.value),
+        arguments: rejected.value === undefined || !this.#isShown(rejected) ? undefined : copied(rejected.value),
         schema: copied(schemaOf(this.#tool.parameters)),
         tries: this.told.length,
         before
@@ -254,8 +254,11 @@ export class Asking {
   // A copy: whatever a fixer does to it, the failure stays what it was.
   #shown({ failure, text }: Rejected): Rejected {
     const { retryAfter: _, ...json } = { retryAfter: undefined, ...failure }
-    const isShown = !this.#isSecret && text.length <= Arguments.maxBytes
-    return { text: isShown ? text : "", failure: remade(failure, copied(json)) }
+    return { text: this.#isShown({ text }) ? text : "", failure: remade(failure, copied(json)) }
+  }
+
+  #isShown({ text }: Pick<Rejected, "text">): boolean {
+    return !this.#isSecret && text.length <= Arguments.maxBytes
   }
 
   #unanswered(cause: Cause.Cause<unknown>, failure: Fixable): Effect.Effect<Said> {

@@ -1,0 +1,275 @@
+/** Policies see what they would see if the model had sent the corrected arguments at once; or else the rejection, as without a fixer. */
+import { assert, describe, it } from "@effect/vitest"
+import { Dispatch, Fixer, Policy, SchemaMismatch, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as RateLimit from "@fallible/core/RateLimit"
+import { Effect, Fiber, Layer, Option, Schedule, Schema } from "effect"
+import * as Breaker from "effect/persistence/CircuitBreaker"
+import * as RateLimiter from "effect/persistence/RateLimiter"
+import { TestClock } from "effect/testing"
+import {
+  call,
+  completed,
+  failed,
+  fixer,
+  handled,
+  parameters,
+  toParis,
+  uncapitalized,
+  weather
+} from "../support/fixing.ts"
+import { refused } from "../support/sequence.ts"
+
+const services = Layer.mergeAll(
+  RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory)),
+  Breaker.layer({ tripPolicy: Breaker.consecutive(1), openDuration: "30 seconds" }).pipe(
+    Layer.provide(Breaker.layerStoreMemory())
+  )
+)
+
+const wrong = { city: "paris" }
+
+type Failure = ToolFailure.ToolFailure<string>
+
+type Weather = Tool.Tool<
+  string,
+  typeof parameters.Type,
+  string,
+  Failure,
+  Breaker.CircuitBreaker | RateLimiter.RateLimiter
+>
+
+type Change = (tool: Weather) => Weather
+
+/** A tool that rejects cities without a capital letter, and answers for Paris as it is told. */
+const answering = (answer: Effect.Effect<string, Failure>) => {
+  const asked: Array<string> = []
+  const tool: Weather = Tool.make(
+    "get_weather",
+    { description: "The weather", parameters, success: Schema.String, sideEffect: "none" },
+    ({ city }) =>
+      Effect.suspend((): Effect.Effect<string, Failure> => {
+        asked.push(city)
+        return city === "Paris" ? answer : Effect.fail(uncapitalized(city))
+      })
+  )
+  return { asked, tool }
+}
+
+const sunny = () => answering(Effect.succeed("sunny"))
+
+const played = (tool: Weather) => Effect.provide(call(tool, wrong), services)
+
+describe("C3: where a fixer corrects", () => {
+  const fix: Change = Tool.fix(toParis)
+  const orders: ReadonlyArray<readonly [string, (tool: Weather, policy: Change) => Weather]> = [
+    ["first", (tool, policy) => policy(fix(tool))],
+    ["last", (tool, policy) => fix(policy(tool))]
+  ]
+  for (const [order, placed] of orders) {
+    describe(`and is added ${order}`, () => {
+      it.effect("a catch does not see the rejection", () =>
+        Effect.gen(function*() {
+          let caught = 0
+          const catching: Change = Tool.catchTag("SchemaMismatch", () => {
+            caught++
+            return Effect.succeed("caught")
+          })
+          const outcome = completed(yield* played(placed(sunny().tool, catching)))
+          assert.deepStrictEqual([outcome.value, caught], ["sunny", 0])
+          assert.deepStrictEqual(handled(outcome), ["fix uncapitalized"])
+        }))
+
+      it.effect("a mapping of failures does not see it", () =>
+        Effect.gen(function*() {
+          let mapped = 0
+          const counting: Change = Tool.mapFailure((failure: Failure): Failure => {
+            mapped++
+            return failure
+          })
+          assert.strictEqual(completed(yield* played(placed(sunny().tool, counting))).value, "sunny")
+          assert.strictEqual(mapped, 0)
+        }))
+
+      it.effect("a breaker lets the corrected call through, and stays closed", () =>
+        Effect.gen(function*() {
+          const fixed = placed(sunny().tool, CircuitBreaker.protect())
+          for (const _ of [1, 2, 3]) assert.strictEqual(completed(yield* call(fixed, wrong)).value, "sunny")
+        }).pipe(Effect.provide(services)))
+
+      it.effect("a timeout begins again", () =>
+        Effect.gen(function*() {
+          const slow: Weather = Tool.make(
+            "get_weather",
+            { description: "", parameters, success: Schema.String, sideEffect: "none" },
+            ({ city }) =>
+              Effect.andThen(
+                Effect.sleep("900 millis"),
+                city === "Paris" ? Effect.succeed("sunny") : Effect.fail(uncapitalized(city))
+              )
+          )
+          const fiber = yield* Effect.forkChild(played(placed(slow, Tool.timeout("1 second"))))
+          yield* TestClock.adjust("1800 millis")
+          assert.strictEqual(completed(yield* Fiber.join(fiber)).value, "sunny")
+        }))
+
+      it.effect("a custom policy runs with the corrected arguments, whatever it does about a defect", () =>
+        Effect.gen(function*() {
+          const seen: Array<string> = []
+          const swallowing: Change = Tool.with(Policy.make({
+            kind: "custom",
+            name: "swallowing",
+            description: "",
+            wrap: (run) => (params) =>
+              Effect.catchCause(
+                Effect.tap(run(params), () => Effect.sync(() => seen.push(JSON.stringify(params)))),
+                () => run(params)
+              )
+          }))
+          const { asked, tool } = sunny()
+          assert.strictEqual(completed(yield* played(placed(tool, swallowing))).value, "sunny")
+          assert.deepStrictEqual(seen, ["{\"city\":\"Paris\"}"])
+          assert.deepStrictEqual(asked, ["paris", "paris", "Paris"])
+        }))
+    })
+  }
+
+  it.effect("a fallback is asked with the corrected arguments, and all retries come before it", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = answering(Effect.fail(refused))
+      const fixed = tool.pipe(
+        Tool.fix(toParis),
+        Tool.retry(Schedule.recurs(2)),
+        Tool.fallback(({ city }) => Effect.succeed(`cached ${city}`))
+      )
+      assert.strictEqual(completed(yield* played(fixed)).value, "cached Paris")
+      assert.deepStrictEqual(asked, ["paris", "Paris", "Paris", "Paris"])
+    }))
+
+  it.effect("each execution counts for a rate", () =>
+    Effect.gen(function*() {
+      const limited = sunny().tool.pipe(
+        RateLimit.limit({ limit: 2, window: "1 minute", onExceeded: "refuse" }),
+        Tool.fix(toParis)
+      )
+      assert.strictEqual(completed(yield* call(limited, wrong)).value, "sunny")
+      assert.strictEqual(failed(yield* call(limited, wrong)).failure.code, "throttled")
+    }).pipe(Effect.provide(services)))
+
+  it.effect("a check of an outcome gets the corrected arguments", () =>
+    Effect.gen(function*() {
+      const looked: Array<string> = []
+      const acting = Tool.make("pay", { description: "", parameters, success: Schema.String }, ({ city }) =>
+        city === "Paris"
+          ? Effect.fail(new SchemaMismatch({ side: "result", code: "unreadable", detail: "x" }))
+          : Effect.fail(uncapitalized(city))).pipe(
+          Tool.reconcile(({ city }) => {
+            looked.push(city)
+            return Effect.succeed(Option.some("found"))
+          }),
+          Tool.fix(toParis)
+        )
+      assert.strictEqual(completed(yield* call(acting, wrong)).value, "found")
+      assert.deepStrictEqual(looked, ["Paris"])
+    }))
+
+  it.effect("an answer of another run goes before a rejection, as it does without a fixer", () =>
+    Effect.gen(function*() {
+      const { fix, told } = fixer(toParis)
+      let runs = 0
+      const tool = Tool.make(
+        "get_weather",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) =>
+          ++runs === 1 ? Effect.delay(Effect.succeed("sunny"), "1 second") : Effect.fail(uncapitalized(city))
+      ).pipe(
+        Tool.with(Policy.make({
+          kind: "custom",
+          name: "first success",
+          description: "",
+          wrap: (run) => (params) =>
+            Effect.raceFirst(run(params), Effect.andThen(Effect.exit(run(params)), Effect.never))
+        })),
+        Tool.fix(fix)
+      )
+      const fiber = yield* Effect.forkChild(call(tool, wrong))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([completed(yield* Fiber.join(fiber)).value, told.length], ["sunny", 0])
+    }))
+})
+
+describe("C3: where no fixer has anything better", () => {
+  const useless = Tool.fix(() => "")
+
+  it.effect("a catch sees the rejection, and the handler does not run for that", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = weather()
+      const fixed = tool.pipe(
+        useless,
+        Tool.catchTag("SchemaMismatch", ({ detail }, { city }) => Effect.succeed(`${city}: ${detail}`))
+      )
+      const outcome = completed(yield* call(fixed, wrong))
+      assert.strictEqual(outcome.value, "paris: 'paris' has no capital letter.")
+      assert.deepStrictEqual([asked, outcome.attempts, handled(outcome)], [["paris"], 1, ["catch uncapitalized"]])
+    }))
+
+  it.effect("a mapping and a fallback see it, too", () =>
+    Effect.gen(function*() {
+      const fixed = weather().tool.pipe(
+        useless,
+        Tool.mapFailure(() => refused),
+        Tool.fallback((_, { code }) => Effect.succeed(code))
+      )
+      assert.strictEqual(completed(yield* call(fixed, wrong)).value, refused.code)
+    }))
+
+  it.effect("it is what an escalation has made of it", () =>
+    Effect.gen(function*() {
+      const fixed = weather().tool.pipe(
+        Tool.fix(() => Fixer.escalate({ detail: "Which city?" })),
+        Tool.catchTag("SchemaMismatch", ({ detail }) => Effect.succeed(`caught: ${detail}`))
+      )
+      assert.strictEqual(completed(yield* call(fixed, wrong)).value, "caught: Which city?")
+    }))
+
+  it.effect("a rate, a limit and a breaker let it pass, though they would refuse another call by now", () =>
+    Effect.gen(function*() {
+      const other = Tool.make(
+        "other",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.fail(refused)
+      ).pipe(CircuitBreaker.protect({ key: "service" }))
+      const tool = weather().tool.pipe(
+        Tool.limit(1, { maxWait: 0 }),
+        RateLimit.limit({ limit: 1, window: "1 hour", onExceeded: "refuse" }),
+        CircuitBreaker.protect({ key: "service" }),
+        // While it thinks, the circuit opens.
+        Tool.fix(() => Effect.as(Effect.ignore(other.run({})), ""))
+      )
+      assert.strictEqual(failed(yield* call(tool, wrong)).failure.code, "uncapitalized")
+      assert.strictEqual(failed(yield* call(tool, wrong)).failure.code, "circuit_open")
+    }).pipe(Effect.provide(services)))
+
+  it.effect("a tool that acts does not run again, whatever a policy does with the rejection", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = weather("non_idempotent")
+      const again = Policy.make({
+        kind: "custom",
+        name: "again",
+        description: "",
+        wrap: (run) => (params) => Effect.catch(run(params), () => run(params))
+      })
+      const fixed = tool.pipe(useless, Tool.with(again))
+      assert.strictEqual(
+        failed(
+          yield* Dispatch.call(Toolkit.make(fixed), {
+            id: "1",
+            name: "get_weather",
+            arguments: JSON.stringify(wrong)
+          })
+        ).failure.code,
+        "uncapitalized"
+      )
+      assert.deepStrictEqual(asked, ["paris"])
+    }))
+})

@@ -1,0 +1,314 @@
+/** What an agent uses that corrects arguments counts in the run whose call it corrects. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  AgentEvent,
+  Dispatch,
+  Fixer,
+  Journal,
+  ModelFailure,
+  SchemaMismatch,
+  Tool,
+  ToolCall,
+  Toolkit
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Context, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { completed, unclosed, weather } from "../support/fixing.ts"
+
+const wrong = ScriptedModel.call("get_weather", unclosed)
+const done = ScriptedModel.text("Done.")
+const paris = ScriptedModel.text("{\"city\":\"Paris\"}")
+
+const using = (tokens: number) => <Reply extends object>(reply: Reply) => ({
+  ...reply,
+  usage: { inputTokens: tokens - 1, outputTokens: 1 }
+})
+
+const guess = Tool.make(
+  "guess",
+  { description: "Guesses", success: Schema.String, sideEffect: "none" },
+  () => Effect.succeed("Paris?")
+)
+
+interface Played {
+  readonly outer: ScriptedModel.Script
+  readonly inner: ScriptedModel.Script
+  readonly limits?: Agent.Options<never>["limits"]
+  /** Those of the agent that corrects. */
+  readonly own?: Agent.Options<never>["limits"]
+}
+
+/** Two agents, each with a model of its own: one that asks for the weather, and one that corrects what it has asked. */
+const agents = ({ inner, limits = {}, own = {} }: Omit<Played, "outer">) =>
+  Effect.map(Layer.build(ScriptedModel.layer(inner)), (model) => {
+    const corrector = Agent.make({ toolkit: Toolkit.make(guess, ...Fixer.tools), limits: own })
+    const run = (question: string) => Effect.provide(corrector.run(question), model)
+    const tool = weather().tool.pipe(Tool.fix(Fixer.agent({ run }), { tries: 3 }))
+    return {
+      agent: Agent.make({ toolkit: Toolkit.make(tool), limits }),
+      tool,
+      asked: Context.get(model, ScriptedModel.ScriptedModel).requests
+    }
+  })
+
+const play = ({ outer, ...played }: Played) =>
+  Effect.gen(function*() {
+    const { agent, asked } = yield* agents(played)
+    const exit = yield* Effect.exit(agent.run("?")).pipe(Effect.provide(ScriptedModel.layer(outer)))
+    const failure = Exit.isFailure(exit) ? yield* Effect.flip(exit) : undefined
+    const ledger = Exit.isSuccess(exit) ? exit.value.ledger : failure !== undefined && "ledger" in failure
+      ? failure.ledger
+      : assert.fail("no ledger")
+    return { failure, ledger, asked: (yield* asked).length }
+  }).pipe(Effect.scoped)
+
+describe("C3: an agent that corrects counts in the run whose call it corrects:", () => {
+  it.effect("its turns, calls and tokens are in the ledger", () =>
+    Effect.gen(function*() {
+      const { ledger } = yield* play({
+        outer: [using(10)(wrong), using(20)(done)],
+        inner: [using(1_000)(ScriptedModel.call("guess")), using(3_000)(paris)]
+      })
+      assert.deepInclude(ledger, { turns: 4, calls: 2, inputTokens: 9 + 19 + 999 + 2_999, outputTokens: 4 })
+    }))
+
+  it.live("its failures are in the ledger, with the tool whose call it corrects", () =>
+    Effect.gen(function*() {
+      const busy = new ModelFailure({ code: "rate_limited", detail: "Too fast.", transient: true })
+      const { ledger } = yield* play({
+        outer: [wrong, done],
+        inner: [busy, ScriptedModel.call("no_such_tool"), paris]
+      })
+      assert.deepStrictEqual(
+        ledger.failures.map((
+          entry
+        ) => [entry.turn, "call" in entry ? entry.call : 0, entry.code, entry.ended, entry.inside]),
+        [
+          [1, 0, "rate_limited", "retry", "get_weather"],
+          [1, 1, "unknown_tool", "told", "get_weather"],
+          [1, 1, "invalid_json", "fix", undefined]
+        ]
+      )
+    }))
+
+  it.effect("a limit of tokens ends it, and then the run", () =>
+    Effect.gen(function*() {
+      const { asked, failure, ledger } = yield* play({
+        outer: [using(50)(wrong), done],
+        inner: () => using(60)(ScriptedModel.call("guess")),
+        limits: { tokens: 100 }
+      })
+      assert.strictEqual(asked, 1)
+      assert.deepInclude({ ...failure }, { _tag: "LimitReached", limit: "tokens" })
+      assert.strictEqual(ledger.inputTokens + ledger.outputTokens, 110)
+      assert.deepStrictEqual(
+        ledger.failures.map(({ code, detail }) => [code, detail.includes("run around this one")]),
+        [
+          ["fixer_failed", true],
+          ["invalid_json", false]
+        ]
+      )
+    }))
+
+  it.effect("it is not asked where nothing is left", () =>
+    Effect.gen(function*() {
+      for (const limits of [{ tokens: 50 }, { turns: 1 }]) {
+        const { asked, failure } = yield* play({ outer: [using(50)(wrong), done], inner: [paris], limits })
+        assert.deepStrictEqual([asked, failure?._tag], [0, "LimitReached"])
+      }
+    }))
+
+  it.effect("a limit of turns ends it", () =>
+    Effect.gen(function*() {
+      const { asked, failure } = yield* play({
+        outer: [wrong, done],
+        inner: () => ScriptedModel.call("guess"),
+        limits: { turns: 4 }
+      })
+      assert.deepInclude({ ...failure }, { _tag: "LimitReached", limit: "turns" })
+      assert.strictEqual(asked, 3)
+    }))
+
+  it.effect("a limit of calls refuses its calls, and leaves the model its own refusal", () =>
+    Effect.gen(function*() {
+      const { failure, ledger } = yield* play({
+        outer: [wrong, ScriptedModel.call("get_weather", { city: "Rome" }), done],
+        inner: [ScriptedModel.calls(["guess", {}], ["guess", {}], ["guess", {}]), paris],
+        limits: { calls: 3 }
+      })
+      assert.isUndefined(failure)
+      assert.strictEqual(ledger.calls, 4)
+      assert.deepStrictEqual(
+        ledger.failures.map(({ code, inside }) => [code, inside]),
+        [["call_limit", "get_weather"], ["invalid_json", undefined], ["call_limit", undefined]]
+      )
+    }))
+
+  it.effect("its own limits hold, too", () =>
+    Effect.gen(function*() {
+      const { asked, failure } = yield* play({
+        outer: [wrong, done],
+        inner: () => ScriptedModel.call("guess"),
+        own: { turns: 2 }
+      })
+      assert.isUndefined(failure)
+      assert.strictEqual(asked, 2)
+    }))
+
+  it.effect("counts also where its time is up in the middle", () =>
+    Effect.gen(function*() {
+      const model = yield* Layer.build(
+        ScriptedModel.layer((_, index) => index === 0 ? using(70)(ScriptedModel.call("guess")) : Effect.never)
+      )
+      const corrector = Agent.make({ toolkit: Toolkit.make(guess) })
+      const run = (question: string) => Effect.provide(corrector.run(question), model)
+      const fixed = weather().tool.pipe(Tool.fix(Fixer.agent({ run }), { time: "5 seconds" }))
+      const fiber = yield* Effect.forkChild(
+        Effect.provide(
+          Agent.make({ toolkit: Toolkit.make(fixed) }).run("?"),
+          ScriptedModel.layer([wrong, done])
+        )
+      )
+      yield* TestClock.adjust("5 seconds")
+      const { ledger } = yield* Fiber.join(fiber)
+      assert.deepInclude(ledger, { turns: 3, calls: 2, inputTokens: 69, outputTokens: 1 })
+    }).pipe(Effect.scoped))
+
+  it.effect("is in the events of the run, as it happens, and they can be encoded", () =>
+    Effect.gen(function*() {
+      const { agent } = yield* agents({ inner: [using(60)(ScriptedModel.call("guess")), using(40)(paris)] })
+      const events = yield* Stream.runCollect(agent.stream("?")).pipe(
+        Effect.provide(ScriptedModel.layer([wrong, done]))
+      )
+      const told = Array.from(events).filter(({ _tag }) => _tag.startsWith("Fixer"))
+      assert.deepStrictEqual<unknown>(
+        told.map((event) => ({ ...event, run: "", at: 0, call: 0 })),
+        [
+          { _tag: "FixerAsked", fixer: "the fixer of get_weather", code: "invalid_json", tries: 1 },
+          { _tag: "FixerSpent", turns: 1, calls: 1, inputTokens: 59, outputTokens: 1, failures: [], repairs: [] },
+          { _tag: "FixerSpent", turns: 1, calls: 0, inputTokens: 39, outputTokens: 1, failures: [], repairs: [] }
+        ].map((event) => ({ ...event, turn: 1, index: 1, attempt: 0, run: "", at: 0, call: 0 }))
+      )
+      for (const event of told) {
+        const json = JSON.parse(JSON.stringify(Schema.encodeSync(AgentEvent.schema)(event)))
+        assert.deepStrictEqual(Schema.decodeSync(AgentEvent.schema)(json), event)
+      }
+      // The user of a stream reads the run's own text alone.
+      assert.isFalse(Array.from(events).some((event) => event._tag === "TextDelta" && event.text.includes("city")))
+    }).pipe(Effect.scoped))
+
+  it.effect("is in the outcome of a call, and of a run by hand", () =>
+    Effect.gen(function*() {
+      const { tool } = yield* agents({ inner: () => using(60)(paris) })
+      const outcome = completed(
+        yield* Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: unclosed })
+      )
+      assert.deepInclude(outcome.fixing, { turns: 1, inputTokens: 59 })
+      const byHand = yield* Tool.outcome(tool, { city: "paris" })
+      assert.deepInclude(byHand.fixing, { turns: 1, inputTokens: 59 })
+      assert.isUndefined((yield* Tool.outcome(tool, { city: "Paris" })).fixing)
+    }).pipe(Effect.scoped))
+
+  it.effect("so does one that corrects the arguments of one that corrects", () =>
+    Effect.gen(function*() {
+      const innermost = yield* Layer.build(ScriptedModel.layer(() => using(500)(ScriptedModel.text("{\"n\":1}"))))
+      const inner = yield* Layer.build(
+        ScriptedModel.layer([using(100)(ScriptedModel.call("pick", "{bad")), using(100)(paris)])
+      )
+      const deepest = Agent.make({ toolkit: Toolkit.empty })
+      const pick = Tool.make("pick", {
+        description: "",
+        parameters: Schema.Struct({ n: Schema.Int }),
+        success: Schema.Int,
+        sideEffect: "none"
+      }, ({ n }) => Effect.succeed(n)).pipe(
+        Tool.fix(Fixer.agent({ run: (question) => Effect.provide(deepest.run(question), innermost) }))
+      )
+      const corrector = Agent.make({ toolkit: Toolkit.make(pick) })
+      const fixed = weather().tool.pipe(
+        Tool.fix(Fixer.agent({ run: (question) => Effect.provide(corrector.run(question), inner) }))
+      )
+      const ending = (tokens: number) =>
+        Agent.make({ toolkit: Toolkit.make(fixed), limits: { tokens } }).run("?").pipe(
+          Effect.provide(ScriptedModel.layer([using(10)(wrong), using(10)(done)]))
+        )
+      const { ledger } = yield* ending(100_000)
+      assert.deepInclude(ledger, { turns: 5, calls: 2 })
+      assert.strictEqual(ledger.inputTokens + ledger.outputTokens, 10 + 100 + 500 + 100 + 10)
+      assert.deepStrictEqual(ledger.failures.map(({ code, ended, inside }) => [code, ended, inside]), [
+        ["invalid_json", "fix", "get_weather"],
+        ["invalid_json", "fix", undefined]
+      ])
+    }).pipe(Effect.scoped))
+
+  it.effect("so does an Effect that runs an agent by itself; what a handler runs does not", () =>
+    Effect.gen(function*() {
+      const model = yield* Layer.build(ScriptedModel.layer(() => using(60)(paris)))
+      const corrector = Agent.make({ toolkit: Toolkit.empty })
+      const asking = Effect.map(Effect.provide(corrector.run("?"), model), ({ text }) => text)
+      const fixed = weather().tool.pipe(Tool.fix(() => asking))
+      const handling = Tool.make(
+        "get_weather",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.orDie(asking)
+      )
+      const turnsOf = <T extends Tool.Any>(tool: T) =>
+        Effect.map(
+          Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
+          ({ ledger }) => ledger.turns
+        ).pipe(Effect.provide(ScriptedModel.layer([wrong, done])))
+      assert.strictEqual(yield* turnsOf(fixed), 3)
+      const plain = yield* Agent.make({ toolkit: Toolkit.make(handling) }).run("?").pipe(
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather"), done]))
+      )
+      assert.strictEqual(plain.ledger.turns, 2)
+    }).pipe(Effect.scoped))
+
+  it.effect("a run that is replayed has the same ledger, without asking anybody", () =>
+    Effect.gen(function*() {
+      const store = new Map<string, unknown>()
+      const journal: Journal.Journal = {
+        step: ({ name, success }, run) =>
+          Effect.suspend(() =>
+            store.has(name)
+              ? Effect.orDie(Schema.decodeUnknownEffect(Schema.toCodecJson(success))(store.get(name)))
+              : Effect.tap(run, (value) =>
+                Effect.map(Effect.orDie(Schema.encodeUnknownEffect(Schema.toCodecJson(success))(value)), (json) =>
+                  store.set(name, JSON.parse(JSON.stringify(json)))))
+          ) as never
+      }
+      const { agent, asked } = yield* agents({ inner: [using(60)(ScriptedModel.call("guess")), using(40)(paris)] })
+      const run = agent.run("?").pipe(Effect.provideService(Journal.current, journal))
+      const first = yield* Effect.provide(run, ScriptedModel.layer([using(10)(wrong), using(10)(done)]))
+      const again = yield* Effect.provide(run, ScriptedModel.layer([]))
+      assert.deepStrictEqual(again.ledger, first.ledger)
+      assert.deepInclude(first.ledger, { turns: 4, inputTokens: 9 + 9 + 59 + 39 })
+      assert.strictEqual((yield* asked).length, 2)
+    }).pipe(Effect.scoped))
+
+  it.effect("a run that waits for its user in the middle keeps what was used", () =>
+    Effect.gen(function*() {
+      const model = yield* Layer.build(ScriptedModel.layer(() => using(60)(paris)))
+      const corrector = Agent.make({ toolkit: Toolkit.empty })
+      const asking = Tool.make("get_weather", {
+        description: "",
+        parameters: weather().tool.parameters,
+        success: Schema.String
+      }, ({ city }) =>
+        city === "Paris"
+          ? ToolCall.ask("Sure?")
+          : Effect.fail(new SchemaMismatch({ side: "arguments", code: "x", detail: "x" }))).pipe(
+          Tool.fix(Fixer.agent({ run: (question) => Effect.provide(corrector.run(question), model) }))
+        )
+      const agent = Agent.make({ toolkit: Toolkit.make(asking), limits: { tokens: 100 } })
+      const program = Effect.gen(function*() {
+        const failure = yield* Effect.flip(agent.run("?"))
+        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+        return yield* Effect.flip(agent.resume(failure.suspension, "yes"))
+      })
+      const end = yield* Effect.provide(program, ScriptedModel.layer([using(50)(wrong), done]))
+      assert.deepInclude({ ...end }, { _tag: "LimitReached", limit: "tokens" })
+    }).pipe(Effect.scoped))
+})
