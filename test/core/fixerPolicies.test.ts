@@ -1,6 +1,6 @@
 /** Policies see what they would see if the model had sent the corrected arguments at once; or else the rejection, as without a fixer. */
 import { assert, describe, it } from "@effect/vitest"
-import { Dispatch, Fixer, Policy, SchemaMismatch, Tool, type ToolFailure, Toolkit } from "@fallible/core"
+import { Fixer, Policy, SchemaMismatch, Tool, type ToolFailure } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { Effect, Fiber, Layer, Option, Schedule, Schema } from "effect"
@@ -199,13 +199,13 @@ describe("C3: where a fixer corrects", () => {
 })
 
 describe("C3: where no fixer has anything better", () => {
-  const useless = Tool.fix(() => "")
+  const useless: Change = Tool.fix(() => "")
 
   it.effect("a catch sees the rejection, and the handler does not run for that", () =>
     Effect.gen(function*() {
       const { asked, tool } = weather()
       const fixed = tool.pipe(
-        useless,
+        Tool.fix(() => ""),
         Tool.catchTag("SchemaMismatch", ({ detail }, { city }) => Effect.succeed(`${city}: ${detail}`))
       )
       const outcome = completed(yield* call(fixed, wrong))
@@ -216,7 +216,7 @@ describe("C3: where no fixer has anything better", () => {
   it.effect("a mapping and a fallback see it, too", () =>
     Effect.gen(function*() {
       const fixed = weather().tool.pipe(
-        useless,
+        Tool.fix(() => ""),
         Tool.mapFailure(() => refused),
         Tool.fallback((_, { code }) => Effect.succeed(code))
       )
@@ -250,26 +250,20 @@ describe("C3: where no fixer has anything better", () => {
       assert.strictEqual(failed(yield* call(tool, wrong)).failure.code, "circuit_open")
     }).pipe(Effect.provide(services)))
 
-  it.effect("a tool that acts does not run again, whatever a policy does with the rejection", () =>
+  it.effect("a policy that runs it again does so as without a fixer", () =>
     Effect.gen(function*() {
-      const { asked, tool } = weather("non_idempotent")
-      const again = Policy.make({
+      const again: Change = Tool.with(Policy.make({
         kind: "custom",
         name: "again",
         description: "",
         wrap: (run) => (params) => Effect.catch(run(params), () => run(params))
-      })
-      const fixed = tool.pipe(useless, Tool.with(again))
-      assert.strictEqual(
-        failed(
-          yield* Dispatch.call(Toolkit.make(fixed), {
-            id: "1",
-            name: "get_weather",
-            arguments: JSON.stringify(wrong)
-          })
-        ).failure.code,
-        "uncapitalized"
-      )
-      assert.deepStrictEqual(asked, ["paris"])
+      }))
+      const cities = (change: Change) =>
+        Effect.gen(function*() {
+          const { asked, tool } = sunny()
+          assert.strictEqual(failed(yield* played(again(change(tool)))).failure.code, "uncapitalized")
+          return asked
+        })
+      assert.deepStrictEqual(yield* cities(useless), yield* cities((tool) => tool))
     }))
 })

@@ -1398,7 +1398,7 @@ const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, i
   const call = callOf(policy)
   if (!isOwn(policy)) return watched(policy, subject.name, (run) => policy.wrap(run, subject, call), run)
   const around = policy.wrap(run, subject, call)
-  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(around, run) : around
+  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(around, run, policy.kind === "breaker") : around
 }
 
 const letsThrough: ReadonlyArray<Policy.Kind> = ["limit", "rate", "breaker"]

@@ -8,8 +8,8 @@
  *                              └─ nothing better ─ the failure goes on as it was, or as the fixer puts it
  *
  * What a handler rejects leaves all policies unseen (`RejectionSignal`), so that they see what they would see if the model had sent the
- * corrected arguments at once. Where no fixer has anything better, they are gone through once more, and see the rejection: the handler
- * does not run for that, and neither a limit, a rate nor a breaker is asked (`Stage.verdict`).
+ * corrected arguments at once. Where no fixer has anything better, they are gone through once more, and see the rejection (the stage's
+ * verdict). The handler does not run for that, and neither a limit, a rate nor a breaker refuses it.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -126,7 +126,10 @@ export class Correcting<R> implements FrameStage {
   /** That of the call: what is inside of a timeout has less time. */
   readonly #deadline: number
   #asked = 0
-  verdict: ToolFailure | undefined = undefined
+  #verdict: ToolFailure | undefined = undefined
+  #isKept = false
+  /** Has nobody anything better than the arguments that are used now? */
+  #isSettled = false
 
   constructor(tool: Correctable, frame: Call | Inside, fiber: Fiber.Fiber<unknown, unknown>, way: Way<R>) {
     const { fixers = none } = tool
@@ -171,8 +174,22 @@ export class Correcting<R> implements FrameStage {
   /** Is a handler's rejection held back from the policies around it? */
   hears(failure: ToolFailure, frame: Frame): boolean {
     // The arguments of a tool inside were the handler's own.
-    return isRejection(failure) && !isForeign(failure) && !frame.live.hasRejected && frame.isOpen &&
+    return !this.#isSettled && isRejection(failure) && !isForeign(failure) && !frame.live.hasRejected && frame.isOpen &&
       this.#mayRunAgain("rejection") && this.#fixers.some((fixer) => fixer.timeLeft("rejection", this.#left) > 0)
+  }
+
+  get hasVerdict(): boolean {
+    return this.#verdict !== undefined
+  }
+
+  takeVerdict(): ToolFailure | undefined {
+    const verdict = this.#verdict
+    if (!this.#isKept) this.#verdict = undefined
+    return verdict
+  }
+
+  keepVerdict(): void {
+    this.#isKept = true
   }
 
   get #left(): number {
@@ -219,10 +236,12 @@ export class Correcting<R> implements FrameStage {
 
   /** The policies see a rejection that nobody could mend. */
   #goOn(failure: ToolFailure, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    this.verdict = failure
-    return Effect.onExit(this.#way.run(params), () =>
+    this.#verdict = failure
+    this.#isSettled = true
+    return Effect.onExit(this.run(params), () =>
       Effect.sync(() => {
-        this.verdict = undefined
+        this.#verdict = undefined
+        this.#isKept = false
       }))
   }
 
@@ -334,6 +353,7 @@ export class Correcting<R> implements FrameStage {
     this.#way.enter("admit")
     const admitted = this.#way.admit(params, text, () => {
       isAdmitted = true
+      this.#isSettled = false
       this.#frame.adopt({ text, isSecret: this.#isSecret }, params)
       this.#frame.note({ _tag: "ArgumentsCorrected", repairs })
       this.#frame.replaced(failure, { by: "fix" })
@@ -406,7 +426,8 @@ export const heldBack =
       const frame = fiber.getRef(current)
       const { stage } = frame
       if (stage === undefined) return handler(params)
-      return stage.verdict !== undefined ? Effect.fail(stage.verdict) : Effect.catch(
+      const verdict = stage.takeVerdict()
+      return verdict !== undefined ? Effect.fail(verdict) : Effect.catch(
         handler(params),
         (failure) =>
           isRejection(failure) && stage.hears(failure, frame)
@@ -415,13 +436,28 @@ export const heldBack =
       )
     })
 
-/** What only lets a call through is not asked again where nothing of it runs. */
+/**
+ * What only lets a call through does not keep a rejection from what is around it. Who passes it by does not run the handler.
+ *
+ * @param learns does it learn from how a call ends? Then it is passed by only where it refuses the call
+ */
 export const lettingThrough = <R>(
   around: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>,
-  run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
+  run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>,
+  learns: boolean
 ) =>
 (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
-  Effect.withFiber((fiber) => (fiber.getRef(current).stage?.verdict === undefined ? around : run)(params))
+  Effect.withFiber((fiber) => {
+    const { stage } = fiber.getRef(current)
+    if (stage === undefined || !stage.hasVerdict) return around(params)
+    const passed = Effect.suspend(() => {
+      stage.keepVerdict()
+      return run(params)
+    })
+    return learns
+      ? Effect.catch(around(params), (failure) => stage.hasVerdict ? passed : Effect.fail(failure))
+      : passed
+  })
 
 /** A tool's run by hand, with its fixers. It runs in a frame of its own. */
 export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unknown>["run"] =>

@@ -20,7 +20,7 @@ import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../ToolFailur
 import { Branch, current, type Frame, Inside, type Outwards, Sourced, type Subject } from "./frame.ts"
 import { isOfAnswer } from "./heard.ts"
 import { named, type PolicyName } from "./policyKind.ts"
-import { defectsOf, type Signal, signalIn, StopSignal } from "./signal.ts"
+import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "./signal.ts"
 import { isA } from "./stranger.ts"
 import { ended, noun } from "./userCode.ts"
 
@@ -153,8 +153,9 @@ export class Visit extends Sourced {
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: branch.attempt })))
     const defects = diedOf(exit)
     const signal = signalIn(defects)
-    // The first counts, unless a later one is a stop.
-    this.signal = [this.signal, signal].find(isA(StopSignal)) ?? this.signal ?? signal
+    // A rejection is over once the policy has run something else. Of the others the first counts, unless a later one is a stop.
+    const before = isA(RejectionSignal)(this.signal) ? undefined : this.signal
+    this.signal = [before, signal].find(isA(StopSignal)) ?? before ?? signal
     this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
     for (const answer of answersOf(exit)) this.#answers.set(answer, branch)
     if (Exit.isSuccess(exit)) this.#stand(branch)
@@ -180,9 +181,9 @@ export class Visit extends Sourced {
     return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
   }
 
-  /** Does an answer stand? Another run's goes before a rejection, which had nothing to do with it. */
+  /** Does an answer stand? That of another run goes before a rejection, which had nothing to do with it. */
   isAnsweredBy(value: unknown): boolean {
-    return this.signal === undefined || this.signal._tag === "RejectionSignal" && this.#answers.has(value)
+    return this.signal === undefined || isA(RejectionSignal)(this.signal) && this.#answers.has(value)
   }
 
   finish(exit: Exit.Exit<unknown, unknown>): void {

@@ -252,8 +252,12 @@ export abstract class Frame {
 
 /** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
 export interface Stage {
-  /** What the handler has rejected, and nobody could correct: it need not run to reject it again. */
-  readonly verdict: ToolFailure | undefined
+  /** Has the handler rejected its arguments, and nobody could correct them? Then it need not run to reject them again. */
+  readonly hasVerdict: boolean
+  /** That rejection, for the first who would run the handler. */
+  readonly takeVerdict: () => ToolFailure | undefined
+  /** It is for whoever would run the handler. */
+  readonly keepVerdict: () => void
   /** Is this rejection for the stage, and not for the policies on the way to it? */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
 }
