@@ -4,6 +4,7 @@ import {
   Agent,
   Dispatch,
   Fixer,
+  type Rejection,
   SemanticGarbage,
   type SideEffect,
   Tool,
@@ -41,12 +42,13 @@ const failing = (
   return { asked, tool }
 }
 
-const ends: ReadonlyArray<readonly [Fixer.FailedExecution, string, (city: string) => Effect.Effect<string, Failure>]> =
-  [
-    ["SemanticGarbage", "unknown_city", (city) => Effect.fail(unknownCity(city))],
-    ["ToolUnavailable", "server_error", () => Effect.fail(down)],
-    ["defect", "defect", () => Effect.die(new Error("bug"))]
-  ]
+const ends: ReadonlyArray<
+  readonly [Rejection.FailedExecution, string, (city: string) => Effect.Effect<string, Failure>]
+> = [
+  ["SemanticGarbage", "unknown_city", (city) => Effect.fail(unknownCity(city))],
+  ["ToolUnavailable", "server_error", () => Effect.fail(down)],
+  ["defect", "defect", () => Effect.die(new Error("bug"))]
+]
 
 const all = ["SemanticGarbage", "ToolUnavailable", "defect"] as const
 

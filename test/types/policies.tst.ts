@@ -266,11 +266,44 @@ describe("a fixer", () => {
 
   test("is told what was rejected", () => {
     Tool.fix(steady, (rejection) => {
-      expect(rejection).type.toBe<Rejection.Rejection>()
+      expect(rejection).type.toBe<Rejection.Rejection<never>>()
       expect(rejection.failure).type.toBe<SchemaMismatch>()
       expect(rejection.arguments).type.toBe<Schema.JsonObject | undefined>()
       return ""
     })
+    Tool.fix(steady, ({ failure }) => {
+      expect(failure).type.toBe<SchemaMismatch | SemanticGarbage>()
+      return ""
+    }, { on: ["SemanticGarbage"] })
+    Tool.fix(steady, ({ failure }) => {
+      expect(failure).type.toBe<SchemaMismatch | ToolUnavailable>()
+      return ""
+    }, { on: ["defect"] })
+    expect(Tool.fix).type.not.toBeCallableWith(steady, () => "", { on: ["PartialData"] })
+  })
+
+  test("may make a failure of a defect, and of nothing else", () => {
+    const asked = steady.pipe(Tool.fix(() => "", { on: ["SemanticGarbage", "ToolUnavailable"] }))
+    expect(asked).type.toBe<typeof steady>()
+    const told = steady.pipe(Tool.fix(() => "", { on: ["defect"] }))
+    expect<Tool.Failure<typeof told>>().type.toBe<Tool.Failure<typeof steady> | ToolUnavailable>()
+  })
+
+  test("of a toolkit, or of an agent, is named by its tool, and needed with what it needs", () => {
+    const toolkit = Toolkit.make(steady)
+    const look = () => Ledger.use(({ find }) => Effect.map(find("7"), () => ({ order: "7" })))
+    const fixed = toolkit.pipe(Toolkit.withFixers({ "*": look }))
+    expect<Toolkit.Requirements<typeof fixed>>().type.toBe<Ledger>()
+    expect(Agent.make({ toolkit, fixers: { "*": look } })).type.toBe<Agent.Agent<typeof steady, Ledger>>()
+    expect(Agent.make({ toolkit, fixers: { "*": { fix: look, tries: 2 } } })).type.toBe<
+      Agent.Agent<typeof steady, Ledger>
+    >()
+    expect(Agent.make({ toolkit })).type.toBe<Agent.Agent<typeof steady>>()
+    expect(Agent.make({ toolkit, fixers: { "*": ({ text }) => text } })).type.toBe<Agent.Agent<typeof steady>>()
+    expect(Toolkit.withFixers).type.not.toBeCallableWith(toolkit, { no_such_tool: () => "" })
+    expect(Toolkit.withFixers).type.not.toBeCallableWith(toolkit, { "*": () => 7 })
+    expect(Agent.make).type.not.toBeCallableWith({ toolkit, fixers: { steady: () => 7 } })
+    expect(Agent.make).type.not.toBeCallableWith({ toolkit, fixers: { no_such_tool: () => "" } })
   })
 
   test("is needed with what it needs: a service, or the model of its agent", () => {
@@ -282,16 +315,14 @@ describe("a fixer", () => {
     expect(looked).type.toBe<Steady<Ledger>>()
     const corrector = Agent.make({ toolkit: Toolkit.make(...Fixer.tools) })
     expect(steady.pipe(Tool.fix(Fixer.agent(corrector)))).type.toBe<Steady<Model.Model>>()
-    expect(Policy.fix(Fixer.agent(corrector))).type.toBe<Policy.Policy<Model.Model>>()
-    expect(Policy.fix(() => "")).type.toBe<Policy.Policy>()
     // Of several Effects each is needed with what it needs.
     const mixed = ({ text, tries }: Rejection.Rejection) =>
       tries > 1 ? text : text === "" ? Effect.as(Ledger, "{}") : Effect.as(Model.Model, { order: "7" })
-    expect(Policy.fix(mixed)).type.toBe<Policy.Policy<Ledger | Model.Model>>()
     expect(steady.pipe(Tool.fix(mixed))).type.toBe<Steady<Ledger | Model.Model>>()
   })
 
-  test("answers with arguments, or an Effect of them", () => {
+  test("answers with arguments, a value, or an Effect of them", () => {
+    expect(steady.pipe(Tool.fix(() => Fixer.answer({ any: "json" })))).type.toBe<typeof steady>()
     expect(Tool.fix).type.not.toBeCallableWith(steady, () => 7)
     expect(Tool.fix).type.not.toBeCallableWith(steady, () => Promise.resolve("{}"))
     expect(Tool.fix).type.not.toBeCallableWith(steady, () => Effect.succeed(7))

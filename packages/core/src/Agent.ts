@@ -26,7 +26,7 @@ import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { Account } from "./internal/account.ts"
 import { surrounded, type Surroundings } from "./internal/ask.ts"
-import { type FixersFor, fixingFor, type NeededBy } from "./internal/fixer.ts"
+import { type Fixers, fixingFor, type NeededBy } from "./internal/fixer.ts"
 import { refusedContinuation, refusedOpening } from "./internal/given.ts"
 import { kind } from "./internal/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
@@ -57,9 +57,9 @@ export interface Options<out T extends Tool.Any, out R = never, out F = {}> {
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure>>
   /**
    * What corrects rejected arguments (`Fixer`), by the names of tools; `"*"` for all others. They lose against a tool's own, and win over a
-   * toolkit's. Default: none.
+   * toolkit's. A name that no tool has throws. Default: none.
    */
-  readonly fixers?: F
+  readonly fixers?: F | undefined
   /**
    * What the model is offered: all tools, or only those that may be called at the moment (`Availability`). Default: `"all"`; what
    * may not be called is refused, and the refusal says what else serves.
@@ -172,9 +172,10 @@ export interface Agent<out T extends Tool.Any, out R = never> {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <T extends Tool.Any, R = never, const F extends FixersFor<T["name"]> = {}>(
-  options: Options<T, R, F>
-): Agent<T, R | NeededBy<F>> => {
+export const make: {
+  <T extends Tool.Any, R = never>(options: Options<T, R> & { readonly fixers?: undefined }): Agent<T, R>
+  <T extends Tool.Any, const F extends Fixers<T["name"]>, R = never>(options: Options<T, R, F>): Agent<T, R | NeededBy<F>>
+} = <T extends Tool.Any, R = never>(options: Options<T, R, Fixers>): Agent<T, R> => {
   const wrong = wrongIn(options)
   if (wrong !== undefined) throw new TypeError(wrong)
   const budget = AgentBudget.make(options.limits)
@@ -203,7 +204,7 @@ export const make = <T extends Tool.Any, R = never, const F extends FixersFor<T[
   })
 
   const start = (question: Question, options: RunOptions | undefined) => (watch: Watch) =>
-    Effect.suspend((): Run<T, R | NeededBy<F>> => {
+    Effect.suspend((): Run<T, R> => {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
       const refusal = refusedOpening({ ...options, question, transcript })
       if (refusal !== undefined) return Effect.fail(refusal)
@@ -232,7 +233,7 @@ export const make = <T extends Tool.Any, R = never, const F extends FixersFor<T[
     })
 
   const goOn = (suspension: Suspension, reply: string, options: RunOptions | undefined) => (watch: Watch) =>
-    Effect.suspend((): Run<T, R | NeededBy<F>> => {
+    Effect.suspend((): Run<T, R> => {
       const refusal = refusedContinuation({ suspension, reply })
       if (refusal !== undefined) return Effect.fail(refusal)
       return Effect.flatMap(
@@ -277,7 +278,7 @@ type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | To
 
 // What policies and fixers need is required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
 const equipped = <T extends Tool.Any, R>(
-  { fixers = {}, policies, toolkit }: Options<T, R, FixersFor<string>>
+  { fixers = {}, policies, toolkit }: Options<T, R, Fixers>
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))

@@ -35,11 +35,10 @@ import * as ToolCall from "./ToolCall.ts"
 import { Severity, ToolUnavailable } from "./ToolFailure.ts"
 
 export type {
-  FailedExecution,
   Fixer,
   FixerChoice as Choice,
   FixerOptions as Options,
-  FixersFor as For,
+  Fixers,
   Fixing,
   Needed,
   NeededBy

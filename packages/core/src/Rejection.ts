@@ -13,12 +13,27 @@ import { RawFailure } from "./internal/failure.ts"
 import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * What a fixer may be told of: a defect of a handler is a `ToolUnavailable` with the code `defect`.
+ * How an execution may fail that a fixer is asked about.
  *
  * @category models
  * @since 0.1.0
  */
-export type Fixable = SchemaMismatch | SemanticGarbage | ToolUnavailable
+export type FailedExecution = "SemanticGarbage" | "ToolUnavailable" | "defect"
+
+/**
+ * What a fixer may be told of: rejected arguments, and the failed executions that it is asked about. A defect is a `ToolUnavailable` with
+ * the code `defect`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fixable<On extends FailedExecution = FailedExecution> = SchemaMismatch | FailureOf[On]
+
+interface FailureOf {
+  readonly SemanticGarbage: SemanticGarbage
+  readonly ToolUnavailable: ToolUnavailable
+  readonly defect: ToolUnavailable
+}
 
 /**
  * Arguments, and how the call failed with them.
@@ -26,13 +41,13 @@ export type Fixable = SchemaMismatch | SemanticGarbage | ToolUnavailable
  * @category models
  * @since 0.1.0
  */
-export interface Rejected {
+export interface Rejected<out On extends FailedExecution = FailedExecution> {
   /**
    * The text as the model wrote it. In a run by hand (`tool.run`) it is the JSON of the parameters. It is empty where it holds anything
    * `Redacted`, or has more than 1 MiB.
    */
   readonly text: string
-  readonly failure: Fixable
+  readonly failure: Fixable<On>
 }
 
 /**
@@ -41,7 +56,7 @@ export interface Rejected {
  * @category models
  * @since 0.1.0
  */
-export interface Rejection extends Rejected {
+export interface Rejection<out On extends FailedExecution = FailedExecution> extends Rejected<On> {
   /** The tool's name. */
   readonly tool: string
   /** The arguments as an object, where their text can be read. Absent where `text` is empty. */
@@ -51,7 +66,7 @@ export interface Rejection extends Rejected {
   /** How often this fixer has been asked in this call, this time included. */
   readonly tries: number
   /** What this fixer was told before in this call, oldest first. */
-  readonly before: ReadonlyArray<Rejected>
+  readonly before: ReadonlyArray<Rejected<On>>
 }
 
 /**

@@ -40,7 +40,7 @@ import { corrected, heldBack, lettingThrough } from "./internal/correcting.ts"
 import { watched } from "./internal/customPolicy.ts"
 import { executed } from "./internal/execution.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
-import { type FailedExecution, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixer.ts"
+import { type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixer.ts"
 import { current, type Subject } from "./internal/frame.ts"
 import { effectOf, type Identified, whyUnfit } from "./internal/identity.ts"
 import { isOwn } from "./internal/own.ts"
@@ -51,7 +51,7 @@ import { excerpt, kind, list } from "./internal/text.ts"
 import { called, ended, endedHere } from "./internal/userCode.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
-import type { Fixed, Rejection } from "./Rejection.ts"
+import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import type {
   FromOptions,
@@ -921,7 +921,7 @@ export const complete: {
  */
 export const fix: {
   <Answer extends Fixed | Effect.Effect<Fixed, unknown, unknown>, const On extends FailedExecution = never>(
-    fixer: (rejection: Rejection) => Answer,
+    fixer: (rejection: Rejection<NoInfer<On>>) => Answer,
     options?: FixerOptions<On>
   ): <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
@@ -936,7 +936,7 @@ export const fix: {
     const On extends FailedExecution = never
   >(
     self: Tool<Name, Params, A, E, R>,
-    fixer: (rejection: Rejection) => Answer,
+    fixer: (rejection: Rejection<NoInfer<On>>) => Answer,
     options?: FixerOptions<On>
   ): Tool<Name, Params, A, E | Escalated<On>, R | Needed<Answer>>
 } = dual(

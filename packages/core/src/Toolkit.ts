@@ -9,7 +9,7 @@ import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
 import type { Explanation, Warning } from "./Explanation.ts"
-import { type FixersFor, fixingFor, type NeededBy } from "./internal/fixer.ts"
+import { type Fixers, fixingFor, type NeededBy } from "./internal/fixer.ts"
 import { kind } from "./internal/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -180,14 +180,14 @@ export const withDefaults: {
  * @since 0.1.0
  */
 export const withFixers: {
-  <const F extends FixersFor<string>>(
+  <const F extends Fixers>(
     fixers: F
   ): <T extends Tool.Any>(self: Toolkit<T>) => Toolkit<Tool.WithDefaults<T, NeededBy<F>>>
-  <T extends Tool.Any, const F extends FixersFor<T["name"]>>(
+  <T extends Tool.Any, const F extends Fixers<T["name"]>>(
     self: Toolkit<T>,
     fixers: F
   ): Toolkit<Tool.WithDefaults<T, NeededBy<F>>>
-} = dual(2, <T extends Tool.Any, F extends FixersFor<T["name"]>>(
+} = dual(2, <T extends Tool.Any, F extends Fixers>(
   self: Toolkit<T>,
   fixers: F
 ): Toolkit<Tool.WithDefaults<T, NeededBy<F>>> => {

@@ -10,7 +10,15 @@ import * as Arguments from "../Arguments.ts"
 import type { Source } from "../CallEvent.ts"
 import * as Deadline from "../Deadline.ts"
 import * as Defect from "../Defect.ts"
-import { Answered, Escalation, type Fixable, type Fixed, type Rejected, type Rejection } from "../Rejection.ts"
+import {
+  Answered,
+  Escalation,
+  type FailedExecution,
+  type Fixable,
+  type Fixed,
+  type Rejected,
+  type Rejection
+} from "../Rejection.ts"
 import { ToolUnavailable } from "../ToolFailure.ts"
 import { contained } from "./containment.ts"
 import { copied, hasWords, reason, remade, written } from "./fixed.ts"
@@ -31,14 +39,6 @@ import { withinTime } from "./withinTime.ts"
  * @since 0.1.0
  */
 export type Fixer<R = never> = (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, R>
-
-/**
- * How an execution failed that a fixer is asked about.
- *
- * @category models
- * @since 0.1.0
- */
-export type FailedExecution = "SemanticGarbage" | "ToolUnavailable" | "defect"
 
 /**
  * What can be said of a fixer.
@@ -74,7 +74,7 @@ export type FixerChoice<R = never> = Fixer<R> | (FixerOptions & { readonly fix: 
  * @category models
  * @since 0.1.0
  */
-export type FixersFor<Name extends string> = { readonly [N in Name | "*"]?: FixerChoice<unknown> }
+export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?: FixerChoice<unknown> }
 
 /**
  * What an answer needs that may be an Effect.
@@ -85,15 +85,18 @@ export type FixersFor<Name extends string> = { readonly [N in Name | "*"]?: Fixe
 export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * What fixers need.
+ * What fixers need; `never` where there are none, of which the compiler knows as little as of any.
  *
  * @category utility types
  * @since 0.1.0
  */
-export type NeededBy<Fixers> = {
-  [Name in keyof Fixers]: Fixers[Name] extends
-    ((...args: never) => infer Answer) | { readonly fix: (...args: never) => infer Answer } ? Needed<Answer> : never
-}[keyof Fixers]
+export type NeededBy<F> = {
+  [Name in keyof F]-?: F[Name] extends
+    ((...args: never) => infer Answer) | { readonly fix: (...args: never) => infer Answer } ? Known<Needed<Answer>>
+    : never
+}[keyof F]
+
+type Known<R> = unknown extends R ? never : R
 
 /** A fixer, and what it is asked about. */
 export interface Fixing {
@@ -299,10 +302,11 @@ export class Asking {
 
 /** The fixer of a tool among those of several, if there is one. A name that no tool has throws. */
 export const fixingFor = (
-  fixers: Readonly<Record<string, FixerChoice<unknown> | undefined>>,
+  fixers: Fixers,
   names: ReadonlyArray<string>
 ): (name: string) => Fixing | undefined => {
-  if (!Predicate.isObject(fixers)) throw new TypeError(`Fixers are an object of fixers by tool; got ${kind(fixers)}.`)
+  const given: unknown = fixers
+  if (!Predicate.isObject(given)) throw new TypeError(`Fixers are an object of fixers by tool; got ${kind(given)}.`)
   const stranger = Object.keys(fixers).find((name) => name !== "*" && !names.includes(name))
   if (stranger !== undefined) {
     throw new TypeError(`There is no tool named '${stranger}' for its fixer; the tools are ${list(names)}.`)
