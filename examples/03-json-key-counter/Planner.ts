@@ -3,14 +3,15 @@
  * has got wrong. Like models they see text alone.
  *
  * The first sends the JSON of the question as it stands there, and does not look at it. Told that it is malformed, it sends what it
- * was told to send, or else gives up and says why.
+ * was told to send. Told nothing of the kind, it looks itself, and sends what it should have sent; or else gives up and says why.
  */
-import { Model } from "@fallible/core"
+import { Arguments, Model } from "@fallible/core"
 import type { Toolkit, Transcript } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { resultsOf } from "../shared/ToolMessages.ts"
-import { isSound, quoteKeys } from "./tools.ts"
+import { isSound, mend, quoteKeys } from "./tools.ts"
 
 export const notice = "A stand-in plays the models: a small planner in this process. No language model is asked."
 
@@ -46,9 +47,9 @@ const count = (question: string, messages: ReadonlyArray<Transcript.Message>): M
     const keys = JSON.stringify(last.value["keys"])
     return say(`It has ${keys} ${keys === "1" ? "key" : "keys"}.`)
   }
-  const { detail, hint = "" } = last.failure
+  const { detail, hint = "", source } = last.failure
   const [, args] = /Corrected arguments: (\{.*\})/.exec(hint) ?? []
-  const meant = args === undefined ? undefined : jsonOf(args)
+  const meant = args === undefined ? source === undefined ? mendedIn(question) : undefined : jsonOf(args)
   return meant === undefined || results.some(({ args }) => args["json"] === meant)
     ? say(`I could not count the keys. ${detail}${hint.endsWith("?") ? ` ${hint}` : ""}`)
     : countIn(meant, results.length + 1)
@@ -60,6 +61,11 @@ const jsonOf = (text: string): string => {
 }
 
 const jsonIn = (text: string): string | undefined => /\{.*\}/s.exec(text)?.[0]
+
+const mendedIn = (question: string): string | undefined => {
+  const json = jsonIn(question) ?? ""
+  return [mend(json), mend(quoteKeys(json))].find(isSound)
+}
 
 const countIn = (json: string, nth: number) => call(`call_${nth}`, "count_json_keys", { json })
 
@@ -74,10 +80,9 @@ const correct = (question: string): Model.Reply => {
   if (/\bignore\b.*\binstructions\b/i.test(json)) {
     return call("call_1", "throwException", { reason: "The JSON holds orders for whoever reads it." })
   }
-  // Its texts have no double quotes in them, so that there is one way to read it.
-  const requoted = json.includes("\"") ? "" : json.replaceAll("'", "\"")
-  if (isSound(requoted)) return say(JSON.stringify({ json: requoted }))
-  const quoted = quoteKeys(json)
+  const mended = mend(json)
+  if (isSound(mended)) return say(JSON.stringify({ json: mended }))
+  const quoted = mend(quoteKeys(json))
   if (isSound(quoted)) {
     return call("call_1", "escalate", {
       detail: "A key of the JSON lacks a quote.",
@@ -85,14 +90,22 @@ const correct = (question: string): Model.Reply => {
       severity: "low"
     })
   }
+  if (!isTwice(quoted)) {
+    return call("call_1", "escalate", { detail: "The JSON is malformed, and nobody can tell what was meant." })
+  }
   const [one, other] = readings(quoted)
-  return one === other
-    ? call("call_1", "escalate", { detail: "The JSON is malformed, and nobody can tell what was meant." })
-    : call("call_1", "escalate", {
-      detail: "A key stands in the JSON twice, with different values.",
-      hint: `Which is meant: ${one} or ${other}?`
-    })
+  return call("call_1", "escalate", {
+    detail: "A key stands in the JSON twice, with different values.",
+    hint: /[{[].*[{[]/s.test(json) ? "Which of its values is meant?" : `Which is meant: ${one} or ${other}?`
+  })
 }
+
+// Does a key stand twice in it, with different values, and is nothing else wrong?
+const isTwice = (json: string): boolean =>
+  Result.match(Arguments.parse(json), {
+    onSuccess: () => false,
+    onFailure: ({ fault }) => fault?.kind === "duplicate_key"
+  })
 
 // A key that stands twice has the first value, or the last one.
 const readings = (json: string): readonly [first: string, last: string] => {

@@ -6,7 +6,7 @@
  *     pnpm example counter --fixer agent "How many keys has {'a': 1}?"
  *     pnpm example counter --fixer agent "How many keys has {a: 1, a: 2}?"
  *     pnpm example counter --fixer agent --planted
- *     pnpm example counter "How many keys has {a: 1}?" --fixer none
+ *     pnpm example counter "How many keys has {name: world, age: 30, active: true}?" --fixer none
  */
 import * as CommandLine from "../shared/CommandLine.ts"
 import { program } from "./program.ts"

@@ -41,7 +41,7 @@ const counter = Command.make("counter", {
   const asked = planted ? orders : question
   return CommandLine.show({ ...how, question: asked, standIn: Planner, events: agent.stream(asked) })
 }).pipe(
-  Command.withDescription("Counts the keys of a JSON text, and has malformed ones corrected")
+  Command.withDescription("Counts the top-level keys of a JSON text, and has malformed ones corrected")
 )
 
 export const program = CommandLine.program(counter)

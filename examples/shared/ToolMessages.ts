@@ -36,6 +36,7 @@ const FailureText = Schema.fromJsonString(Schema.Struct({
   code: Schema.optionalKey(Schema.String),
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
+  source: Schema.optionalKey(Schema.String),
   alternatives: Schema.optionalKey(Schema.Array(Schema.String)),
   tried: Schema.optionalKey(Schema.Array(Schema.String)),
   data: Schema.optionalKey(Schema.Json)

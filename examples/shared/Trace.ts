@@ -75,8 +75,10 @@ const endedWith = (
   }
 }
 
-const escalationOf = ({ hint, severity }: ToolFailure.ToolFailure): ReadonlyArray<string> =>
-  severity === undefined ? [] : [`           escalated (${severity})${hint === undefined ? "" : `: ${hint}`}`]
+const escalationOf = ({ hint, severity, source }: ToolFailure.ToolFailure): ReadonlyArray<string> =>
+  source === undefined
+    ? []
+    : [`           escalated by ${source} (${severity})${hint === undefined ? "" : `: ${hint}`}`]
 
 const sourcesOf = (failure: ToolFailure.ToolFailure): ReadonlyArray<string> =>
   failure._tag === "ToolUnavailable" && failure.tried !== undefined

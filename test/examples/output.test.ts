@@ -4,16 +4,16 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { program } from "@fallible/examples/03-json-key-counter/program"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
 import { Effect } from "effect"
+import { program } from "../support/dying.ts"
 import * as InProcess from "../support/inProcess.ts"
 import { runNode, runNodeUnread } from "../support/program.ts"
 
 const multiTool = "examples/01-multi-tool-agent/main.ts"
 const clinical = "examples/02-clinical-assistant/main.ts"
-const counter = "examples/03-json-key-counter/main.ts"
+const dying = "test/support/dying.ts"
 
 describe("an example whose reader has left", () => {
   for (const [file, ...flags] of [[multiTool], [clinical, "--json"]] as const) {
@@ -26,24 +26,21 @@ describe("an example whose reader has left", () => {
 })
 
 describe("an example whose tool dies", () => {
-  // Its handler counts the keys of what is inside by calling itself, for as long as the stack lasts.
-  const json = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
-  const answer = "I could not count the keys. The tool count_json_keys failed because of a fault of its own.\n"
-  const dying = ["--fixer", "none", `How many keys has ${json}?`] as const
+  const answer = "I could not measure it. The tool measure failed because of a fault of its own.\n"
 
   it.live("logs the defect on standard error, once and whole, and prints the answer alone with --quiet", () =>
     Effect.gen(function*() {
-      const { code, stderr, stdout } = yield* runNode(counter, "--quiet", ...dying)
+      const { code, stderr, stdout } = yield* runNode(dying, "--quiet")
       assert.deepStrictEqual([code, stdout], [0, answer])
       assert.strictEqual(stderr.split("RangeError: Maximum call stack size exceeded").length, 2)
-      assert.match(stderr, /ERROR.*The tool count_json_keys failed because of a fault of its own/)
-      assert.match(stderr, /at keysIn \(/)
-      assert.match(stderr, /tool: 'count_json_keys'/)
+      assert.match(stderr, /ERROR.*The tool measure failed because of a fault of its own/)
+      assert.match(stderr, /at depthOf \(/)
+      assert.match(stderr, /tool: 'measure'/)
     }))
 
   it.live("prints nothing but its events with --json", () =>
     Effect.gen(function*() {
-      const { stderr, stdout } = yield* InProcess.run(program, "--json", ...dying)
+      const { stderr, stdout } = yield* InProcess.run(program, "--json")
       const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
       assert.strictEqual(events.filter(({ _tag }) => _tag === "CallEnded").length, 1)
       assert.deepInclude(events.at(-1), { _tag: "RunEnded" })
@@ -53,10 +50,10 @@ describe("an example whose tool dies", () => {
   it.live("prints the answer also when nobody reads what it logs", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([
-        ScriptedModel.call("count_json_keys", { json }),
+        ScriptedModel.call("measure", { what: "the sea" }),
         ScriptedModel.text("It is too deep.")
       ])
-      const finished = yield* runNodeUnread("stderr", { OLLAMA_HOST: server.url }, counter, "--quiet", ...dying)
+      const finished = yield* runNodeUnread("stderr", { OLLAMA_HOST: server.url }, dying, "--quiet")
       assert.deepStrictEqual(finished, { code: 0, stdout: "It is too deep.\n", stderr: "" })
     }).pipe(Effect.scoped))
 })

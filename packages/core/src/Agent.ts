@@ -174,7 +174,9 @@ export interface Agent<out T extends Tool.Any, out R = never> {
  */
 export const make: {
   <T extends Tool.Any, R = never>(options: Options<T, R> & { readonly fixers?: undefined }): Agent<T, R>
-  <T extends Tool.Any, const F extends Fixers<T["name"]>, R = never>(options: Options<T, R, F>): Agent<T, R | NeededBy<F>>
+  <T extends Tool.Any, const F extends Fixers<T["name"]>, R = never>(
+    options: Options<T, R, F>
+  ): Agent<T, R | NeededBy<F>>
 } = <T extends Tool.Any, R = never>(options: Options<T, R, Fixers>): Agent<T, R> => {
   const wrong = wrongIn(options)
   if (wrong !== undefined) throw new TypeError(wrong)
