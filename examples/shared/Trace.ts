@@ -46,7 +46,7 @@ export const why = (failure: AgentFailure.AgentFailure): string => {
 
 /** The totals, at the end of a run. */
 export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
-  const told = failures.filter(({ ended }) => ended === "told").length
+  const told = failures.filter(({ ended, inside }) => ended === "told" && inside === undefined).length
   const own = failures.filter(({ tag }) => tag === "ModelFailure").length
   const which = own === 0 ? `${told} told to the model` : `${told} told to the model, ${own} of the model`
   return `${count(turns, "turn")}, ${count(calls, "call")}, ${count(failures.length, "failure")} (${which})`

@@ -688,6 +688,8 @@ const folded = (events: ReadonlyArray<CallEvent.CallEvent>) => {
       case "CallRefused":
       case "CallRepeated":
       case "CircuitChanged":
+      case "FixerAsked":
+      case "FixerSpent":
       case "InnerActs":
       case "InnerEnded":
       case "OutcomeSettled":

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Fixer, type Rejection, Rendering, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Effect, Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { call, failed, fixer, handled, unclosed, weather } from "../support/fixing.ts"
 
 describe("C4: escalate", () => {

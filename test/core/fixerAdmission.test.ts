@@ -5,7 +5,7 @@ import {
   DispatchFailure,
   Journal,
   PartialData,
-  SchemaMismatch,
+  type SchemaMismatch,
   Tool,
   ToolCall,
   Toolkit

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  Fixer,
+  type Fixer,
   Rendering,
   SchemaMismatch,
   SemanticGarbage,
