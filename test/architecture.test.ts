@@ -119,6 +119,7 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/correcting",
     "internal/fixed",
     "internal/fixer",
+    "internal/fixing",
     "internal/limits",
     "internal/alone",
     "internal/nextPage",

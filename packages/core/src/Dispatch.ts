@@ -160,13 +160,17 @@ const placed = <T extends Tool.Any>(
     const outer = fiber.getRef(current)
     const admitting = new Admitting(record, tool, place, () => disabled(tool, health), outer)
     let stage: Stage = "decode"
+    const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
     const correcting = new Correcting(tool, record, fiber, {
-      run: fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool),
-      admit: admitting.admit,
-      isCalled: admitting.isCalled,
-      enter: (entered) => {
-        stage = entered
-      }
+      run: (params) => {
+        stage = "run"
+        return run(params)
+      },
+      admit: (params, text, admitted) => {
+        stage = "admit"
+        return admitting.admit(params, text, admitted)
+      },
+      isCalled: admitting.isCalled
     })
     // Suspended once more, so that what decoding throws is caught below, too.
     const outcome = Effect.suspend(() =>

@@ -4,8 +4,9 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Answered, type Escalation, type Fixable } from "../Rejection.ts"
-import { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "../ToolFailure.ts"
+import { Severity } from "../ToolFailure.ts"
 import { canonical } from "./canonical.ts"
+import { withFields } from "./failure.ts"
 import { attempted, isA } from "./stranger.ts"
 import { cut, excerpt, oneLine } from "./text.ts"
 
@@ -59,27 +60,19 @@ export const escalated = (
   return remade(failure, {
     detail: cut(oneLine(detail), 600),
     hint: advice === "" ? undefined : advice,
-    alternatives: undefined,
+    // Those of the failure are not the fixer's.
+    ...("alternatives" in failure ? { alternatives: [] } : {}),
     severity,
     source: cut(oneLine(source), 80)
   })
 }
 
-/** A new failure of the same class and cause, with some fields changed; those that are `undefined` are left out. */
-export const remade = (failure: Fixable, fields: Readonly<Record<string, unknown>> = {}): Fixable => {
-  const all = { ...failure, ...fields, cause: failure.cause }
-  switch (failure._tag) {
-    case "SchemaMismatch":
-      return new SchemaMismatch(asFieldsOf<SchemaMismatch>(all))
-    case "SemanticGarbage":
-      return new SemanticGarbage(asFieldsOf<SemanticGarbage>(all))
-    case "ToolUnavailable":
-      return new ToolUnavailable(asFieldsOf<ToolUnavailable>(all))
-  }
+/** A copy of a failure with some fields changed; those that are `undefined` are left out. */
+export const remade = (failure: Fixable, fields: Readonly<Record<string, unknown>>): Fixable => {
+  const copy = withFields(failure, fields)
+  for (const [key, value] of Object.entries(fields)) if (value === undefined) Reflect.deleteProperty(copy, key)
+  return copy
 }
-
-// They were read off a failure of that class.
-const asFieldsOf = <Failure>(fields: object) => fields as Failure
 
 // JSON leaves some of them as they are, and a line that is shown must not.
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`

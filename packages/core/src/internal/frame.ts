@@ -252,14 +252,16 @@ export abstract class Frame {
 
 /** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
 export interface Stage {
-  /** Has the handler rejected its arguments, and nobody could correct them? Then it need not run to reject them again. */
-  readonly hasVerdict: boolean
-  /** That rejection, for the first who would run the handler. */
-  readonly takeVerdict: () => ToolFailure | undefined
-  /** It is for whoever would run the handler. */
-  readonly keepVerdict: () => void
+  verdict: Verdict | undefined
   /** Is this rejection for the stage, and not for the policies on the way to it? */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
+}
+
+/** What the handler has rejected, and nobody could correct: the first who would run it gets that in its place. */
+export interface Verdict {
+  readonly failure: ToolFailure
+  /** Is it for whoever would run the handler, and not for the first alone? */
+  readonly isKept: boolean
 }
 
 /** What the arguments of a call were corrected to. */
