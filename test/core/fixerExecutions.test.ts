@@ -174,6 +174,15 @@ describe("C3: a fixer of failed executions", () => {
         }
       }))
 
+    it.effect("is not asked where it may have acted, though it is idempotent", () =>
+      Effect.gen(function*() {
+        const lost = new ToolUnavailable({ ...down, outcome: "unknown" })
+        const { asked, tool } = failing(() => Effect.fail(lost), "idempotent")
+        const { fix, told } = fixer(toParis)
+        yield* call(tool.pipe(Tool.fix(fix, { on: all })), { city: "Oslo" })
+        assert.deepStrictEqual([asked, told.length], [["Oslo"], 0])
+      }))
+
     it.effect("is not asked where it may have acted, or has", () =>
       Effect.gen(function*() {
         const ends: ReadonlyArray<() => Effect.Effect<string, Failure>> = [

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
   Fixer,
+  Policy,
   SchemaMismatch,
   SemanticGarbage,
   type SideEffect,
@@ -20,6 +21,7 @@ import {
   lostAnswer,
   type Mistake,
   parameters,
+  reporting,
   toParis,
   uncapitalized,
   unclosed,
@@ -158,6 +160,75 @@ describe("C3: a fixer is not asked", () => {
         (params) => inner.pipe(Tool.fix(fix)).run(params)
       )
       assert.strictEqual(completed(yield* call(own, { city: "paris" })).value, "sunny in Paris")
+    }))
+
+  it.effect("when a handler that only reads fails with what a tool has rejected that it ran: a copy of it, or from elsewhere", () =>
+    Effect.gen(function*() {
+      const { fix, told } = fixer(toParis)
+      const { tool: inner } = weather()
+      const reading = { description: "", parameters, success: Schema.String, sideEffect: "none" } as const
+      const copying = Tool.make(
+        "outer",
+        reading,
+        ({ city }) =>
+          Effect.mapError(
+            inner.run({ city }),
+            (failure) => failure._tag === "SchemaMismatch" ? new SchemaMismatch({ ...failure }) : failure
+          )
+      )
+      const elsewhere = Tool.make(
+        "outer",
+        reading,
+        ({ city }) =>
+          Effect.flatMap(Effect.promise(() => Effect.runPromise(Effect.flip(inner.run({ city })))), Effect.fail)
+      )
+      for (const tool of [copying, elsewhere]) {
+        const outcome = failed(yield* call(tool.pipe(Tool.fix(fix)), { city: "oslo" }))
+        assert.deepStrictEqual([outcome.failure.code, outcome.attempts, told.length], ["uncapitalized", 1, 0])
+      }
+    }))
+
+  it.live("when nobody waits for the attempt any more: what it rejects then is no fault of anybody", () =>
+    Effect.gen(function*() {
+      const { fix, told } = fixer(toParis)
+      const deaf = Tool.make(
+        "deaf",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) =>
+          Effect.uninterruptible(Effect.andThen(Effect.sleep("2 seconds"), Effect.fail(uncapitalized(city))))
+      ).pipe(Tool.timeout("1 second"), Tool.fix(fix))
+      const program = Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(call(deaf, { city: "oslo" }))
+        yield* TestClock.adjust("1 minute")
+        return yield* Fiber.join(fiber)
+      })
+      const { reports, value } = yield* Effect.provide(reporting(program), TestClock.layer())
+      assert.deepStrictEqual([failed(value).failure.code, told.length, reports], ["timeout", 0, []])
+    }))
+
+  it.effect("and no policy runs twice for that, when something inside has acted", () =>
+    Effect.gen(function*() {
+      const { fix, told } = fixer(toParis)
+      let runs = 0
+      const pay = Tool.make("pay", { description: "", success: Schema.String }, () => Effect.succeed("paid"))
+      const tool = Tool.make(
+        "outer",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) => Effect.andThen(pay.run({}), Effect.fail(uncapitalized(city)))
+      ).pipe(
+        Tool.with(Policy.make({
+          kind: "custom",
+          name: "counting",
+          description: "",
+          wrap: (run) => (params) => {
+            runs++
+            return run(params)
+          }
+        })),
+        Tool.fix(fix)
+      )
+      assert.strictEqual(failed(yield* call(tool, { city: "oslo" })).failure.code, "uncapitalized")
+      assert.deepStrictEqual([runs, told.length], [1, 0])
     }))
 
   it.effect("when an answer was lost before, or could not be read: what acts may have acted", () =>

@@ -4,6 +4,9 @@
  * Turns, tokens and time end the run before the model is asked again. A call beyond a limit on calls is refused, and
  * the model is told to answer with what it has; when it makes another one all the same, the run ends.
  *
+ * What an agent uses that corrects arguments (`Fixer.agent`) counts in the run whose call it corrects: turns, calls, tokens and time. It is
+ * ended by that run's limits, and by its own.
+ *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"

@@ -638,8 +638,8 @@ export interface StandardOptions {
  * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top. To replace one of the
  * three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
  *
- * What stands outside of the deadline has its own time: a breaker, a fixer, a fallback. A {@link timeout} or a {@link deadline} of the
- * tool's own around them limits them, too.
+ * What stands outside of the deadline has its own time: a breaker, a fallback. A {@link timeout} or a {@link deadline} of the tool's own
+ * around them limits them, too. A fixer has a time of its own (`Tool.fix`).
  *
  * A tool with these policies may fail with `ToolUnavailable`. An option out of its range throws, and so does an attempt that is longer
  * than the total.

@@ -24,9 +24,7 @@ import type { Escalation, Fixable } from "../Rejection.ts"
 import type { SideEffect } from "../SideEffect.ts"
 import type { ToolFailure } from "../ToolFailure.ts"
 import type { Repair } from "../ToolOutcome.ts"
-import { doneInAttempts } from "./callState.ts"
 import { readable } from "./canonical.ts"
-import { nothing } from "./done.ts"
 import { isRejection, isWhole } from "./ending.ts"
 import { isForeign } from "./error/guess.ts"
 import { escalated } from "./fixed.ts"
@@ -132,13 +130,11 @@ export class Correcting<R> implements Stage {
       this.#mayRunAgain("rejection") && this.#fixers.some((fixer) => fixer.timeLeft("rejection") > 0)
   }
 
-  /** Nothing may have been done, and nothing that acts may still run. */
+  /** Nothing was done, for certain. What was refused may be done with other arguments, if a fixer is asked about that. */
   #mayRunAgain(about: Fault["about"]): boolean {
     const { certainty, whole: { state } } = this.#frame
-    const why = this.#frame.whyNot()
-    if (about === "rejection") return why === undefined && (!this.#frame.acts || doneInAttempts(state) === nothing)
-    // What was refused may be done with other arguments.
-    return (why === undefined || why === "refused") && certainty === "not_executed" && state.executions > 0
+    if (certainty !== "not_executed") return false
+    return about === "rejection" ? this.#frame.whyNot() === undefined : state.executions > 0
   }
 
   // -----------------------------------------------------------------------------
