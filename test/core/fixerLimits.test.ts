@@ -361,6 +361,17 @@ describe("C3: a fixer cannot cost a failure", () => {
       assert.strictEqual(Arguments.jsonSchema(tool.parameters)["type"], "object")
     }))
 
+  it.effect("or keep the next fixer's answer from a tool that acts, when it is left behind", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = weather("non_idempotent")
+      const deaf = () => Effect.uninterruptible(Effect.as(Effect.sleep("1 hour"), ""))
+      const chain = tool.pipe(Tool.fix(deaf, { time: "1 second" }), Tool.fix(toParis))
+      const fiber = yield* Effect.forkChild(call(chain, { city: "paris" }))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(completed(yield* Fiber.join(fiber)).value, "sunny in Paris")
+      assert.deepStrictEqual(asked, ["paris", "Paris"])
+    }))
+
   it.effect("or be taken for a handler when it is left behind", () =>
     Effect.gen(function*() {
       const { tool } = weather()

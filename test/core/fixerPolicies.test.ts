@@ -1,6 +1,6 @@
 /** Policies see what they would see if the model had sent the corrected arguments at once; or else the rejection, as without a fixer. */
 import { assert, describe, it } from "@effect/vitest"
-import { Fixer, Policy, SchemaMismatch, Tool, type ToolFailure } from "@fallible/core"
+import { Fixer, Policy, SchemaMismatch, SemanticGarbage, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as RateLimit from "@fallible/core/RateLimit"
 import { Effect, Fiber, Layer, Option, Schedule, Schema } from "effect"
@@ -196,6 +196,47 @@ describe("C3: where a fixer corrects", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([completed(yield* Fiber.join(fiber)).value, told.length], ["sunny", 0])
     }))
+
+  it.effect("an answer that came before a rejection stands, where a policy gives that", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const { fix: counting, told } = fixer(toParis)
+      const tool: Weather = Tool.make(
+        "get_weather",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) => ++runs === 1 ? Effect.succeed("sunny") : Effect.fail(uncapitalized(city))
+      )
+      const first: Change = Tool.with(Policy.make({
+        kind: "custom",
+        name: "first of two",
+        description: "",
+        wrap: (run) => (params) => Effect.tap(run(params), () => Effect.exit(run(params)))
+      }))
+      const outcome = completed(yield* played(first(Tool.fix(tool, counting))))
+      assert.deepStrictEqual([outcome.value, told.length], ["sunny", 0])
+    }))
+
+  it.effect("a rejection is over once a policy has run something else", () =>
+    Effect.gen(function*() {
+      let runs = 0
+      const { fix: counting, told } = fixer(toParis)
+      const tool: Weather = Tool.make(
+        "get_weather",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) =>
+          Effect.suspend((): Effect.Effect<string, Failure> =>
+            Effect.fail(++runs === 1 ? uncapitalized(city) : refused)
+          )
+      )
+      const going: Change = Tool.with(Policy.make({
+        kind: "custom",
+        name: "goes on",
+        description: "",
+        wrap: (run) => (params) => Effect.catchCause(run(params), () => run(params))
+      }))
+      assert.strictEqual(failed(yield* played(going(Tool.fix(tool, counting)))).failure.code, refused.code)
+      assert.deepStrictEqual([runs, told.length], [2, 0])
+    }))
 })
 
 describe("C3: where no fixer has anything better", () => {
@@ -265,5 +306,35 @@ describe("C3: where no fixer has anything better", () => {
           return asked
         })
       assert.deepStrictEqual(yield* cities(useless), yield* cities((tool) => tool))
+    }))
+
+  it.effect("behind a limit or a rate that it passes, the handler does not run again", () =>
+    Effect.gen(function*() {
+      const gates: ReadonlyArray<Change> = [
+        Tool.limit(1),
+        RateLimit.limit({ limit: 9, window: "1 minute" })
+      ]
+      for (const gate of gates) {
+        const { asked, tool } = sunny()
+        const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+        const mapped: Weather = tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
+        assert.strictEqual(failed(yield* played(gate(useless(mapped)))).failure.code, refused.code)
+        assert.deepStrictEqual(asked, ["paris"])
+      }
+    }))
+
+  it.effect("a failure that a policy makes of it may be fixed, and so may what is rejected then", () =>
+    Effect.gen(function*() {
+      const answers = ["", "{\"city\":\"pariS\"}", "{\"city\":\"Paris\"}"]
+      const { fix: counting, told } = fixer(({ tries }) => answers[tries - 1]!)
+      const { asked, tool } = sunny()
+      const mapped: Weather = Tool.mapFailure(
+        tool,
+        ({ detail }): Failure => new SemanticGarbage({ code: "mapped", detail })
+      )
+      const fixed = Tool.fix(mapped, counting, { tries: 3, on: ["SemanticGarbage"] })
+      assert.strictEqual(completed(yield* played(fixed)).value, "sunny")
+      assert.deepStrictEqual(asked, ["paris", "pariS", "Paris"])
+      assert.deepStrictEqual(told.map(({ failure }) => failure.code), ["uncapitalized", "mapped", "uncapitalized"])
     }))
 })

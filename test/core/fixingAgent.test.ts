@@ -253,6 +253,32 @@ describe("C3 C4 C5: an agent that fixes", () => {
       assert.deepStrictEqual([attempt, asked], [2, 0])
     }))
 
+  it.effect("of a tool inside that only reads, too, runs nothing again where the attempt was left behind while it thought", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = weather()
+      const thinking = tool.pipe(Tool.fix(() => Effect.delay(Effect.succeed(toParis()), "2 seconds")))
+      const outer = Tool.make(
+        "outer",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.uninterruptible(thinking.run({ city: "paris" }))
+      ).pipe(
+        Tool.with(Policy.make<never, ToolUnavailable>({
+          kind: "custom",
+          name: "leaving",
+          description: "",
+          wrap: (run) => (params) =>
+            Effect.flatMap(
+              Effect.forkDetach(run(params)),
+              (fiber) => Effect.raceFirst(Fiber.join(fiber), Effect.delay(Effect.fail(refused), "1 second"))
+            )
+        }))
+      )
+      const fiber = yield* Effect.forkChild(call(outer))
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, refused.code)
+      assert.deepStrictEqual(asked, ["paris"])
+    }))
+
   it.effect("of a tool inside of an attempt that was left behind, runs nothing again", () =>
     Effect.gen(function*() {
       for (const isSource of [false, true]) {

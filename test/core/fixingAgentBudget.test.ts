@@ -211,37 +211,67 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.isUndefined((yield* Tool.outcome(tool, { city: "Paris" })).fixing)
     }).pipe(Effect.scoped))
 
-  it.effect("so does one that corrects the arguments of one that corrects", () =>
-    Effect.gen(function*() {
-      const innermost = yield* Layer.build(ScriptedModel.layer(() => using(500)(ScriptedModel.text("{\"n\":1}"))))
-      const inner = yield* Layer.build(
-        ScriptedModel.layer([using(100)(ScriptedModel.call("pick", "{bad")), using(100)(paris)])
-      )
-      const deepest = Agent.make({ toolkit: Toolkit.empty })
-      const pick = Tool.make("pick", {
-        description: "",
-        parameters: Schema.Struct({ n: Schema.Int }),
-        success: Schema.Int,
-        sideEffect: "none"
-      }, ({ n }) => Effect.succeed(n)).pipe(
-        Tool.fix(Fixer.agent({ run: (question) => Effect.provide(deepest.run(question), innermost) }))
-      )
-      const corrector = Agent.make({ toolkit: Toolkit.make(pick) })
-      const fixed = weather().tool.pipe(
-        Tool.fix(Fixer.agent({ run: (question) => Effect.provide(corrector.run(question), inner) }))
-      )
-      const ending = (tokens: number) =>
-        Agent.make({ toolkit: Toolkit.make(fixed), limits: { tokens } }).run("?").pipe(
-          Effect.provide(ScriptedModel.layer([using(10)(wrong), using(10)(done)]))
+  describe("so does one that corrects the arguments of one that corrects:", () => {
+    /** A run of 2 turns, its corrector's 2 turns, and 2 turns of that one's corrector; each has a call, and 10, 100 or 500 tokens a turn. */
+    const nested = (limits: Agent.Options<never>["limits"] & {}) =>
+      Effect.gen(function*() {
+        const innermost = yield* Layer.build(
+          ScriptedModel.layer([
+            using(500)(ScriptedModel.call("no_such_tool")),
+            using(500)(ScriptedModel.text("{\"n\":1}"))
+          ])
         )
-      const { ledger } = yield* ending(100_000)
-      assert.deepInclude(ledger, { turns: 5, calls: 2 })
-      assert.strictEqual(ledger.inputTokens + ledger.outputTokens, 10 + 100 + 500 + 100 + 10)
-      assert.deepStrictEqual(ledger.failures.map(({ code, ended, inside }) => [code, ended, inside]), [
-        ["invalid_json", "fix", "get_weather"],
-        ["invalid_json", "fix", undefined]
-      ])
-    }).pipe(Effect.scoped))
+        const inner = yield* Layer.build(
+          ScriptedModel.layer([using(100)(ScriptedModel.call("pick", "{bad")), using(100)(paris)])
+        )
+        const deepest = Agent.make({ toolkit: Toolkit.empty })
+        const pick = Tool.make("pick", {
+          description: "",
+          parameters: Schema.Struct({ n: Schema.Int }),
+          success: Schema.Int,
+          sideEffect: "none"
+        }, ({ n }) => Effect.succeed(n)).pipe(
+          Tool.fix(Fixer.agent({ run: (question) => Effect.provide(deepest.run(question), innermost) }))
+        )
+        const corrector = Agent.make({ toolkit: Toolkit.make(pick) })
+        const fixed = weather().tool.pipe(
+          Tool.fix(Fixer.agent({ run: (question) => Effect.provide(corrector.run(question), inner) }))
+        )
+        const run = Agent.make({ toolkit: Toolkit.make(fixed), limits }).run("?")
+        return yield* Effect.exit(
+          Effect.provide(run, ScriptedModel.layer([using(10)(wrong), using(10)(done)]))
+        )
+      }).pipe(Effect.scoped)
+    const tokens = 10 + 100 + 500 + 500 + 100 + 10
+
+    it.effect("all that they use is counted once", () =>
+      Effect.gen(function*() {
+        // One token, turn or call less would end it.
+        for (const limits of [{}, { turns: 6 }, { calls: 3 }, { tokens: tokens - 9 }]) {
+          const { ledger } = yield* yield* nested(limits)
+          assert.deepInclude(ledger, { turns: 6, calls: 3 })
+          assert.strictEqual(ledger.inputTokens + ledger.outputTokens, tokens)
+          assert.deepStrictEqual(ledger.failures.map(({ code, ended, inside }) => [code, ended, inside]), [
+            ["unknown_tool", "told", "pick"],
+            ["invalid_json", "fix", "get_weather"],
+            ["invalid_json", "fix", undefined]
+          ])
+        }
+      }))
+
+    it.effect("and ends each of them where the outermost limit is used up", () =>
+      Effect.gen(function*() {
+        const usedIn = (limits: Agent.Options<never>["limits"] & {}) =>
+          Effect.map(Effect.flip(Effect.flatten(nested(limits))), (failure) =>
+            failure._tag === "LimitReached" ? failure.ledger.turns : failure._tag)
+        // Before the last turn of the run itself, of its corrector, and of that one's.
+        assert.deepStrictEqual(
+          yield* Effect.all([{ tokens: tokens - 10 }, { tokens: 1_110 }, { tokens: 610 }].map(usedIn)),
+          [5, 4, 3]
+        )
+        assert.deepStrictEqual(yield* Effect.all([{ turns: 5 }, { turns: 4 }, { turns: 3 }].map(usedIn)), [5, 4, 3])
+      }))
+  })
 
   it.effect("so does an Effect that runs an agent by itself; what a handler runs does not", () =>
     Effect.gen(function*() {

@@ -125,7 +125,6 @@ export class Asking {
       const said = Effect.provideService(this.#said(fault, last, before), Deadline.current, start + millis)
       return withinTime(said, millis, {
         late: () => Effect.succeed(this.#gaveUp("It did not answer before the time was up.")),
-        onLeft: (fiber) => this.#frame.live.running.add(fiber),
         who: `The fixer of ${this.#tool.name}`
       }).pipe(
         Effect.catchCause((cause) => this.#unanswered(cause, last.failure)),

@@ -97,7 +97,7 @@ export class Spending {
    * @param index its position, from 0, of so many
    */
   refusal(index: number, count: number, facts: CallFacts): DispatchFailure.DispatchFailure | undefined {
-    const number = this.#account.calls + this.#meanwhile.calls - count + index + 1
+    const number = this.#account.calls - count + index + 1
     return AgentBudget.refusal(this.#budget, number, facts) ?? (index < this.#granted ? undefined : outerLimit)
   }
 }
