@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  Dispatch,
   Fixer,
   Policy,
   SchemaMismatch,
@@ -53,6 +54,39 @@ describe("C3: a fixer", () => {
           ["Own", "Agent", "Default"]
         )
       }))
+
+    it.effect("C1: a tool's name wins over the others', and of two of a toolkit the first", () =>
+      Effect.gen(function*() {
+        const to = (city: string) => () => ({ city })
+        const toolkit = Toolkit.make(weather().tool)
+        const cityOf = (toolkit: Toolkit.Toolkit<ReturnType<typeof weather>["tool"]>) =>
+          Effect.map(
+            Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: unclosed }),
+            (outcome) => completed(outcome).value
+          )
+        const named = Toolkit.withFixers({ "*": to("Other"), get_weather: to("Named") })
+        assert.strictEqual(yield* cityOf(toolkit.pipe(named)), "sunny in Named")
+        assert.strictEqual(
+          yield* cityOf(toolkit.pipe(Toolkit.withFixers({ "*": to("First") }), named)),
+          "sunny in First"
+        )
+        const options = Toolkit.withFixers({
+          get_weather: { fix: ({ tries }) => tries === 1 ? "?" : { city: "Last" }, tries: 2 }
+        })
+        assert.strictEqual(yield* cityOf(toolkit.pipe(options)), "sunny in Last")
+      }))
+
+    it("of what is no tool throws, and so does what is no fixer", () => {
+      const toolkit = Toolkit.make(weather().tool)
+      const fixers: object = { get_wether: toParis }
+      assert.throws(
+        () => Agent.make({ toolkit, fixers: fixers as {} }),
+        "There is no tool named 'get_wether' for its fixer; the tools are"
+      )
+      assert.throws(() => toolkit.pipe(Toolkit.withFixers(fixers as {})), "There is no tool named 'get_wether'")
+      assert.throws(() => toolkit.pipe(Toolkit.withFixers([] as never)), "Fixers are an object of fixers by tool")
+      assert.throws(() => toolkit.pipe(Toolkit.withFixers({ "*": 7 as never })), "A fixer is a function; got a number.")
+    })
 
     it.effect("several are a chain: what is inside is asked first, and the next one hears what it said", () =>
       Effect.gen(function*() {

@@ -32,6 +32,24 @@ const guess = Tool.make(
   () => Effect.succeed("Paris?")
 )
 
+/** A journal that writes all down as JSON. */
+const remembering = (store: Map<string, string>): Journal.Journal => ({
+  step: ({ name, success }, run) => {
+    const codec = Schema.toCodecJson(success)
+    const known = store.get(name)
+    return known === undefined
+      ? Effect.tap(
+        run,
+        (value) =>
+          Effect.map(
+            Effect.orDie(Schema.encodeUnknownEffect(codec)(value)),
+            (json) => store.set(name, JSON.stringify(json))
+          )
+      )
+      : Effect.orDie(Schema.decodeUnknownEffect(codec)(JSON.parse(known)))
+  }
+})
+
 interface Played {
   readonly outer: ScriptedModel.Script
   readonly inner: ScriptedModel.Script
@@ -298,17 +316,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
 
   it.effect("a run that is replayed has the same ledger, without asking anybody", () =>
     Effect.gen(function*() {
-      const store = new Map<string, unknown>()
-      const journal: Journal.Journal = {
-        step: ({ name, success }, run) =>
-          Effect.suspend(() =>
-            store.has(name)
-              ? Effect.orDie(Schema.decodeUnknownEffect(Schema.toCodecJson(success))(store.get(name)))
-              : Effect.tap(run, (value) =>
-                Effect.map(Effect.orDie(Schema.encodeUnknownEffect(Schema.toCodecJson(success))(value)), (json) =>
-                  store.set(name, JSON.parse(JSON.stringify(json)))))
-          ) as never
-      }
+      const journal = remembering(new Map())
       const { agent, asked } = yield* agents({ inner: [using(60)(ScriptedModel.call("guess")), using(40)(paris)] })
       const run = agent.run("?").pipe(Effect.provideService(Journal.current, journal))
       const first = yield* Effect.provide(run, ScriptedModel.layer([using(10)(wrong), using(10)(done)]))
@@ -340,5 +348,41 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       })
       const end = yield* Effect.provide(program, ScriptedModel.layer([using(50)(wrong), done]))
       assert.deepInclude({ ...end }, { _tag: "LimitReached", limit: "tokens" })
+    }).pipe(Effect.scoped))
+
+  it.effect("a run that is resumed asks no agent any more once its limit is used up", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const model = yield* Layer.build(ScriptedModel.layer(() => {
+        asked++
+        return using(60)(paris)
+      }))
+      const corrector = Agent.make({ toolkit: Toolkit.empty })
+      const rejected = new SchemaMismatch({ side: "arguments", code: "x", detail: "x" })
+      const asking = Tool.make("get_weather", {
+        description: "",
+        parameters: weather().tool.parameters,
+        success: Schema.String
+      }, () => Effect.andThen(ToolCall.ask("Sure?"), Effect.fail(rejected))).pipe(
+        Tool.fix(Fixer.agent({ run: (question) => Effect.provide(corrector.run(question), model) }), { tries: 3 })
+      )
+      const agent = Agent.make({ toolkit: Toolkit.make(asking), limits: { tokens: 100 } })
+      const program = Effect.gen(function*() {
+        const failure = yield* Effect.flip(agent.run("?"))
+        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+        return yield* Effect.flip(agent.resume(failure.suspension, "yes"))
+      })
+      const end = yield* Effect.provide(program, ScriptedModel.layer([using(50)(wrong), done]))
+      assert.deepStrictEqual([end._tag, asked], ["LimitReached", 1])
+    }).pipe(Effect.scoped))
+
+  it.effect("a run that is replayed ends where it has ended", () =>
+    Effect.gen(function*() {
+      const store = new Map<string, string>()
+      const { agent } = yield* agents({ inner: [using(60)(paris)], limits: { tokens: 100 } })
+      const run = Effect.flip(agent.run("?")).pipe(Effect.provideService(Journal.current, remembering(store)))
+      const first = yield* Effect.provide(run, ScriptedModel.layer([using(50)(wrong)]))
+      const again = yield* Effect.provide(run, ScriptedModel.layer([]))
+      assert.deepStrictEqual([first._tag, again._tag], ["LimitReached", "LimitReached"])
     }).pipe(Effect.scoped))
 })

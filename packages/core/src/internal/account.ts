@@ -107,8 +107,8 @@ const placedIn = <Told extends Entry | Repaired>(
 ): Told => ({ ...told, turn, ...("call" in told ? { call } : {}), inside: told.inside ?? tool })
 
 // Most calls are: nothing failed, nothing was repaired.
-const isPlain = ({ _tag, fixing, handled, repairs = [] }: ToolOutcome): boolean =>
-  _tag === "Completed" && handled.length === 0 && repairs.length === 0 && fixing === undefined
+const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
+  _tag === "Completed" && handled.length === 0 && repairs.length === 0
 
 const failuresOf = (
   place: Pick<CallEntry, "turn" | "call" | "tool">,

@@ -1,7 +1,7 @@
 /*
  * How fixers are declared.
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { FailedExecution, Fixed, Rejection } from "../Rejection.ts"
