@@ -134,7 +134,8 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "internal/retrying",
     "internal/stepping",
     "internal/terms",
-    "internal/tripped"
+    "internal/tripped",
+    "internal/unlimited"
   ]],
   ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit", "internal/admitting"]],
   ["agent", [

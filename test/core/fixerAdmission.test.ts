@@ -75,6 +75,28 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(asked, ["{\"to\":\"de1\"}", undefined, "{\"to\":\"DE1\"}"])
     }))
 
+  it.effect("the model, which is told what was refused when its own arguments were others", () =>
+    Effect.gen(function*() {
+      const { sent, tool } = payments(() => Effect.fail(lostAnswer))
+      const program = Effect.gen(function*() {
+        const { transcript } = yield* Agent.make({ toolkit: Toolkit.make(tool.pipe(Tool.fix(toDE))) }).run("?")
+        return Array.from(transcript).flatMap((message) => message.role === "tool" ? [message.text] : []).at(-1) ?? ""
+      })
+      const told = yield* Effect.provide(
+        program,
+        ScriptedModel.layer([
+          ScriptedModel.call("pay", { to: "DE1" }),
+          ScriptedModel.call("pay", { too: "de" }),
+          ScriptedModel.text("Done.")
+        ])
+      )
+      const { code, notes }: { readonly code: string; readonly notes: ReadonlyArray<string> } = JSON.parse(told)
+      assert.deepStrictEqual([code, notes], ["repeated_call", [
+        "The arguments were corrected; refused were {\"to\":\"DE1\"}"
+      ]])
+      assert.deepStrictEqual(sent, ["DE1"])
+    }))
+
   it.effect("a payment inside: nobody corrects what has led to it, and it is told, also to the tool around it", () =>
     Effect.gen(function*() {
       const { sent, tool } = payments(() => Effect.succeed("paid"))

@@ -220,7 +220,7 @@ describe("C3: a value of a fixer", () => {
         const outcome = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer(value))), unclosed))
         assert.deepStrictEqual(outcome.failure, plain.failure)
         assert.deepStrictEqual(outcome.handled.map(({ by, detail }) => `${by}: ${detail}`), [
-          "ignored: The answer of the fixer of get_weather is no result of the tool."
+          "ignored: The answer of the fixer of get_weather does not fit the result of the tool."
         ])
       }
       const opaque = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer(1n as never))), unclosed))

@@ -255,7 +255,11 @@ describe("C3: a fixer of failed executions", () => {
       /^A fixer's 'on' is a list of .*SemanticGarbage.*; got "PartialData"\.$/
     )
     assert.throws(() => Tool.fix(tool, toParis, { on: "defect" as never }), "A fixer's 'on' is a list")
-    assert.throws(() => Tool.fix(tool, 7 as never), "A fixer is a function; got a number.")
+    assert.throws(() => Tool.fix(tool, 7 as never), "A fixer is a function, such as Fixer.agent(agent); got a number.")
+    assert.throws(
+      () => Tool.fix(tool, toParis, { name: " " }),
+      "A fixer's name is a text that is not blank; got \" \"."
+    )
     assert.throws(() => Tool.fix(tool, toParis, { time: 0 }), "A fixer's time is a duration above zero")
   })
 })

@@ -180,7 +180,7 @@ describe("C3: a fixer", () => {
         1
       ],
       ["interrupts itself", () => Effect.interrupt, "It has a fault of its own.", 1],
-      ["answers with what is none", () => Effect.succeed(undefined as never), "It has a fault of its own.", 1],
+      ["answers with what is none", () => Effect.succeed(null as never), "It has a fault of its own.", 1],
       ["answers with a promise", () => Effect.succeed(Promise.resolve("{}") as never), "It has a fault of its own.", 1],
       ["answers with what is no JSON", () => Effect.succeed({ city: 1n } as never), "It has a fault of its own.", 1]
     ]
@@ -329,11 +329,19 @@ describe("C3: a fixer cannot cost a failure", () => {
       () => Effect.fail(new Error("x".repeat(1_000_000))),
       `${"x".repeat(300)}… (999700 more characters)`
     ],
-    ["an escalation without words", () => escalation({}), "Its escalation is none."],
-    ["one with a number for words", () => escalation({ detail: 7 }), "Its escalation is none."],
-    ["one of an unknown severity", () => escalation({ detail: "x", severity: "grave" }), "Its escalation is none."],
-    ["one with an unsound hint", () => escalation({ detail: "x", hint: 7 }), "Its escalation is none."],
-    ["one whose arguments are none", () => escalation({ detail: "x", arguments: [] }), "Its escalation is none."]
+    ["an escalation without words", () => escalation({}), "Its escalation is not of its type."],
+    ["one with a number for words", () => escalation({ detail: 7 }), "Its escalation is not of its type."],
+    [
+      "one of an unknown severity",
+      () => escalation({ detail: "x", severity: "grave" }),
+      "Its escalation is not of its type."
+    ],
+    ["one with an unsound hint", () => escalation({ detail: "x", hint: 7 }), "Its escalation is not of its type."],
+    [
+      "one whose arguments are none",
+      () => escalation({ detail: "x", arguments: [] }),
+      "Its escalation is not of its type."
+    ]
   ]
   for (const [what, fix, detail] of ends) {
     it.effect(`with ${what}`, () =>

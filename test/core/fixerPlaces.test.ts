@@ -85,7 +85,14 @@ describe("C3: a fixer", () => {
       )
       assert.throws(() => toolkit.pipe(Toolkit.withFixers(fixers as {})), "There is no tool named 'get_wether'")
       assert.throws(() => toolkit.pipe(Toolkit.withFixers([] as never)), "Fixers are an object of fixers by tool")
-      assert.throws(() => toolkit.pipe(Toolkit.withFixers({ "*": 7 as never })), "A fixer is a function; got a number.")
+      assert.throws(
+        () => toolkit.pipe(Toolkit.withFixers(new Map([["*", toParis]]) as never)),
+        "Fixers are an object of fixers by tool"
+      )
+      assert.throws(
+        () => toolkit.pipe(Toolkit.withFixers({ "*": 7 as never })),
+        "A fixer is a function, such as Fixer.agent(agent); got a number."
+      )
     })
 
     it.effect("several are a chain: what is inside is asked first, and the next one hears what it said", () =>

@@ -139,7 +139,7 @@ describe("C3: a fixer", () => {
           { description: "", parameters: optional, success: Schema.String },
           () => Effect.succeed("all of them")
         )
-        for (const nothing of ["", " ", "null", "[]"]) {
+        for (const nothing of ["", " ", "null", "[]", undefined]) {
           assert.strictEqual(
             failed(yield* call(tool.pipe(Tool.fix(() => nothing)), unclosed)).failure.code,
             "invalid_json"
@@ -271,6 +271,24 @@ describe("C3: a fixer", () => {
         assert.strictEqual(completed(yield* call(put.pipe(Tool.fix(fix)), unclosed)).attempts, 1)
         assert.strictEqual(keys[0], "key")
         assert.strictEqual(lettered(keys), "a b a b a")
+      }))
+
+    it.effect("has another key for other arguments, where nobody has given the call one", () =>
+      Effect.gen(function*() {
+        const keys: Array<string> = []
+        const put = Tool.make("put", { description: "", parameters, success: Schema.String }, ({ city }) =>
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+            keys.push(idempotencyKey)
+            return city === "Paris" ? Effect.succeed("put") : Effect.fail(uncapitalized(city))
+          })).pipe(Tool.fix(toParis))
+        yield* call(put, { city: "paris" }, {})
+        yield* put.run({ city: "paris" })
+        yield* put.run({ city: "paris" }).pipe(ToolCall.withKey("mine"))
+        assert.strictEqual(lettered(keys), "a b c d e e")
+        keys.length = 0
+        // What was never run has none that was sent.
+        yield* call(put, unclosed, { id: "7" })
+        assert.deepStrictEqual(keys, ["7"])
       }))
 
     it.effect("does not run what acts again that may have acted already in this call", () =>

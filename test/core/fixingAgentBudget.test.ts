@@ -164,6 +164,32 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       )
     }))
 
+  it.effect("no limit of calls keeps it from escalating, or from stopping the run", () =>
+    Effect.gen(function*() {
+      const stop = ScriptedModel.call("throwException", { reason: "Planted." })
+      for (
+        const [limits, own, inner] of [
+          [{ calls: 1 }, {}, [stop]],
+          [{}, { calls: 1 }, [ScriptedModel.call("guess"), stop]],
+          [{ calls: 2 }, {}, [
+            ScriptedModel.calls(["guess", {}], ["guess", {}], ["throwException", { reason: "Planted." }])
+          ]]
+        ] as const
+      ) {
+        const { failure } = yield* play({ outer: [wrong, done], inner, limits, own })
+        assert.deepInclude({ ...failure }, { _tag: "RunStopped", reason: "Planted." })
+      }
+      const { ledger } = yield* play({
+        outer: [wrong, done],
+        inner: [ScriptedModel.call("escalate", { detail: "Which city?" })],
+        limits: { calls: 1 }
+      })
+      assert.deepStrictEqual(ledger.failures.map(({ code, ended }) => [code, ended]), [
+        ["invalid_json", "escalated"],
+        ["invalid_json", "told"]
+      ])
+    }))
+
   it.effect("its own limits hold, too", () =>
     Effect.gen(function*() {
       const { asked, failure } = yield* play({

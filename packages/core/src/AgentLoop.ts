@@ -38,6 +38,7 @@ import { randomId } from "./internal/randomId.ts"
 import { recorded } from "./internal/recorded.ts"
 import type { UsedUp } from "./internal/spending.ts"
 import { kind } from "./internal/text.ts"
+import { isUnlimited } from "./internal/unlimited.ts"
 import { heed, outright } from "./internal/userCode.ts"
 import { withinTime } from "./internal/withinTime.ts"
 import * as Journal from "./Journal.ts"
@@ -326,7 +327,9 @@ const dispatch = <T extends Tool.Any>(
       const admit: Dispatch.Admit = (tool, intended) => {
         const wasAdmitted = isAdmitted
         if (intended !== undefined) isAdmitted = false
-        const refusal = wasAdmitted ? undefined : run.spending.refusal(index, reply.calls.length, known)
+        const refusal = wasAdmitted || isUnlimited(tool)
+          ? undefined
+          : run.spending.refusal(index, reply.calls.length, known)
         if (refusal !== undefined) return { refusal }
         if (intended === undefined) return {}
         const admission = CallFacts.admission(known, tool, intended)

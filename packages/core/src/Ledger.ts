@@ -137,7 +137,7 @@ export const Ledger = Schema.Struct({
   calls: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
-  /** Turn by turn, the model's first, then call by call; of a call in the order in which they happened. */
+  /** Turn by turn, the model's first, then call by call; of a call in the order in which they were handled. */
   failures: Schema.Array(Entry),
   /** Turn by turn, and call by call. A model that often needs the same one has a prompt or a schema to be bettered. */
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))

@@ -59,7 +59,7 @@ export interface Rejected<out On extends FailedExecution = FailedExecution> {
 export interface Rejection<out On extends FailedExecution = FailedExecution> extends Rejected<On> {
   /** The tool's name. */
   readonly tool: string
-  /** The arguments as an object, where their text can be read. Absent where `text` is empty. */
+  /** The arguments as an object, where their text can be read, and may be shown. */
   readonly arguments: Schema.JsonObject | undefined
   /** The JSON Schema of the arguments, as the model was shown it. */
   readonly schema: JsonSchema.JsonSchema
@@ -70,14 +70,15 @@ export interface Rejection<out On extends FailedExecution = FailedExecution> ext
 }
 
 /**
- * How a fixer answers: with arguments, as an object or as its text, or with a value in place of the tool's ({@link Answered}).
+ * How a fixer answers: with arguments, as an object or as its text, or with a value in place of the tool's ({@link Answered}); with
+ * `undefined`, or an empty text, where it has nothing better.
  *
  * Arguments are decoded as strictly as a model's.
  *
  * @category models
  * @since 0.1.0
  */
-export type Fixed = string | Schema.JsonObject | Answered
+export type Fixed = string | Schema.JsonObject | Answered | undefined
 
 /**
  * A value in place of the tool's result: see `Fixer.answer`.

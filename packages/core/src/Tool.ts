@@ -40,7 +40,7 @@ import { corrected, heldBack, lettingThrough } from "./internal/correcting.ts"
 import { watched } from "./internal/customPolicy.ts"
 import { executed } from "./internal/execution.ts"
 import { boundsOf, explained } from "./internal/explaining.ts"
-import { type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixer.ts"
+import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixer.ts"
 import { current, type Subject } from "./internal/frame.ts"
 import { effectOf, type Identified, whyUnfit } from "./internal/identity.ts"
 import { isOwn } from "./internal/own.ts"
@@ -948,9 +948,6 @@ export const fix: {
   ): T => rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, own: [...fixers.own, fixing(fixer, options)] } }))
 )
 
-// A defect has no failure of its own that could be put in a fixer's words.
-type Escalated<On extends FailedExecution> = "defect" extends On ? ToolUnavailable : never
-
 /**
  * A tool with a fixer that its own fixers win over.
  *
@@ -1107,6 +1104,15 @@ export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Po
 export type WithDefaults<T extends Any, R2, E2 extends ToolFailure = ToolUnavailable> = T extends
   Tool<infer Name, infer Params, infer A, infer E, infer R> ? Tool<Name, Params, A, E | E2 | ToolUnavailable, R | R2> :
   never
+
+/**
+ * A tool with fixers, which need an `R2`, and may put a failure `E2` in their words.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type WithFixers<T extends Any, R2, E2 extends ToolFailure = never> = T extends
+  Tool<infer Name, infer Params, infer A, infer E, infer R> ? Tool<Name, Params, A, E | E2, R | R2> : never
 
 // -----------------------------------------------------------------------------
 // Running

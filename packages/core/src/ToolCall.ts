@@ -74,7 +74,8 @@ export const current: Effect.Effect<Current> = Effect.withFiber((fiber) => {
   })
 })
 
-const standaloneKey: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
+/** @internal */
+export const standaloneKey: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
   "@fallible/core/ToolCall/key",
   {
     defaultValue: () => undefined
@@ -103,10 +104,6 @@ const standaloneKey: Context.Reference<string | undefined> = Context.Reference<s
  */
 export const withKey = (key: string): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> =>
   Effect.provideService(standaloneKey, key)
-
-/** @internal */
-export const keyOr = (fallback: Effect.Effect<string>): Effect.Effect<string> =>
-  Effect.flatMap(standaloneKey, (key) => key === undefined ? fallback : Effect.succeed(key))
 
 /**
  * Tells the model something about the answer: "the 3 most recent of 40", "prices are of yesterday".

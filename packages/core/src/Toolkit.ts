@@ -9,7 +9,7 @@ import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
 import type { Explanation, Warning } from "./Explanation.ts"
-import { type Fixers, fixingFor, type NeededBy } from "./internal/fixer.ts"
+import { type EscalatedBy, type Fixers, fixingFor, type NeededBy } from "./internal/fixer.ts"
 import { kind } from "./internal/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -182,26 +182,26 @@ export const withDefaults: {
 export const withFixers: {
   <const F extends Fixers>(
     fixers: F
-  ): <T extends Tool.Any>(self: Toolkit<T>) => Toolkit<Tool.WithDefaults<T, NeededBy<F>>>
+  ): <T extends Tool.Any>(self: Toolkit<T>) => Toolkit<Tool.WithFixers<T, NeededBy<F>, EscalatedBy<F>>>
   <T extends Tool.Any, const F extends Fixers<T["name"]>>(
     self: Toolkit<T>,
     fixers: F
-  ): Toolkit<Tool.WithDefaults<T, NeededBy<F>>>
+  ): Toolkit<Tool.WithFixers<T, NeededBy<F>, EscalatedBy<F>>>
 } = dual(2, <T extends Tool.Any, F extends Fixers>(
   self: Toolkit<T>,
   fixers: F
-): Toolkit<Tool.WithDefaults<T, NeededBy<F>>> => {
+): Toolkit<Tool.WithFixers<T, NeededBy<F>, EscalatedBy<F>>> => {
   const fixingOf = fixingFor(fixers, Array.from(self.tools.keys()))
   return make(
     ...Array.from(
       self.tools.values(),
-      (tool) => Tool.withFixer(asNeeding<T, NeededBy<F>>(tool), fixingOf(tool.name), "toolkit")
+      (tool) => Tool.withFixer(asNeeding<T, F>(tool), fixingOf(tool.name), "toolkit")
     )
   )
 })
 
 // What its fixer needs, the tool needs; its type says so, and its run does not change.
-const asNeeding = <T extends Tool.Any, R>(tool: T) => tool as unknown as Tool.WithDefaults<T, R>
+const asNeeding = <T extends Tool.Any, F>(tool: T) => tool as unknown as Tool.WithFixers<T, NeededBy<F>, EscalatedBy<F>>
 
 /**
  * What each tool of a toolkit costs at worst, in the order of the tools: see `Tool.explain`. It warns of a `check` or an `instead` that

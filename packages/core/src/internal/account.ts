@@ -103,8 +103,12 @@ const counted = (counts: Counts, { calls, inputTokens, outputTokens, turns }: Co
 // What is told of an agent that corrected the arguments of a call has the place of that call.
 const placedIn = <Told extends Entry | Repaired>(
   told: Told,
-  { call, tool, turn }: Pick<CallEntry, "turn" | "call" | "tool">
-): Told => ({ ...told, turn, ...("call" in told ? { call } : {}), inside: told.inside ?? tool })
+  { call, turn }: Pick<CallEntry, "turn" | "call">
+): Told => ({
+  ...told,
+  turn,
+  ...("call" in told ? { call } : {})
+})
 
 // Most calls are: nothing failed, nothing was repaired.
 const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>

@@ -212,19 +212,23 @@ export class Correcting<R> implements Stage {
   }
 
   // They may be refused like a call's first ones; then nothing was run with them.
-  #again({ params, repairs, text }: Found & { readonly _tag: "Arguments" }, failure: Fixable) {
+  #again(found: Found & { readonly _tag: "Arguments" }, failure: Fixable) {
+    const { params, repairs, shown, text } = found
     let isAdmitted = false
     const admitted = this.#way.admit(params, text, () => {
       isAdmitted = true
       this.#isSettled = false
-      this.#frame.adopt({ text, isSecret: mentionsSecret(schemaOf(this.#tool.parameters)) }, params)
-      this.#frame.note({ _tag: "ArgumentsCorrected", repairs })
+      this.#frame.adopt({ text, isSecret: shown === undefined }, params)
+      this.#frame.note({ _tag: "ArgumentsCorrected", repairs: [fixed("used", found), ...repairs] })
       this.#frame.replaced(failure, { by: "fix" })
     })
-    return Effect.flatMap(
-      Effect.tapError(admitted, () => Effect.sync(() => isAdmitted || this.#frame.handled(failure, { by: "ignored" }))),
-      (params) => this.run(params)
-    )
+    const refused = () =>
+      Effect.sync(() => {
+        if (isAdmitted) return
+        this.#repaired([fixed("refused", found)])
+        this.#frame.handled(failure, { by: "ignored" })
+      })
+    return Effect.flatMap(Effect.tapError(admitted, refused), (params) => this.run(params))
   }
 
   #answered({ caveats, source, value }: Found & { readonly _tag: "Value" }, failure: Fixable) {
@@ -243,6 +247,12 @@ export class Correcting<R> implements Stage {
   #repaired(repairs: ReadonlyArray<Repair>): void {
     if (repairs.length > 0) this.#frame.note({ _tag: "ArgumentsRepaired", repairs })
   }
+}
+
+// What the model is told of a correction.
+const fixed = (what: "used" | "refused", { caveats, shown }: Found & { readonly _tag: "Arguments" }): Repair => {
+  const told = `The arguments were corrected${shown === undefined ? "" : `; ${what} were ${shown}`}`
+  return { kind: "fixed", path: [], note: [told, ...caveats].join(". ") }
 }
 
 // What a fixer needs, the tool needs, too.

@@ -20,10 +20,11 @@ const isAnswered = isA(Answered)
 /** An answer, as a text of arguments or as a value. The compiler keeps it to what it may be; a program without types does not. */
 export const written = (fixed: unknown): string | Answered => {
   if (typeof fixed === "string") return fixed
+  if (fixed === undefined) return ""
   if (isAnswered(fixed) && isPlain(fixed.value)) return fixed
   if (Predicate.isObject(fixed) && isPlain(fixed)) return JSON.stringify(fixed)
   throw new TypeError(
-    "A fixer answers with arguments (a text or an object), with Fixer.answer, or with an Effect of them."
+    "A fixer answers with arguments (a text or an object), with Fixer.answer, with undefined, or with an Effect of one of them."
   )
 }
 

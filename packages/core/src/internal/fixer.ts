@@ -5,6 +5,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { FailedExecution, Fixed, Rejection } from "../Rejection.ts"
+import type { ToolUnavailable } from "../ToolFailure.ts"
 import { positive, whole } from "./limits.ts"
 import { excerpt, kind, list } from "./text.ts"
 
@@ -74,6 +75,24 @@ export type NeededBy<F> = {
 
 type Known<R> = unknown extends R ? never : R
 
+/**
+ * What a fixer may make a tool fail with by its words: a defect has no failure of its own.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type Escalated<On> = "defect" extends On ? ToolUnavailable : never
+
+/**
+ * The same of several.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
+export type EscalatedBy<F> = {
+  [Name in keyof F]-?: F[Name] extends { readonly on: ReadonlyArray<infer On> } ? Escalated<On> : never
+}[keyof F]
+
 /** A fixer, and what it is asked about. */
 export interface Fixing {
   readonly fixer: Fixer<unknown>
@@ -88,10 +107,12 @@ const executions: ReadonlyArray<FailedExecution> = ["SemanticGarbage", "ToolUnav
 /** A fixer that was declared. What is not of its type throws. */
 export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fixing => {
   const given = typeof choice === "function" ? { ...options, fix: choice } : choice
-  if (typeof given?.fix !== "function") throw new TypeError(`A fixer is a function; got ${kind(given?.fix ?? given)}.`)
+  if (typeof given?.fix !== "function") {
+    throw new TypeError(`A fixer is a function, such as Fixer.agent(agent); got ${kind(given?.fix ?? given)}.`)
+  }
   const { fix, name, on = [], time = "30 seconds", tries = 1 } = given
-  if (name !== undefined && typeof name !== "string") {
-    throw new TypeError(`A fixer's name is a text; got ${kind(name)}.`)
+  if (name !== undefined && (typeof name !== "string" || name.trim() === "")) {
+    throw new TypeError(`A fixer's name is a text that is not blank; got ${excerpt(name)}.`)
   }
   const stranger = Array.isArray(on) ? on.find((one) => !executions.includes(one)) : on
   if (stranger !== undefined) {
@@ -106,7 +127,9 @@ export const fixingFor = (
   names: ReadonlyArray<string>
 ): (name: string) => Fixing | undefined => {
   const given: unknown = fixers
-  if (!Predicate.isObject(given)) throw new TypeError(`Fixers are an object of fixers by tool; got ${kind(given)}.`)
+  if (!Predicate.isObject(given) || Symbol.iterator in given) {
+    throw new TypeError(`Fixers are an object of fixers by tool; got ${kind(given)}.`)
+  }
   const stranger = Object.keys(fixers).find((name) => name !== "*" && !names.includes(name))
   if (stranger !== undefined) {
     throw new TypeError(`There is no tool named '${stranger}' for its fixer; the tools are ${list(names)}.`)

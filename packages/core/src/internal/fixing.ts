@@ -53,6 +53,9 @@ export type Better =
     readonly params: unknown
     readonly text: string
     readonly repairs: ReadonlyArray<Repair>
+    /** They themselves as the model may read them, where it may. */
+    readonly shown: string | undefined
+    readonly caveats: ReadonlyArray<string>
   }
   | {
     readonly _tag: "Value"
@@ -182,10 +185,15 @@ export class Asking {
       onSuccess: ({ params, repairs }) => {
         // Written in another way, they are still the same, and would fail again.
         if (isSame(params, failed)) return undefined
-        const used = isPlain(params) ? excerpt(params, 400) : cut(oneLine(text), 400)
-        const told = `The arguments were corrected${this.#isSecret ? "" : `; used were ${used}`}`
-        const fixed: Repair = { kind: "fixed", path: [], note: [told, ...caveats].join(". ") }
-        return { _tag: "Arguments", params, text, repairs: [fixed, ...repairs.map(withoutNote)] } as const
+        const shown = isPlain(params) ? excerpt(params, 400) : cut(oneLine(text), 400)
+        return {
+          _tag: "Arguments",
+          params,
+          text,
+          repairs: repairs.map(withoutNote),
+          shown: this.#isSecret ? undefined : shown,
+          caveats
+        } as const
       }
     })
   }
@@ -194,7 +202,7 @@ export class Asking {
     const decode = SchemaParser.decodeUnknownEffect(Schema.toCodecJson(this.#tool.success))
     return Effect.matchCause(contained(decode(value)), {
       onFailure: (cause) =>
-        this.#ignored(`The answer of the fixer of ${this.#tool.name} is no result of the tool.`, cause),
+        this.#ignored(`The answer of the fixer of ${this.#tool.name} does not fit the result of the tool.`, cause),
       onSuccess: (value) => ({ _tag: "Value", value, source, caveats }) as const
     })
   }
@@ -223,7 +231,9 @@ export class Asking {
     const errors = cause.reasons.filter(Cause.isFailReason).map(({ error }) => error)
     const escalation = errors.find(isA(Escalation))
     if (escalation !== undefined) {
-      return Effect.succeed(hasWords(escalation) ? escalation : this.#gaveUp("Its escalation is none.", cause))
+      return Effect.succeed(
+        hasWords(escalation) ? escalation : this.#gaveUp("Its escalation is not of its type.", cause)
+      )
     }
     const gaveUp = this.#gaveUp(errors.length === 0 ? "It has a fault of its own." : reason(errors[0]), cause)
     // Thrown, died, or interrupted itself.

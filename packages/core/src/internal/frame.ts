@@ -409,9 +409,12 @@ export class Call extends Frame {
     return this.correction === undefined ? this.#written : this.correction.text
   }
 
-  /** The call goes on with better arguments. */
-  adopt(correction: Correction): void {
+  /** The call goes on with better arguments. Once it has run with others, a key of its own making is another one, since its body is. */
+  adopt(correction: Correction, params?: unknown): void {
     this.correction = correction
+    if (params === undefined || this.#keyed !== undefined || this.state.executions === 0) return
+    const mark = JSON.stringify([this.state.executions, this.tool.effectOf?.(params) ?? "corrected"])
+    this.keyed = () => keyInside(this.id, mark)
   }
 
   get gate() {

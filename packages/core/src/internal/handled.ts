@@ -15,7 +15,7 @@ import { PolicyKind } from "./policyKind.ts"
  * | `"answered"`  | a fixer answered with a value in place of the tool                  |
  * | `"escalated"` | a fixer put the failure in its own words                            |
  * | `"stopped"`   | a fixer stopped the run                                             |
- * | `"ignored"`   | a fixer failed itself: the call went on as if there were none       |
+ * | `"ignored"`   | a fixer failed itself, or its arguments were refused                |
  * | `"custom"`    | a policy of your own, named by `policy`                             |
  *
  * The other kinds come from policies of your own that are of a kind of this library's (`Policy.make`).

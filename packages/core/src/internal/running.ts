@@ -42,11 +42,18 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
   finish: Finish<A, E, B, E2>,
   fiber: Fiber.Fiber<unknown, unknown>
 ) =>
-  Effect.flatMap(ToolCall.keyOr(randomId("call")), (key) => {
-    const hear = hearing(fiber, tool.name, key, fiber.getRef(CallEvent.watcher))
-    const call = new Call(key, tool, undefined, undefined, hear)
+  Effect.flatMap(idOf(fiber), (id) => {
+    const hear = hearing(fiber, tool.name, id, fiber.getRef(CallEvent.watcher))
+    const call = new Call(id, tool, undefined, undefined, hear)
+    if (fiber.getRef(ToolCall.standaloneKey) !== undefined) call.keyed = () => id
     return finish(Effect.provideService(run, current, call), call)
   })
+
+// A key that a call is given names it, too.
+const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
+  const key = fiber.getRef(ToolCall.standaloneKey)
+  return key === undefined ? randomId("call") : Effect.succeed(key)
+}
 
 const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()

@@ -2,6 +2,7 @@ import * as Context from "effect/Context"
 import * as AgentBudget from "../AgentBudget.ts"
 import type { CallFacts } from "../CallFacts.ts"
 import * as DispatchFailure from "../DispatchFailure.ts"
+import type { Ledger } from "../Ledger.ts"
 import type { Account } from "./account.ts"
 import type { Asked } from "./frame.ts"
 
@@ -12,6 +13,9 @@ interface Used {
 }
 
 const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
+
+const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean =>
+  turns + calls + inputTokens + outputTokens === 0
 
 /** A limit that is used up, and whose it is. */
 export interface UsedUp {
@@ -65,7 +69,15 @@ export class Spending {
       calls: counted.calls - told,
       tokens: spent.inputTokens + spent.outputTokens - tokens
     })
-    asked.note({ _tag: "FixerSpent", ...counted })
+    const { failures, repairs } = counted
+    if (isNothing(counted) && failures.length === 0 && repairs.length === 0) return
+    const { name: inside } = asked.tool
+    asked.note({
+      _tag: "FixerSpent",
+      ...counted,
+      failures: failures.map((failure) => ({ inside, ...failure })),
+      repairs: repairs.map((repaired) => ({ inside, ...repaired }))
+    })
   }
 
   /** An agent has used this that corrects arguments. */
