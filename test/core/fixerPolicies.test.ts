@@ -308,20 +308,43 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual(yield* cities(useless), yield* cities((tool) => tool))
     }))
 
-  it.effect("behind a limit or a rate that it passes, the handler does not run again", () =>
+  it.effect("a policy that runs it again inside of a limit or a rate does so through that", () =>
     Effect.gen(function*() {
+      const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+      const again = (tool: Weather): Weather =>
+        tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
       const gates: ReadonlyArray<Change> = [
         Tool.limit(1),
-        RateLimit.limit({ limit: 9, window: "1 minute" })
+        RateLimit.limit({ limit: 9, window: "1 minute" }),
+        CircuitBreaker.protect({ key: "rejecting" }),
+        (tool) => tool.pipe(RateLimit.limit({ limit: 9, window: "1 minute" }), Tool.limit(1))
       ]
       for (const gate of gates) {
-        const { asked, tool } = sunny()
-        const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
-        const mapped: Weather = tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
-        assert.strictEqual(failed(yield* played(gate(useless(mapped)))).failure.code, refused.code)
-        assert.deepStrictEqual(asked, ["paris"])
+        const cities = (change: Change) =>
+          Effect.gen(function*() {
+            const { asked, tool } = sunny()
+            assert.strictEqual(failed(yield* played(gate(change(again(tool))))).failure.code, refused.code)
+            return asked
+          })
+        assert.deepStrictEqual(yield* cities(useless), yield* cities((tool) => tool))
       }
     }))
+
+  it.effect("a rate counts what runs inside of it, though the rejection passed it by", () =>
+    Effect.gen(function*() {
+      const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+      const { asked, tool } = sunny()
+      const limited = tool.pipe(
+        Tool.mapFailure((): Failure => nothingDone),
+        Tool.retry(Schedule.recurs(2)),
+        RateLimit.limit({ limit: 2, window: "1 minute", onExceeded: "refuse" }),
+        useless
+      )
+      yield* call(limited, wrong)
+      assert.strictEqual(asked.length, 3)
+      // The first run of the policies took one, and the second another, since the handler ran again.
+      assert.strictEqual(failed(yield* call(limited, wrong)).failure.code, "throttled")
+    }).pipe(Effect.provide(services)))
 
   it.effect("a failure that a policy makes of it may be fixed, and so may what is rejected then", () =>
     Effect.gen(function*() {

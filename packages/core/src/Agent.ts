@@ -44,7 +44,7 @@ import * as Transcript from "./Transcript.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options<out T extends Tool.Any, out R = never, out F = {}> {
+export interface Options<out T extends Tool.Any, out R = never, out F = undefined> {
   /** The system message. Default: none. */
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>

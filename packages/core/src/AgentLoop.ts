@@ -192,7 +192,8 @@ export const proceed = <T extends Tool.Any>(
     facts: state.facts,
     blanks: 0
   }
-  run.spending.now(next.account)
+  // What waits for its user is told when it has gone on.
+  if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.spending.now(next.account)
   const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
     ? rest
@@ -322,8 +323,9 @@ const dispatch = <T extends Tool.Any>(
       if (suspended === undefined) facts = CallFacts.called(facts, call)
       // What is resumed has the number that it had.
       const known = CallFacts.numbered(facts, suspended?.intent)
-      // What is resumed was admitted before; what its arguments are corrected to then was not.
-      let isAdmitted = suspended !== undefined
+      // What had its intent when it was suspended was admitted; what its arguments are corrected to then was not.
+      const admitted = suspended?.intent
+      let isAdmitted = admitted !== undefined
       const admit: Dispatch.Admit = (tool, intended) => {
         const wasAdmitted = isAdmitted
         if (intended !== undefined) isAdmitted = false
@@ -333,7 +335,9 @@ const dispatch = <T extends Tool.Any>(
         if (refusal !== undefined) return { refusal }
         if (intended === undefined) return {}
         const admission = CallFacts.admission(known, tool, intended)
-        return wasAdmitted && admission.refusal !== undefined ? {} : admission
+        if (!wasAdmitted || admission.refusal === undefined) return admission
+        const key = admitted?.key
+        return key === undefined ? {} : { key: () => key }
       }
       return Effect.map(perform(run, state.turn, call, index, admit, suspended), (outcome) => {
         // What waits for the user is yet to end.

@@ -39,8 +39,8 @@ import { versioned } from "./internal/versioned.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
-import { isNotExecuted, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
-import { executions as executionsOf, Handled, type Intent, type ToolOutcome } from "./ToolOutcome.ts"
+import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import { executions as executionsOf, type Failed, Handled, type Intent, type ToolOutcome } from "./ToolOutcome.ts"
 
 // -----------------------------------------------------------------------------
 // Models
@@ -275,6 +275,8 @@ export const ended = (
 ): CallFacts => {
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
+  // It ran, and did nothing; and then what a fixer had made of its arguments was refused.
+  if (outcome._tag === "Failed" && outcome.stage === "admit") return ended(facts, asRejected(outcome), tool)
   const before = factOf(facts, intent.id)
   const { number = before.number } = intent
   const failure = failureOf(outcome)
@@ -338,8 +340,14 @@ const failureOf = (outcome: ToolOutcome): ToolFailure | undefined => {
 }
 
 const wasNotRun = (outcome: ToolOutcome): boolean =>
-  outcome._tag === "Failed" && outcome.stage === "admit" ||
-  outcome.attempts === 0 && outcome.certainty === "not_executed"
+  outcome.attempts === 0 &&
+  (outcome.certainty === "not_executed" || outcome._tag === "Failed" && outcome.stage === "admit")
+
+const asRejected = (outcome: Failed): Failed => {
+  const { code, detail } = outcome.handled.at(-1) ?? outcome.failure
+  const failure = new SchemaMismatch({ side: "arguments", code, detail })
+  return { ...outcome, failure, stage: "run", certainty: "not_executed" }
+}
 
 // -----------------------------------------------------------------------------
 // Admission

@@ -53,8 +53,8 @@ export class Account {
       calls: calls - before.calls,
       inputTokens: inputTokens - before.inputTokens,
       outputTokens: outputTokens - before.outputTokens,
-      failures: this.#failures.toArray().slice(earlier.#failures.length),
-      repairs: this.#repairs.toArray().slice(earlier.#repairs.length)
+      failures: this.#failures.from(earlier.#failures.length),
+      repairs: this.#repairs.from(earlier.#repairs.length)
     }
   }
 

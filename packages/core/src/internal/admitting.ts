@@ -85,13 +85,16 @@ export class Admitting {
     text: string | undefined,
     admitted?: () => void
   ): Effect.Effect<unknown, ToolFailure> => {
+    const before = this.#intended
     const { refusal, repeated } = this.#decide(params, text)
     if (refusal !== undefined) {
+      // What was run before a fixer corrected it is what the call has meant.
+      if (this.#call.state.executions > 0) this.#intended = before
       this.#call.note({ _tag: "CallRefused", code: refusal.code })
       return Effect.fail(refusal)
     }
     admitted?.()
-    if (this.#place.wasBegun === true && this.#call.acts) {
+    if (this.#wasBegun) {
       this.#call.note({ _tag: "CallRepeated", certainty: "unknown" })
     }
     return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
@@ -126,21 +129,27 @@ export class Admitting {
   /**
    * The arguments of a call.
    *
-   * Of one that was under way when its process ended, nobody knows with which it was run, where a fixer may have changed them, or the tool
-   * has been changed since then. It is not run again.
+   * Of one that was under way when its process ended, nobody knows with which it was run where they cannot be decoded: a fixer may have
+   * corrected them, or the tool has been changed since then. It is not run again.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     const { fixers = [], sideEffect } = this.#tool
-    if (this.#place.wasBegun !== true || isIdempotent(sideEffect)) return decode()
-    return fixers.length > 0 ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
+    const isKnown = !this.#wasBegun || fixers.length === 0 && isIdempotent(sideEffect)
+    return isKnown ? decode() : Effect.catchEager(decode(), () => this.#unread)
   }
 
-  /** Is the tool called at all now: neither refused, nor in an open circuit? */
+  // Then it may have acted already.
+  get #wasBegun(): boolean {
+    return this.#place.wasBegun === true && this.#call.acts
+  }
+
+  /** May its arguments be corrected? Not where the tool is not called now: refused, or in an open circuit; nor where it may have acted. */
   get isCalled(): Effect.Effect<boolean> {
     return Effect.map(
       Availability.lookup,
       (availabilityOf) =>
-        availabilityOf(this.#tool)._tag === "Available" && this.#place.admit?.(this.#tool).refusal === undefined
+        !this.#wasBegun && availabilityOf(this.#tool)._tag === "Available" &&
+        this.#place.admit?.(this.#tool).refusal === undefined
     )
   }
 
@@ -161,9 +170,13 @@ export class Admitting {
 
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
     const { acts, askedKey: key, state: { lasting } } = this.#call
-    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
+    // What is suspended says so that it was admitted.
+    const isSuspended = outcome._tag === "Suspended"
+    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed" || isSuspended
     // An identity that throws has been reported.
-    if (!isNeeded || attempted(() => intended.isEmpty) !== false) return undefined
+    if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
+      return isSuspended ? anyIntentOf(this.#tool.name) : undefined
+    }
     const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
       (outcome._tag !== "Completed" || outcome.certainty === "unknown")
     const text = isSentAgain ? intended.again : undefined

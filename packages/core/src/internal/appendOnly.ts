@@ -31,6 +31,11 @@ export class AppendOnly<out A> implements Iterable<A> {
     return index < 0 || index >= this.length ? undefined : this.#items[index]
   }
 
+  /** What comes at a position and after it. */
+  from(index: number): Array<A> {
+    return this.#items.slice(index, this.length)
+  }
+
   toArray(): Array<A> {
     return this.#items.slice(0, this.length)
   }

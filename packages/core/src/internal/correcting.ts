@@ -27,7 +27,7 @@ import type { Repair } from "../ToolOutcome.ts"
 import { readable } from "./canonical.ts"
 import { isRejection, isWhole } from "./ending.ts"
 import { isForeign } from "./error/guess.ts"
-import { escalated } from "./fixed.ts"
+import { escalated, isSame } from "./fixed.ts"
 import type { Fixing } from "./fixer.ts"
 import { Asking, type Better, type Fault, undecoded } from "./fixing.ts"
 import { mentionsSecret } from "./form.ts"
@@ -84,6 +84,7 @@ export class Correcting<R> implements Stage {
   readonly #way: Way<R>
   readonly #fixers: ReadonlyArray<Asking>
   verdict: Verdict | undefined = undefined
+  isPassing = false
   /** Has nobody anything better than the arguments that are used now? */
   #isSettled = false
 
@@ -150,26 +151,29 @@ export class Correcting<R> implements Stage {
   }
 
   #failed(cause: Cause.Cause<ToolFailure>, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    const [about, failed] = faultIn(cause, this.#tool.name)
+    const { about, failed, rejected } = faultIn(cause, this.#tool.name)
     if (failed === undefined) return Effect.failCause(cause)
+    const otherwise = (failure: Fixable) => {
+      if (rejected !== undefined) return this.#goOn(failure, rejected.params, params)
+      return failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
+    }
+    if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
     const written = this.#frame.text
     return Effect.flatMap(jsonOf(this.#tool.parameters, params), (json) => {
       const value = isObject(json) ? json : undefined
       const text = written ?? (json === undefined ? "" : JSON.stringify(json))
-      return this.#fix({ about, text, failure: failed, value, isWhole: false, params }, (failure) => {
-        if (about === "rejection") return this.#goOn(failure, params)
-        return failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
-      })
+      return this.#fix({ about, text, failure: failed, value, isWhole: false, params }, otherwise)
     })
   }
 
   /** The policies see a rejection that nobody could mend. */
-  #goOn(failure: ToolFailure, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    this.verdict = { failure, isKept: false }
+  #goOn(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
+    this.verdict = { failure, params: rejected, taken: 0 }
     this.#isSettled = true
     return Effect.onExit(this.run(params), () =>
       Effect.sync(() => {
         this.verdict = undefined
+        this.isPassing = false
       }))
   }
 
@@ -270,20 +274,28 @@ const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown):
     )
 
 /** What a run has ended with, if a fixer may be asked about that. */
-const faultIn = (
-  cause: Cause.Cause<ToolFailure>,
-  tool: string
-): readonly [about: Fault["about"], failure: Fixable | undefined] => {
-  const { reasons } = cause
-  const [first] = reasons
-  const signal = signalIn(defectsOf(cause))
-  if (signal !== undefined) return ["rejection", signal._tag === "RejectionSignal" ? signal.failure : undefined]
-  if (reasons.every(Cause.isDieReason)) return ["defect", DispatchFailure.defect({ tool, outcome: undefined, cause })]
-  const error = reasons.length === 1 && Cause.isFailReason(first!) && isWhole(first.error) ? first.error : undefined
-  return error?._tag === "SemanticGarbage" || error?._tag === "ToolUnavailable"
-    ? [error._tag, error]
-    : ["rejection", undefined]
+interface Ended {
+  readonly about: Fault["about"]
+  readonly failed: Fixable | undefined
+  /** What the handler has rejected, if it has. */
+  readonly rejected?: RejectionSignal
 }
+
+const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string): Ended => {
+  const { reasons: [first, ...others] } = cause
+  const signal = signalIn(defectsOf(cause))
+  if (signal?._tag === "RejectionSignal") return { about: "rejection", failed: signal.failure, rejected: signal }
+  if (signal !== undefined || first === undefined) return unfixable
+  if ([first, ...others].every(Cause.isDieReason)) {
+    return { about: "defect", failed: DispatchFailure.defect({ tool, outcome: undefined, cause }) }
+  }
+  const error = others.length === 0 && Cause.isFailReason(first) && isWhole(first.error) ? first.error : undefined
+  return error?._tag === "SemanticGarbage" || error?._tag === "ToolUnavailable"
+    ? { about: error._tag, failed: error }
+    : unfixable
+}
+
+const unfixable: Ended = { about: "rejection", failed: undefined }
 
 // The time is that of the call: what is inside of a timeout has less.
 const asking = (
@@ -297,10 +309,11 @@ const asking = (
   const call = {
     asked: 0,
     get left() {
-      return deadline - clock.currentTimeMillisUnsafe() - Deadline.momentToAnswer
+      // Half of it: what comes after the fixer takes its time, too.
+      return (deadline - clock.currentTimeMillisUnsafe() - Deadline.momentToAnswer) / 2
     }
   }
-  return fixers.map((fixing) => new Asking(fixing, tool, frame, call))
+  return fixers.map((fixing, index) => new Asking(fixing, tool, frame, call, index))
 }
 
 /** A handler's rejection leaves all policies so, where a fixer may be asked: see the head of this file. */
@@ -310,19 +323,24 @@ export const heldBack =
     Effect.withFiber((fiber) => {
       const frame = fiber.getRef(current)
       const { stage } = frame
-      if (stage?.verdict === undefined) {
-        return Effect.catch(handler(params), (failure) =>
-          isRejection(failure) && stage?.hears(failure, frame) === true
-            ? Effect.die(new RejectionSignal(failure))
-            : Effect.fail(failure))
+      const verdict = stage?.verdict
+      if (stage !== undefined && verdict !== undefined) {
+        const isOther = verdict.params !== params && !isSame(verdict.params, params)
+        if (stage.isPassing || !isOther) {
+          verdict.taken += isOther ? 2 : 1
+          if (!stage.isPassing) stage.verdict = undefined
+          return Effect.fail(verdict.failure)
+        }
       }
-      const { failure, isKept } = stage.verdict
-      if (!isKept) stage.verdict = undefined
-      return Effect.fail(failure)
+      return Effect.catch(handler(params), (failure) =>
+        isRejection(failure) && stage?.hears(failure, frame) === true
+          ? Effect.die(new RejectionSignal(failure, params))
+          : Effect.fail(failure))
     })
 
 /**
- * What only lets a call through does not keep a rejection from what is around it. Who passes it by does not run the handler.
+ * What only lets a call through does not keep a rejection from what is around it. Who passes it by does not run the handler; who would have
+ * to, does not pass it by.
  *
  * @param learns does it learn from how a call ends? Then it is passed by only where it refuses the call
  */
@@ -334,14 +352,22 @@ export const lettingThrough = <R>(
 (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
   Effect.withFiber((fiber) => {
     const { stage } = fiber.getRef(current)
-    if (stage?.verdict === undefined) return around(params)
-    const { verdict } = stage
-    const passed = Effect.suspend(() => {
-      stage.verdict = { ...verdict, isKept: true }
-      return run(params)
+    const verdict = stage?.verdict
+    if (stage === undefined || verdict === undefined) return around(params)
+    const { taken } = verdict
+    const passed = stage.isPassing ? run(params) : Effect.suspend(() => {
+      stage.isPassing = true
+      return Effect.flatMap(Effect.exit(run(params)), (exit) => {
+        stage.isPassing = false
+        if (verdict.taken === 1) stage.verdict = undefined
+        if (verdict.taken < 2) return exit
+        // Something inside has run the handler again, or would have.
+        stage.verdict = { ...verdict, taken: 0 }
+        return around(params)
+      })
     })
     return learns
-      ? Effect.catch(around(params), (failure) => stage.verdict === verdict ? passed : Effect.fail(failure))
+      ? Effect.catch(around(params), (failure) => verdict.taken === taken ? passed : Effect.fail(failure))
       : passed
   })
 

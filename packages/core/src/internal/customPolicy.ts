@@ -153,8 +153,8 @@ export class Visit extends Sourced {
     this.#failures.push(...failures.map((failure) => ({ failure, attempt: branch.attempt })))
     const defects = diedOf(exit)
     const signal = signalIn(defects)
-    // A rejection is over once the policy has run something else. Of the others the first counts, unless a later one is a stop.
-    const before = isA(RejectionSignal)(this.signal) ? undefined : this.signal
+    // A rejection is over once the policy has run something else that only reads. Of the others the first counts, unless a later one is a stop.
+    const before = this.isSpent && !this.acts ? undefined : this.signal
     this.signal = [before, signal].find(isA(StopSignal)) ?? before ?? signal
     this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
     for (const answer of answersOf(exit)) this.#answers.set(answer, branch)
@@ -181,9 +181,14 @@ export class Visit extends Sourced {
     return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
   }
 
+  /** After a rejection the policy is run anew, or once more: what it does until then is not used. */
+  override get isSpent(): boolean {
+    return isA(RejectionSignal)(this.signal)
+  }
+
   /** Does an answer stand? That of another run goes before a rejection, which had nothing to do with it. */
   isAnsweredBy(value: unknown): boolean {
-    return this.signal === undefined || isA(RejectionSignal)(this.signal) && this.#answers.has(value)
+    return this.signal === undefined || this.isSpent && this.#answers.has(value)
   }
 
   finish(exit: Exit.Exit<unknown, unknown>): void {

@@ -44,7 +44,8 @@ const isEscalation = Schema.is(Schema.Struct({
 }))
 
 /** The compiler keeps it to words, and a program without types does not. */
-export const hasWords = (escalation: Escalation): boolean => attempted(() => isEscalation(escalation)) === true
+export const hasWords = (escalation: Escalation): boolean =>
+  attempted(() => isEscalation(escalation) && oneLine(escalation.detail) !== "") === true
 
 /** The failure stays what it was, for a program. What is wrong, and what to do about it, is said by the fixer. */
 export const escalated = (

@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import type { FailedExecution, Fixed, Rejection } from "../Rejection.ts"
 import type { ToolUnavailable } from "../ToolFailure.ts"
 import { positive, whole } from "./limits.ts"
-import { excerpt, kind, list } from "./text.ts"
+import { cut, excerpt, kind, list, oneLine } from "./text.ts"
 
 /**
  * From rejected arguments to better ones. What it needs is needed by the tool; what it fails with stays below the model.
@@ -62,18 +62,18 @@ export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?
 export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * What fixers need; `never` where there are none, of which the compiler knows as little as of any.
+ * What fixers need.
  *
  * @category utility types
  * @since 0.1.0
  */
-export type NeededBy<F> = {
-  [Name in keyof F]-?: F[Name] extends
-    ((...args: never) => infer Answer) | { readonly fix: (...args: never) => infer Answer } ? Known<Needed<Answer>>
-    : never
-}[keyof F]
+export type NeededBy<F> = NeededFor<ChoiceIn<F>>
 
-type Known<R> = unknown extends R ? never : R
+// Of several sets of fixers, any may be used.
+type ChoiceIn<F> = F extends unknown ? Exclude<F[keyof F], undefined> : never
+
+type NeededFor<Choice> = Choice extends
+  ((...args: never) => infer Answer) | { readonly fix: (...args: never) => infer Answer } ? Needed<Answer> : never
 
 /**
  * What a fixer may make a tool fail with by its words: a defect has no failure of its own.
@@ -89,9 +89,9 @@ export type Escalated<On> = "defect" extends On ? ToolUnavailable : never
  * @category utility types
  * @since 0.1.0
  */
-export type EscalatedBy<F> = {
-  [Name in keyof F]-?: F[Name] extends { readonly on: ReadonlyArray<infer On> } ? Escalated<On> : never
-}[keyof F]
+export type EscalatedBy<F> = EscalatedFor<ChoiceIn<F>>
+
+type EscalatedFor<Choice> = Choice extends { readonly on: ReadonlyArray<infer On> } ? Escalated<On> : never
 
 /** A fixer, and what it is asked about. */
 export interface Fixing {
@@ -118,7 +118,13 @@ export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fi
   if (stranger !== undefined) {
     throw new TypeError(`A fixer's 'on' is a list of ${list(executions)}; got ${excerpt(stranger)}.`)
   }
-  return { fixer: fix, name, on, tries: whole("A fixer's limit of tries", tries), time: positive("fixer's time", time) }
+  return {
+    fixer: fix,
+    name: name === undefined ? undefined : cut(oneLine(name), 80),
+    on,
+    tries: whole("A fixer's limit of tries", tries),
+    time: positive("fixer's time", time)
+  }
 }
 
 /** The fixer of a tool among those of several, if there is one. A name that no tool has throws. */

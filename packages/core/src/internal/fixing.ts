@@ -20,6 +20,7 @@ import type { Fixing } from "./fixer.ts"
 import { mentionsSecret } from "./form.ts"
 import { Asked, current, type Frame } from "./frame.ts"
 import { schemaOf } from "./jsonSchema.ts"
+import { named } from "./key.ts"
 import { defectsOf, signalIn } from "./signal.ts"
 import { isA } from "./stranger.ts"
 import { cut, excerpt, firstNotes, oneLine } from "./text.ts"
@@ -84,16 +85,19 @@ export class Asking {
   readonly #tool: Subject
   readonly #frame: Frame
   readonly #call: Sharing
+  readonly #index: number
   /** Whatever it was told so far, oldest first. */
   readonly #told: Array<Fault> = []
   #used = 0
 
-  constructor(fixing: Fixing, tool: Subject, frame: Frame, call: Sharing) {
+  /** @param index its place among those of the tool */
+  constructor(fixing: Fixing, tool: Subject, frame: Frame, call: Sharing, index: number) {
     this.name = fixing.name ?? `the fixer of ${tool.name}`
     this.#fixing = fixing
     this.#tool = tool
     this.#frame = frame
     this.#call = call
+    this.#index = index
   }
 
   /** How long it may take now, in milliseconds; 0 where it is not to be asked. */
@@ -142,7 +146,8 @@ export class Asking {
 
   #said(fault: Fault, last: Fault, before: ReadonlyArray<Rejected>) {
     // A tool that it runs is not the one that was called: it has a key and attempts of its own.
-    const context = new Asked(this.#frame, ++this.#call.asked)
+    const about = named("fix", this.name, String(this.#index), last.text, last.failure.code)
+    const context = new Asked(this.#frame, ++this.#call.asked, about)
     const { name: tool, parameters } = this.#tool
     const who = `The fixer of '${tool}'`
     const answer = Effect.suspend(() => {

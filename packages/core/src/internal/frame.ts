@@ -253,15 +253,18 @@ export abstract class Frame {
 /** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
 export interface Stage {
   verdict: Verdict | undefined
+  /** Is it brought past a limit or a rate now? Then it is for whoever would run the handler. */
+  isPassing: boolean
   /** Is this rejection for the stage, and not for the policies on the way to it? */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
 }
 
-/** What the handler has rejected, and nobody could correct: the first who would run it gets that in its place. */
+/** What the handler has rejected, and nobody could correct: who would run it with the same gets that in its place. */
 export interface Verdict {
   readonly failure: ToolFailure
-  /** Is it for whoever would run the handler, and not for the first alone? */
-  readonly isKept: boolean
+  readonly params: unknown
+  /** How often anybody got it. */
+  taken: number
 }
 
 /** What the arguments of a call were corrected to. */
@@ -499,8 +502,13 @@ export class Gate extends Frame {
     return isHeard ? this.outer.note(event, failure, attempt, outwards) : attempt
   }
 
+  /** Does nothing begin in it that acts, since what comes of it is not used? */
+  get isSpent(): boolean {
+    return false
+  }
+
   whyNot() {
-    return this.isClosed ? "abandoned" : this.outer.whyNot()
+    return this.isClosed || this.isSpent ? "abandoned" : this.outer.whyNot()
   }
 
   get stage() {
@@ -634,7 +642,10 @@ export class Inside extends Frame {
   }
 
   whyNot(): WhyNotBegin | undefined {
-    return this.isOpen ? whyNotAgain(this) : "abandoned"
+    for (let { gate } = this as Frame; gate !== undefined; gate = gate.next) {
+      if (gate.isClosed || gate.isSpent) return "abandoned"
+    }
+    return whyNotAgain(this)
   }
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
@@ -723,9 +734,15 @@ export class Page extends Inside {
 
 /** What a fixer is asked in. */
 export class Asked extends Inside {
-  constructor(outer: Frame, number: number) {
-    // Questions of a fixer have one name, however often it was asked before.
-    super(outer, { path: "fix+", mark: `fix+${number}` }, { name: outer.tool.name, sideEffect: "non_idempotent" })
+  /**
+   * @param number how often any fixer was asked in the call, this time included
+   * @param about what it is asked about: a question of its own is for that alone, also when the call goes on in another process
+   */
+  constructor(outer: Frame, number: number, about: string) {
+    super(outer, { path: `fix+${about}`, mark: `fix+${number}` }, {
+      name: outer.tool.name,
+      sideEffect: "non_idempotent"
+    })
   }
 
   override get role() {

@@ -26,11 +26,13 @@ export class StopSignal extends Failure<{ readonly detail: string; readonly reas
 }
 
 /** A handler has rejected its arguments, and a fixer may have better ones. */
-export class RejectionSignal extends Failure<{ readonly detail: string; readonly failure: SchemaMismatch }> {
+export class RejectionSignal
+  extends Failure<{ readonly detail: string; readonly failure: SchemaMismatch; readonly params: unknown }>
+{
   readonly _tag = "RejectionSignal"
 
-  constructor(failure: SchemaMismatch) {
-    super({ failure, detail: failure.detail })
+  constructor(failure: SchemaMismatch, params: unknown) {
+    super({ failure, params, detail: failure.detail })
   }
 }
 

@@ -53,13 +53,14 @@ export class Spending {
    * @param calls how many calls the model has asked for just now
    */
   now(account: Account, calls = 0): void {
-    if (account === this.#account) return
-    const spent = account.since(this.#account)
+    const before = this.#account
+    if (account === before) return
     // Those inside have told the outer runs already.
     const { calls: told, turns, tokens } = this.#meanwhile
     this.#account = account
     this.#meanwhile = nothing
     if (this.#outer === undefined) return
+    const spent = account.since(before)
     const { asked, spending } = this.#outer
     this.#granted = Math.min(calls, spending?.callsLeft ?? Infinity)
     // What is refused there counts nowhere but here.
