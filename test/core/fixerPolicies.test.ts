@@ -330,19 +330,18 @@ describe("C3: where no fixer has anything better", () => {
       }
     }))
 
-  it.effect("a rate counts what runs inside of it, though the rejection passed it by", () =>
+  it.effect("a rate counts each run inside of it, though the rejection passed it by", () =>
     Effect.gen(function*() {
       const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
       const { asked, tool } = sunny()
       const limited = tool.pipe(
         Tool.mapFailure((): Failure => nothingDone),
         Tool.retry(Schedule.recurs(2)),
-        RateLimit.limit({ limit: 2, window: "1 minute", onExceeded: "refuse" }),
+        RateLimit.limit({ limit: 3, window: "1 minute", onExceeded: "refuse" }),
         useless
       )
       yield* call(limited, wrong)
       assert.strictEqual(asked.length, 3)
-      // The first run of the policies took one, and the second another, since the handler ran again.
       assert.strictEqual(failed(yield* call(limited, wrong)).failure.code, "throttled")
     }).pipe(Effect.provide(services)))
 

@@ -1402,9 +1402,9 @@ const added = <T extends Any>(self: Any, policy: Policy.Any): T =>
 
 const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, isFixed: boolean): Policy.Run => {
   const call = callOf(policy)
-  if (!isOwn(policy)) return watched(policy, subject.name, (run) => policy.wrap(run, subject, call), run)
-  const around = policy.wrap(run, subject, call)
-  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(around, run, policy.kind === "breaker") : around
+  const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
+  if (!isOwn(policy)) return watched(policy, subject.name, wrap, run)
+  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
 }
 
 const letsThrough: ReadonlyArray<Policy.Kind> = ["limit", "rate", "breaker"]

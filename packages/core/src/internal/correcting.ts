@@ -13,6 +13,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
@@ -84,7 +85,7 @@ export class Correcting<R> implements Stage {
   readonly #way: Way<R>
   readonly #fixers: ReadonlyArray<Asking>
   verdict: Verdict | undefined = undefined
-  isPassing = false
+  passed: Stage["passed"] = []
   /** Has nobody anything better than the arguments that are used now? */
   #isSettled = false
 
@@ -168,12 +169,12 @@ export class Correcting<R> implements Stage {
 
   /** The policies see a rejection that nobody could mend. */
   #goOn(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
-    this.verdict = { failure, params: rejected, taken: 0 }
+    this.verdict = { failure, params: rejected }
     this.#isSettled = true
     return Effect.onExit(this.run(params), () =>
       Effect.sync(() => {
         this.verdict = undefined
-        this.isPassing = false
+        this.passed = []
       }))
   }
 
@@ -260,7 +261,7 @@ const fixed = (what: "used" | "refused", { caveats, shown }: Found & { readonly 
 }
 
 // What a fixer needs, the tool needs, too.
-const asNeeded = <A, R>(self: Effect.Effect<A, never, unknown>) => self as Effect.Effect<A, never, R>
+const asNeeded = <A, R, E = never>(self: Effect.Effect<A, E, unknown>) => self as Effect.Effect<A, E, R>
 
 const isObject = Schema.is(Schema.JsonObject)
 
@@ -316,60 +317,72 @@ const asking = (
   return fixers.map((fixing, index) => new Asking(fixing, tool, frame, call, index))
 }
 
+type Run<R = unknown> = Way<R>["run"]
+
 /** A handler's rejection leaves all policies so, where a fixer may be asked: see the head of this file. */
-export const heldBack =
-  <R>(handler: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>) =>
-  (params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
-    Effect.withFiber((fiber) => {
-      const frame = fiber.getRef(current)
-      const { stage } = frame
-      const verdict = stage?.verdict
-      if (stage !== undefined && verdict !== undefined) {
-        const isOther = verdict.params !== params && !isSame(verdict.params, params)
-        if (stage.isPassing || !isOther) {
-          verdict.taken += isOther ? 2 : 1
-          if (!stage.isPassing) stage.verdict = undefined
-          return Effect.fail(verdict.failure)
-        }
-      }
-      return Effect.catch(handler(params), (failure) =>
+export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
+  Effect.withFiber((fiber) => {
+    const frame = fiber.getRef(current)
+    const { stage } = frame
+    const verdict = stage?.verdict
+    if (verdict !== undefined && (verdict.params === params || isSame(verdict.params, params))) {
+      stage!.verdict = undefined
+      return Effect.fail(verdict.failure)
+    }
+    const held: Run<R> = (params) =>
+      Effect.catch(handler(params), (failure) =>
         isRejection(failure) && stage?.hears(failure, frame) === true
           ? Effect.die(new RejectionSignal(failure, params))
           : Effect.fail(failure))
-    })
+    return passing(stage?.passed ?? [], held)(params)
+  })
+
+/** What a limit lets through now, where that is not what it is around. */
+const instead = Context.Reference<Run | undefined>("@fallible/core/correcting/instead", {
+  defaultValue: () => undefined
+})
+
+const passing = <R>(gates: Stage["passed"], run: Run<R>): Run<R> =>
+  gates.reduceRight<Run<R>>(
+    (run, gate) => (params) => asNeeded<unknown, R, ToolFailure>(Effect.provideService(gate(params), instead, run)),
+    run
+  )
 
 /**
- * What only lets a call through does not keep a rejection from what is around it. Who passes it by does not run the handler; who would have
- * to, does not pass it by.
+ * What only lets a call through does not keep a rejection from what is around it: that passes it by. What runs the handler again then does
+ * so through it.
  *
  * @param learns does it learn from how a call ends? Then it is passed by only where it refuses the call
  */
-export const lettingThrough = <R>(
-  around: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>,
-  run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>,
-  learns: boolean
-) =>
-(params: unknown): Effect.Effect<unknown, ToolFailure, R> =>
-  Effect.withFiber((fiber) => {
-    const { stage } = fiber.getRef(current)
-    const verdict = stage?.verdict
-    if (stage === undefined || verdict === undefined) return around(params)
-    const { taken } = verdict
-    const passed = stage.isPassing ? run(params) : Effect.suspend(() => {
-      stage.isPassing = true
-      return Effect.flatMap(Effect.exit(run(params)), (exit) => {
-        stage.isPassing = false
-        if (verdict.taken === 1) stage.verdict = undefined
-        if (verdict.taken < 2) return exit
-        // Something inside has run the handler again, or would have.
-        stage.verdict = { ...verdict, taken: 0 }
-        return around(params)
-      })
+export const lettingThrough = <R>(wrap: (run: Run<R>) => Run<R>, run: Run<R>, learns: boolean): Run<R> => {
+  const around = wrap((params) =>
+    Effect.withFiber((fiber) => {
+      const other = fiber.getRef(instead)
+      return other === undefined
+        ? run(params)
+        : asNeeded<unknown, R, ToolFailure>(Effect.provideService(other(params), instead, undefined))
     })
-    return learns
-      ? Effect.catch(around(params), (failure) => verdict.taken === taken ? passed : Effect.fail(failure))
-      : passed
-  })
+  )
+  return (params) =>
+    Effect.withFiber((fiber) => {
+      const { stage } = fiber.getRef(current)
+      const verdict = stage?.verdict
+      if (stage === undefined || verdict === undefined) return around(params)
+      const passed = Effect.suspend(() => {
+        const before = stage.passed
+        stage.passed = [...before, around]
+        return Effect.ensuring(
+          run(params),
+          Effect.sync(() => {
+            stage.passed = before
+          })
+        )
+      })
+      return learns
+        ? Effect.catch(around(params), (failure) => stage.verdict === verdict ? passed : Effect.fail(failure))
+        : passed
+    })
+}
 
 /** A tool's run by hand, with its fixers. It runs in a frame of its own. */
 export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unknown>["run"] =>

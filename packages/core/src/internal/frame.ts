@@ -13,6 +13,7 @@
  * Each folds the events that are noted in it, and passes them on to the frame around it, as they are or mapped.
  */
 import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import type { CallEvent } from "../CallEvent.ts"
 import type { Certainty } from "../Certainty.ts"
 import * as FailureLog from "../FailureLog.ts"
@@ -253,18 +254,16 @@ export abstract class Frame {
 /** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
 export interface Stage {
   verdict: Verdict | undefined
-  /** Is it brought past a limit or a rate now? Then it is for whoever would run the handler. */
-  isPassing: boolean
+  /** The limits that it was brought past, and is inside of now: the outermost first. */
+  passed: ReadonlyArray<(params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>>
   /** Is this rejection for the stage, and not for the policies on the way to it? */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
 }
 
-/** What the handler has rejected, and nobody could correct: who would run it with the same gets that in its place. */
+/** What the handler has rejected, and nobody could correct: the first who would run it with the same gets that in its place. */
 export interface Verdict {
   readonly failure: ToolFailure
   readonly params: unknown
-  /** How often anybody got it. */
-  taken: number
 }
 
 /** What the arguments of a call were corrected to. */
