@@ -5,9 +5,13 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Fixer, Tool } from "@fallible/core"
-import { Effect } from "effect"
+import { Defect, Fixer, Policy, type SideEffect, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import * as RateLimit from "@fallible/core/RateLimit"
+import { Effect, Layer, Record, Schedule, Schema } from "effect"
+import { CircuitBreaker as Breaker, RateLimiter } from "effect/persistence"
 import * as fc from "fast-check"
+import { call, lostAnswer, type Mistake, parameters, uncapitalized } from "../support/fixing.ts"
 import type { Written } from "../support/paymentPolicies.ts"
 import { described, play, type Scenario, scenario } from "../support/payments.ts"
 
@@ -28,7 +32,7 @@ const on = ["SemanticGarbage", "ToolUnavailable", "defect"] as const
 
 /**
  * Other fixers; what runs twice at the same time, where one rejects and the other goes on; and what goes on after a defect. A limit, and a
- * rate, let a rejection through that they would hold up without a fixer.
+ * rate, change when calls run that run together: they have a law of their own.
  */
 const isLeftOut = ([text]: Written) => /^(fixer|hedges|leaves it behind|swallows defects|limit|rate)/.test(text)
 
@@ -57,6 +61,86 @@ const cameTo = ({ outcome, world }: Awaited<ReturnType<typeof play>>[number]) =>
   paid: world.paid
 })
 
+type Limited = Tool.Tool<
+  string,
+  typeof parameters.Type,
+  string,
+  Mistake,
+  Breaker.CircuitBreaker | RateLimiter.RateLimiter
+>
+
+type Change = (tool: Limited) => Limited
+
+const down = new ToolUnavailable({ code: "down", detail: "Down.", transient: true, outcome: "not_executed" })
+
+const endings = {
+  rejects: Effect.fail(uncapitalized("paris")),
+  answers: Effect.succeed("sunny"),
+  isDown: Effect.fail(down),
+  isLost: Effect.fail(lostAnswer)
+} satisfies Record<string, Effect.Effect<string, Mistake>>
+
+const custom = (
+  name: string,
+  change: <A, E extends ToolFailure.ToolFailure, R>(inside: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+): Change =>
+  Tool.with(Policy.make({ kind: "custom", name, description: "", wrap: (run) => (params) => change(run(params)) }))
+
+const changes: ReadonlyArray<Change> = [
+  Tool.limit(1, { maxWait: 0 }),
+  RateLimit.limit({ limit: 99, window: "1 hour", onExceeded: "refuse" }),
+  CircuitBreaker.protect(),
+  Tool.retry(Schedule.recurs(2)),
+  Tool.mapFailure((failure): Mistake => failure._tag === "SchemaMismatch" ? down : failure),
+  Tool.mapFailure((failure): Mistake => failure._tag === "ToolUnavailable" ? uncapitalized("mapped") : failure),
+  Tool.catchTag("SchemaMismatch", () => Effect.succeed("caught")),
+  custom("again", (inside) => Effect.catch(inside, () => inside)),
+  custom("thrice", (inside) => Effect.retry(inside, { times: 2 })),
+  custom("twice", (inside) => Effect.andThen(inside, inside))
+]
+
+const limited = fc.tuple(
+  fc.constantFrom("none" as const, "non_idempotent" as const, "idempotent" as const),
+  fc.array(fc.constantFrom("rejects" as const, ...Record.keys(endings)), { minLength: 4, maxLength: 4 }),
+  fc.array(fc.constantFrom(...changes), { maxLength: 5 }),
+  fc.constantFrom(...Object.entries(useless)).map(([text, fix]): readonly [string, Change] => [
+    text,
+    (tool) => Tool.fix(tool, fix)
+  ])
+)
+
+/** What three calls come to whose handler rejects at first, and then ends as it is told. */
+const behindLimits = (
+  sideEffect: SideEffect.SideEffect,
+  ends: ReadonlyArray<keyof typeof endings>,
+  policies: ReadonlyArray<Change>
+) => {
+  let ran = 0
+  const plain: Limited = Tool.make(
+    "get_weather",
+    { description: "", parameters, success: Schema.String, sideEffect },
+    () =>
+      Effect.suspend((): Effect.Effect<string, Mistake> => endings[ran++ === 0 ? "rejects" : ends[ran % ends.length]!])
+  )
+  const tool = policies.reduce((tool, change) => change(tool), plain)
+  const played = Effect.forEach(["a", "b", "c"], (idempotencyKey) => {
+    ran = 0
+    return Effect.map(call(tool, { city: "paris" }, { idempotencyKey }), (outcome) => ({
+      ran,
+      tag: outcome._tag,
+      certainty: outcome.certainty,
+      failure: outcome._tag === "Failed" ? outcome.failure.code : undefined,
+      value: outcome._tag === "Completed" ? outcome.value : undefined
+    }))
+  })
+  const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(3), openDuration: "1 hour" })
+  const services = Layer.mergeAll(
+    Layer.provide(breaker, Breaker.layerStoreMemory()),
+    Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)
+  )
+  return Effect.runPromise(Effect.provide(Effect.provideService(played, Defect.reporter, () => Effect.void), services))
+}
+
 describe("C3: a useless fixer", () => {
   it("changes nothing about 2,000 calls", async () => {
     let rejected = 0
@@ -72,6 +156,22 @@ describe("C3: a useless fixer", () => {
         }
       }),
       { numRuns: 2_000 }
+    )
+    assert.isAbove(rejected, 100)
+  })
+
+  it("changes nothing about 500 calls behind limits, one after another", async () => {
+    let rejected = 0
+    await fc.assert(
+      fc.asyncProperty(limited, async ([sideEffect, ends, policies, [text, fix]]) => {
+        const [without, withFixer] = [
+          await behindLimits(sideEffect, ends, policies),
+          await behindLimits(sideEffect, ends, [...policies, fix])
+        ]
+        assert.deepStrictEqual(withFixer, without, text)
+        if (JSON.stringify(without).includes("uncapitalized")) rejected++
+      }),
+      { numRuns: 500 }
     )
     assert.isAbove(rejected, 100)
   })
