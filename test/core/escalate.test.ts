@@ -116,6 +116,16 @@ describe("C4: corrected arguments in an escalation", () => {
       assert.strictEqual(read(yield* escalating({ city: `${exact.city}x` }, "Ask.")).hint, "Ask.")
     }))
 
+  it.effect("without words it is no answer", () =>
+    Effect.gen(function*() {
+      for (const detail of [" ", "\n", "\u2028"]) {
+        const outcome = failed(yield* call(weather().tool.pipe(Tool.fix(() => Fixer.escalate({ detail }))), unclosed))
+        assert.strictEqual(outcome.failure.code, "invalid_json")
+        assert.deepStrictEqual(outcome.handled.map(({ by, code }) => `${by} ${code}`), ["ignored fixer_failed"])
+        assert.isUndefined(outcome.failure.source)
+      }
+    }))
+
   it.effect("its words are bounded wherever they are read", () =>
     Effect.gen(function*() {
       const long = "x".repeat(1_000_000)

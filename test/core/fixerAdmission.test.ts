@@ -6,6 +6,7 @@ import {
   Journal,
   PartialData,
   type SchemaMismatch,
+  SemanticGarbage,
   Tool,
   ToolCall,
   Toolkit
@@ -208,6 +209,114 @@ describe("C3: what a fixer has corrected is known to", () => {
       const { ledger } = yield* Effect.provide(program, ScriptedModel.layer([...calls, ScriptedModel.text("Done.")]))
       assert.deepStrictEqual(sent, ["DE1"])
       assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+    }))
+
+  it.effect("a resumed run's admission, where the fixer itself has asked the user", () =>
+    Effect.gen(function*() {
+      for (
+        const [settings, end, code, keys] of [
+          [{}, Effect.fail(lostAnswer), "repeated_call", 1],
+          [{ repeats: false }, Effect.succeed("paid"), "already_done", 1],
+          [{ sideEffect: "idempotent_by_key" }, Effect.fail(lostAnswer), "timeout", 2]
+        ] as const
+      ) {
+        const sent: Array<string> = []
+        const pay = Tool.make(
+          "pay",
+          { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String, ...settings },
+          () =>
+            Effect.flatMap(ToolCall.current, ({ idempotencyKey }): Effect.Effect<string, Mistake> => {
+              sent.push(idempotencyKey)
+              return end
+            })
+        ).pipe(Tool.fix(() => Effect.as(ToolCall.ask("Did you mean DE1?"), right)))
+        const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+        const program = Effect.gen(function*() {
+          const failure = yield* Effect.flip(agent.run("?"))
+          if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
+          return yield* agent.resume(failure.suspension, "yes")
+        })
+        const calls = [right, "{bad"].map((args) => ScriptedModel.call("pay", args))
+        const { ledger } = yield* Effect.provide(program, ScriptedModel.layer([...calls, ScriptedModel.text("Done.")]))
+        assert.strictEqual(ledger.failures.at(-1)?.code, code)
+        assert.deepStrictEqual([sent.length, new Set(sent).size], [keys, 1])
+      }
+    }))
+
+  it.effect("the user, who is asked about each correction by itself", () =>
+    Effect.gen(function*() {
+      let questions = 0
+      const consented: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String },
+        ({ to }) => to === "DE3" ? Effect.succeed(`paid ${to}`) : Effect.fail(uncapitalized(to))
+      ).pipe(Tool.fix(({ failure }) => {
+        const to = `DE${Number(/DE(\d)/.exec(failure.detail)?.[1]) + 1}`
+        return Effect.map(ToolCall.ask("Use my correction?"), () => {
+          consented.push(to)
+          return { to }
+        })
+      }, { tries: 3 }))
+      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
+      const resumed = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+        Effect.catchTag(run, "RunSuspended", ({ suspension }) => {
+          questions++
+          return resumed(agent.resume(suspension, "yes"))
+        })
+      yield* Effect.provide(
+        resumed(agent.run("?")),
+        ScriptedModel.layer([ScriptedModel.call("pay", { to: "DE1" }), ScriptedModel.text("Done.")])
+      )
+      assert.strictEqual(questions, 2)
+      assert.deepStrictEqual(consented.slice(-2), ["DE2", "DE3"])
+    }))
+
+  it.effect("the limits of failures: what has run counts, though its correction was refused", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const look = Tool.make(
+        "look",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) =>
+          Effect.suspend(() => {
+            ran.push(city)
+            return Effect.fail(new SemanticGarbage({ code: "no_such", detail: "No such city." }))
+          })
+      ).pipe(Tool.fix(toParis, { on: ["SemanticGarbage"] }))
+      const calls = Array.from({ length: 12 }, () => ScriptedModel.call("look", { city: "Oslo" }))
+      const { ledger } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(look), limits: { turns: 20 } }).run("?"),
+        ScriptedModel.layer([...calls, ScriptedModel.text("Done.")])
+      )
+      assert.isAtMost(ran.length, 7)
+      assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
+    }))
+
+  it.effect("the keys: another body has another key, though a correction was refused in between", () =>
+    Effect.gen(function*() {
+      const bodies = new Map<string, Set<number>>()
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.Int, cents: Schema.Int }),
+        success: Schema.String,
+        sideEffect: "idempotent_by_key",
+        identity: ({ order }) => ({ order }),
+        repeats: false
+      }, ({ cents }) =>
+        Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+          bodies.set(idempotencyKey, new Set(bodies.get(idempotencyKey)).add(cents))
+          return cents < 0
+            ? Effect.fail(new SemanticGarbage({ code: "negative", detail: "It is negative." }))
+            : Effect.succeed("paid")
+        })).pipe(Tool.fix(() => ({ order: 1, cents: 5 }), { on: ["SemanticGarbage"] }))
+      const calls = [[1, 5], [2, -5], [2, 7]].map(([order, cents]) => ScriptedModel.call("pay", { order, cents }))
+      const { ledger } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(pay) }).run("?"),
+        ScriptedModel.layer([...calls, ScriptedModel.text("Done.")])
+      )
+      assert.deepStrictEqual(ledger.failures.map(({ code }) => code), ["negative", "already_done"])
+      assert.deepStrictEqual(Array.from(bodies.values(), (sent) => sent.size), [1, 1, 1])
     }))
 
   it.effect("what finds out about a call, and what answers for it", () =>

@@ -13,7 +13,8 @@ import {
   ToolUnavailable
 } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
-import { Cause, Effect, Exit, Fiber, Redacted, Schedule, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Redacted, Schedule, Schema, SchemaGetter } from "effect"
+import { TestClock } from "effect/testing"
 import { call, completed, failed, fixer, handled, parameters, reporting, toParis } from "../support/fixing.ts"
 import { refused } from "../support/sequence.ts"
 
@@ -228,6 +229,25 @@ describe("C3: a fixer of failed executions", () => {
         ["", undefined],
         ["", undefined]
       ])
+    }))
+
+  it.effect("costs nothing where it is not asked: the arguments are not even encoded", () =>
+    Effect.gen(function*() {
+      const slow = Schema.String.pipe(
+        Schema.decodeTo(Schema.String, {
+          decode: SchemaGetter.passthrough(),
+          encode: SchemaGetter.transformEffect(() => Effect.never)
+        })
+      )
+      const look = Tool.make("look", {
+        description: "",
+        parameters: Schema.Struct({ city: slow }),
+        success: Schema.String,
+        sideEffect: "none"
+      }, ({ city }) => Effect.fail(unknownCity(city)))
+      const fiber = yield* Effect.forkChild(call(look.pipe(Tool.fix(() => "")), { city: "Oslo" }))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, unknownCity("Oslo").code)
     }))
 
   it.effect("reports a defect once, whatever becomes of it", () =>

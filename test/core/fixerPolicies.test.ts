@@ -308,6 +308,32 @@ describe("C3: where no fixer has anything better", () => {
       assert.deepStrictEqual(yield* cities(useless), yield* cities((tool) => tool))
     }))
 
+  it.effect("a policy that swallows defects begins nothing that acts", () =>
+    Effect.gen(function*() {
+      const sent: Array<string> = []
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ to: Schema.String }), success: Schema.String },
+        ({ to }) =>
+          Effect.suspend((): Effect.Effect<string, Failure> => {
+            if (!to.startsWith("DE")) return Effect.fail(uncapitalized(to))
+            sent.push(to)
+            return Effect.succeed("paid")
+          })
+      )
+      const elsewhere = Tool.with(Policy.make({
+        kind: "custom",
+        name: "elsewhere",
+        description: "",
+        wrap: (run) => (params) => Effect.catchCause(run(params), () => run({ to: "DE2" }))
+      }))
+      for (const [answer, expected] of [["", "DE2"], ["{\"to\":\"DE1\"}", "DE1"]] as const) {
+        sent.length = 0
+        yield* call(pay.pipe(elsewhere, Tool.fix(() => answer)), { to: "de1" })
+        assert.deepStrictEqual(sent, [expected])
+      }
+    }))
+
   it.effect("a policy that runs it again inside of a limit or a rate does so through that", () =>
     Effect.gen(function*() {
       const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })

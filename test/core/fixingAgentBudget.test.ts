@@ -8,6 +8,7 @@ import {
   Journal,
   ModelFailure,
   SchemaMismatch,
+  SemanticGarbage,
   Tool,
   ToolCall,
   Toolkit
@@ -374,6 +375,39 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       })
       const end = yield* Effect.provide(program, ScriptedModel.layer([using(50)(wrong), done]))
       assert.deepInclude({ ...end }, { _tag: "LimitReached", limit: "tokens" })
+    }).pipe(Effect.scoped))
+
+  it.effect("an agent that waits for its user, and goes on, counts once", () =>
+    Effect.gen(function*() {
+      const confirm = Tool.make(
+        "confirm",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => ToolCall.ask("Sure?")
+      )
+      const failing = Tool.make(
+        "failing",
+        { description: "", success: Schema.String, sideEffect: "none" },
+        () => Effect.fail(new SemanticGarbage({ code: "no_such", detail: "No such thing." }))
+      )
+      const inner = Agent.make({ toolkit: Toolkit.make(confirm, failing) })
+      const script = [using(100)(ScriptedModel.calls(["failing", {}], ["confirm", {}])), using(100)(paris)]
+      const model = yield* Layer.build(ScriptedModel.layer(script))
+      const run = (question: string) =>
+        Effect.provide(
+          Effect.catchTag(inner.run(question), "RunSuspended", ({ suspension }) => inner.resume(suspension, "yes")),
+          model
+        )
+      const tool = weather().tool.pipe(Tool.fix(Fixer.agent({ run })))
+      const { ledger } = yield* Effect.provide(
+        Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
+        ScriptedModel.layer([using(10)(wrong), using(10)(done)])
+      )
+      const { calls, failures, inputTokens, outputTokens, turns } = ledger
+      assert.deepStrictEqual([turns, calls, inputTokens + outputTokens], [4, 3, 220])
+      assert.deepStrictEqual(failures.map(({ code, ended }) => `${code} ${ended}`), [
+        "no_such told",
+        "invalid_json fix"
+      ])
     }).pipe(Effect.scoped))
 
   it.effect("a run that is resumed asks no agent any more once its limit is used up", () =>

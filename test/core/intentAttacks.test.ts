@@ -196,6 +196,22 @@ describe("a replay", () => {
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
     }))
 
+  it.effect("runs what needed no fixer as without one: by its key, or after a check", () =>
+    Effect.gen(function*() {
+      const stop: Stop = { step: 2, hasRun: true }
+      const paid = service()
+      assert.deepStrictEqual(codesOf(yield* broken(Tool.fix(paying(paid), () => ""), [note("a")], stop)), [])
+      assert.strictEqual(paid.acted, 1)
+
+      const found = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String },
+        () => Effect.succeed("receipt")
+      ).pipe(Tool.fix(() => ""), Tool.reconcile(() => Effect.succeed(Option.some("found")), { final: true }))
+      const { transcript } = yield* broken(found, [note("a")], stop)
+      assert.deepInclude(transcript.at(2), { role: "tool", text: "\"found\"" })
+    }))
+
   it.effect("proves nothing by a check that is asked about other arguments", () =>
     Effect.gen(function*() {
       const paid: Array<string> = []

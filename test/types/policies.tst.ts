@@ -300,6 +300,14 @@ describe("a fixer", () => {
     >()
     expect(Agent.make({ toolkit })).type.toBe<Agent.Agent<typeof steady>>()
     expect(Agent.make({ toolkit, fixers: { "*": ({ text }) => text } })).type.toBe<Agent.Agent<typeof steady>>()
+    // Of several sets, any may be used; and what is not known to be none needs what it needs.
+    const some = {} as { readonly steady: typeof look } | { readonly "*": () => string } | undefined
+    expect(Agent.make({ toolkit, fixers: some })).type.toBe<Agent.Agent<typeof steady, Ledger>>()
+    const either = {} as { readonly "*"?: typeof look }
+    expect(Agent.make({ toolkit, fixers: either })).type.toBe<Agent.Agent<typeof steady, Ledger>>()
+    expect<Agent.Options<typeof steady>>().type.not.toBeAssignableFrom<
+      { readonly toolkit: typeof toolkit; readonly fixers: { readonly "*": typeof look } }
+    >()
     expect(Toolkit.withFixers).type.not.toBeCallableWith(toolkit, { no_such_tool: () => "" })
     expect(Toolkit.withFixers).type.not.toBeCallableWith(toolkit, { "*": () => 7 })
     expect(Agent.make).type.not.toBeCallableWith({ toolkit, fixers: { steady: () => 7 } })
