@@ -60,7 +60,7 @@ const jsonOf = (text: string): string => {
   return json
 }
 
-const jsonIn = (text: string): string | undefined => /\{.*\}/s.exec(text)?.[0]
+const jsonIn = (text: string): string | undefined => /[{[].*[}\]]|[{[].*/s.exec(text)?.[0]
 
 const mendedIn = (question: string): string | undefined => {
   const json = jsonIn(question) ?? ""
@@ -91,7 +91,7 @@ const correct = (question: string): Model.Reply => {
     })
   }
   if (!isTwice(quoted)) {
-    return call("call_1", "escalate", { detail: "The JSON is malformed, and nobody can tell what was meant." })
+    return call("call_1", "escalate", { detail: "The JSON is malformed, and I cannot mend it." })
   }
   const [one, other] = readings(quoted)
   return call("call_1", "escalate", {

@@ -39,40 +39,47 @@ const keysOf = (value: Schema.Json): number =>
 // -----------------------------------------------------------------------------
 
 /** Texts in either sort of quotes, words and numbers, white space, and any other character. */
-const tokens = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\w.+-]+|\s+|./gs
+const tokens = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\p{L}\p{N}_.+-]+|\s+|./gsu
 
 /** As valid JSON: single quotes, keys and words without quotes, and commas after the last item. */
 export const mend = (json: string): string => {
   const written = json.match(tokens) ?? []
-  return written.filter((token, index) => token !== "," || !/^[}\]]/.test(following(written, index))).map(quoted).join(
-    ""
-  )
+  return written.filter((token, index) => token !== "," || !isLast(written, index)).map(quoted).join("")
 }
 
-const following = (written: ReadonlyArray<string>, index: number): string =>
-  written.slice(index + 1).find((token) => token.trim() !== "") ?? ""
+// Is it a comma after the last of several? One after nothing stands for something that is missing.
+const isLast = (written: ReadonlyArray<string>, index: number): boolean => {
+  const isPart = (token: string) => token.trim() !== ""
+  const before = written.slice(0, index).findLast(isPart) ?? ","
+  const after = written.slice(index + 1).find(isPart) ?? ""
+  return /^[}\]]/.test(after) && !/^[{[,]/.test(before)
+}
 
 const quoted = (token: string): string => {
   if (token.startsWith("'") && token.length > 1) {
     return JSON.stringify(token.slice(1, -1).replaceAll("\\'", "'"))
   }
-  return /^[\w.+-]/.test(token) && !isValue(token) ? JSON.stringify(token) : token
+  return /^[\p{L}\p{N}_.+-]/u.test(token) && !isValue(token) ? JSON.stringify(token) : token
 }
 
 const isValue = (word: string): boolean => /^(?:true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$/.test(word)
 
 /** Puts the quotes around keys that lack one of the two. */
-export const quoteKeys = (json: string): string => json.replace(/([{,]\s*)"?(\w+)"?(\s*:)/g, "$1\"$2\"$3")
+export const quoteKeys = (json: string): string => json.replace(/([{,]\s*)"?([\p{L}\p{N}_]+)"?(\s*:)/gu, "$1\"$2\"$3")
 
-/** Is it an object, and has it each key once? What does not come to that has not been corrected. */
+/** Is it an object, and has it one value for each key? What does not come to that has not been corrected. */
 export const isSound = (json: string): boolean =>
-  Result.match(Arguments.parse(json), { onSuccess: ({ repairs }) => repairs.length === 0, onFailure: () => false })
+  Result.match(Arguments.parse(json), {
+    onSuccess: ({ repairs }) => repairs.every(({ kind }) => kind === "duplicate_key"),
+    // Neither harms what only counts.
+    onFailure: ({ fault }) => fault?.kind === "prototype_key" || fault?.kind === "too_deep"
+  })
 
 const byFunction: Fixer.Fixer = ({ arguments: args }) => {
   const json = args?.["json"]
   const [sound] = typeof json === "string" ? [mend(json), mend(quoteKeys(json))].filter(isSound) : []
-  // An empty text: nothing better to say.
-  return sound === undefined ? "" : { json: sound }
+  // Nothing: it has nothing better.
+  return sound === undefined ? undefined : { json: sound }
 }
 
 const corrector = Agent.make({

@@ -28,6 +28,9 @@ export const readable: Trace = (event) => {
       }  after attempt ${event.attempt}: ${event.detail}${again}`
     ]
   }
+  if (event._tag === "FixerSpent") {
+    return [`  fixer    ${event.call.name}  ${count(event.turns, "turn")}, ${count(event.calls, "call")}`]
+  }
   return event._tag === "CallEnded" ? endedWith(event.call, event.outcome, event.elapsed) : []
 }
 

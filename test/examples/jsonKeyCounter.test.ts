@@ -153,7 +153,9 @@ for (const [wire, env] of wires) {
           ["{'a': 1, 'b': 'x, y'}", "2 keys"],
           ["{a: 1, \"b\": {c: 2}}", "2 keys"],
           ["{\"a\": [1, 2,], \"b\": {\"c\": 3,},}", "2 keys"],
-          ["{'a': [{b: no,},],}", "1 key"]
+          ["{'a': [{b: no,},],}", "1 key"],
+          ["{größe: 1, naïve: 2, größe: 1}", "2 keys"],
+          ["{__proto__: 1}", "1 key"]
         ] as const
       ) {
         it.live(`counts ${json} with ${fixer === "none" ? "no fixer" : `the ${fixer}`}`, () =>
@@ -201,12 +203,16 @@ describe("the JSON key counter", () => {
       assert.match(corrected.stdout, /^ {2}fix {6}count_json_keys .* after attempt 1: 'json' is no JSON/m)
       assert.match(corrected.stdout, /^ {11}note: The arguments were corrected; used were \{"json":/m)
       const escalated = yield* run("--fixer", "agent")
+      // It is in the totals, too.
+      assert.match(escalated.stdout, /^ {2}fixer {4}count_json_keys {2}1 turn, 1 call$/m)
       assert.match(escalated.stdout, /^ {11}escalated by the corrector \(low\): Corrected arguments: /m)
     }))
 
   it.live("gives up on what can be read in no way, or in two, as if there were no fixer", () =>
     Effect.gen(function*() {
-      for (const json of ["{\"a\": [1, {\"b\" 2}]}", "{a: 1, a: 2}"]) {
+      for (
+        const json of ["{\"a\": [1, {\"b\" 2}]}", "{a: 1, a: 2}", "{,}", "{a: 1,,}", "[1, 2", "{\"a\": 1", "[{a:}]"]
+      ) {
         const { code, stdout } = yield* run("--quiet", `How many keys has ${json}?`)
         assert.strictEqual(code, 0)
         assert.match(stdout, /^I could not count the keys\. 'json' is no JSON/)
@@ -217,14 +223,14 @@ describe("the JSON key counter", () => {
     Effect.gen(function*() {
       const { stdout } = yield* run("--fixer", "agent", "How many keys has {\"a\": [1, {\"b\" 2}]}?")
       assert.notInclude(stdout, "Corrected arguments")
-      assert.include(stdout, "I could not count the keys. The JSON is malformed, and nobody can tell what was meant.")
+      assert.include(stdout, "I could not count the keys. The JSON is malformed, and I cannot mend it.")
     }))
 
   it.live("never says of other mistakes that a key stands twice", () =>
     Effect.gen(function*() {
       for (const json of ["{\"a\": {\"x\": 1} \"b\": {\"x\": 2}}", "{\"a\": 1, \"b\" 2,}", "{a: b c}"]) {
         const { stdout } = yield* run("--fixer", "agent", `How many keys has ${json}?`)
-        assert.include(stdout, "The JSON is malformed, and nobody can tell what was meant.")
+        assert.include(stdout, "The JSON is malformed, and I cannot mend it.")
       }
       const nested = yield* run("--fixer", "agent", "How many keys has {a: {b: 1}, a: 2}?")
       assert.include(
