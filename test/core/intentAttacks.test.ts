@@ -196,20 +196,64 @@ describe("a replay", () => {
       assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
     }))
 
-  it.effect("runs what needed no fixer as without one: by its key, or after a check", () =>
-    Effect.gen(function*() {
-      const stop: Stop = { step: 2, hasRun: true }
-      const paid = service()
-      assert.deepStrictEqual(codesOf(yield* broken(Tool.fix(paying(paid), () => ""), [note("a")], stop)), [])
-      assert.strictEqual(paid.acted, 1)
+  const rejecting = (
+    sideEffect: "non_idempotent" | "idempotent_by_key",
+    ends: ReadonlyArray<"rejects" | "is down">
+  ) => {
+    const paid: Array<string> = []
+    let ran = 0
+    const pay = Tool.make(
+      "pay",
+      { description: "", parameters: Payment, success: Schema.String, sideEffect },
+      ({ order }) =>
+        Effect.flatMap(
+          ToolCall.current,
+          ({ idempotencyKey }): Effect.Effect<string, SchemaMismatch | ToolUnavailable> => {
+            const end = order === "7" ? undefined : ends[ran++]
+            if (end === "rejects") {
+              return Effect.fail(new SchemaMismatch({ side: "arguments", code: "no", detail: "No." }))
+            }
+            if (end === "is down") {
+              return Effect.fail(
+                new ToolUnavailable({ code: "down", detail: "Down.", transient: false, outcome: "not_executed" })
+              )
+            }
+            if (!paid.includes(idempotencyKey)) paid.push(idempotencyKey)
+            return Effect.succeed("receipt")
+          }
+        )
+    )
+    return { paid, pay }
+  }
+  const seven = () => ({ order: "7" })
+  const stop: Stop = { step: 2, hasRun: true }
 
-      const found = Tool.make(
-        "pay",
-        { description: "", parameters: Payment, success: Schema.String },
-        () => Effect.succeed("receipt")
-      ).pipe(Tool.fix(() => ""), Tool.reconcile(() => Effect.succeed(Option.some("found")), { final: true }))
-      const { transcript } = yield* broken(found, [note("a")], stop)
-      assert.deepInclude(transcript.at(2), { role: "tool", text: "\"found\"" })
+  it.effect("runs what needed no fixer by its key, as without one", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = rejecting("idempotent_by_key", [])
+      const answer = yield* broken(Tool.fix(pay, () => ""), [{ order: "8" }], stop)
+      assert.deepStrictEqual(codesOf(answer), [])
+      assert.strictEqual(paid.length, 1)
+    }))
+
+  it.effect("runs nothing again that a fixer may have corrected: neither what it made of it, nor what it was", () =>
+    Effect.gen(function*() {
+      const first = rejecting("non_idempotent", ["rejects", "rejects"])
+      const answer = yield* broken(Tool.fix(first.pay, seven), [{ order: "8" }, { order: "7" }], stop)
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.strictEqual(first.paid.length, 1)
+      // It is not down any more.
+      const second = rejecting("idempotent_by_key", ["is down"])
+      yield* broken(Tool.fix(second.pay, seven, { on: ["ToolUnavailable"] }), [{ order: "8" }], stop)
+      assert.strictEqual(second.paid.length, 1)
+    }))
+
+  it.effect("of what is rejected again, leaves it open what a fixer had made of it, which has its key", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = rejecting("idempotent_by_key", ["rejects", "rejects"])
+      const answer = yield* broken(Tool.fix(pay, seven), [{ order: "8" }, { order: "7" }], stop)
+      assert.deepInclude(answer.ledger.failures[0], { code: "no", certainty: "unknown" })
+      assert.strictEqual(paid.length, 1)
     }))
 
   it.effect("proves nothing by a check that is asked about other arguments", () =>

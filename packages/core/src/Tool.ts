@@ -871,7 +871,7 @@ export const complete: {
  *
  * When to use: where a model keeps making the same mistake that a few lines can correct, at no model call; or where a small model
  * corrects what a large one would have to send anew. Several make a chain: the first is asked first, and the next where it has
- * nothing better. A tool's own fixers win over an agent's (`fixers`), and those over a toolkit's (`Toolkit.withFixers`).
+ * nothing better, or escalates. A tool's own fixers win over an agent's (`fixers`), and those over a toolkit's (`Toolkit.withFixers`).
  *
  * The fixer is asked when the arguments cannot be decoded, and when the handler fails with a `SchemaMismatch` on the side of the arguments:
  * with that it promises that it has done nothing with them. With `on` it is asked about failed executions, too.
@@ -889,8 +889,9 @@ export const complete: {
  * | stops                | the run ends (`Fixer.throwException`)                                                         |
  * | does anything else   | the failure goes on as it was; a fixer that failed is in the ledger, as `fixer_failed`        |
  *
- * It is not asked when the tool acts and may already have done so in this call, nor for what is not called anyway: a disabled tool, an
- * open circuit, a call over a limit. What a tool inside of the handler rejects, and a further page of a result, is not the model's to correct.
+ * It is not asked when the tool acts and may already have done so in this call. Nor is it for what is not called anyway: a disabled tool, a
+ * circuit that `ToolHealth` knows to be open, a call over a limit of the run. What a tool inside of the handler rejects in the same attempt,
+ * and a further page of a result, is not the model's to correct. No timeout of the tool ends a fixer; of a `Deadline` it has half of what is left.
  *
  * @param options {@link FixerOptions}: `tries` (1) and `time` (30 seconds) in one call, `on` (none), `name`. With `"defect"` in `on` the tool may
  * fail with `ToolUnavailable`
@@ -906,8 +907,7 @@ export const complete: {
  *   success: Schema.String,
  *   sideEffect: "none"
  * }, ({ city }) => Effect.succeed(`Sunny in ${city}.`)).pipe(
- *   // An empty text: nothing better to say.
- *   Tool.fix(({ arguments: args }) => typeof args?.["place"] === "string" ? { city: args["place"] } : "")
+ *   Tool.fix(({ arguments: args }) => typeof args?.["place"] === "string" ? { city: args["place"] } : undefined)
  * )
  *
  * const call = { id: "1", name: "get_weather", arguments: "{\"place\":\"Paris\"}" }

@@ -129,13 +129,17 @@ export class Admitting {
   /**
    * The arguments of a call.
    *
-   * Of one that was under way when its process ended, nobody knows with which it was run where they cannot be decoded: a fixer may have
-   * corrected them, or the tool has been changed since then. It is not run again.
+   * Of one that was under way when its process ended, nobody knows with which it was run where a fixer may have corrected them, or where they
+   * cannot be decoded any more. It is not run again. What runs under a key does so where it needed no fixer: what the handler rejected
+   * then, it rejects now.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
+    if (!this.#wasBegun) return decode()
     const { fixers = [], sideEffect } = this.#tool
-    const isKnown = !this.#wasBegun || fixers.length === 0 && isIdempotent(sideEffect)
-    return isKnown ? decode() : Effect.catchEager(decode(), () => this.#unread)
+    const mayRepeat = isIdempotent(sideEffect)
+    if (fixers.length === 0 && mayRepeat) return decode()
+    const wasCorrected = fixers.some(({ on }) => !mayRepeat || on.length > 0)
+    return wasCorrected ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
   }
 
   // Then it may have acted already.
