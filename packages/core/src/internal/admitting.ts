@@ -130,16 +130,17 @@ export class Admitting {
    * The arguments of a call.
    *
    * Of one that was under way when its process ended, nobody knows with which it was run where a fixer may have corrected them, or where they
-   * cannot be decoded any more. It is not run again. What runs under a key does so where it needed no fixer: what the handler rejected
-   * then, it rejects now.
+   * cannot be decoded any more. It is not run again. What takes effect once, however often it runs, is run where it needed no fixer: what
+   * the handler rejected then, it rejects now.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()
     const { fixers = [], sideEffect } = this.#tool
-    const mayRepeat = isIdempotent(sideEffect)
-    if (fixers.length === 0 && mayRepeat) return decode()
-    const wasCorrected = fixers.some(({ on }) => !mayRepeat || on.length > 0)
-    return wasCorrected ? this.#unread : Effect.catchEager(decode(), () => this.#unread)
+    const mayDiffer = fixers.some(({ on }) => sideEffect === "non_idempotent" || on.length > 0)
+    if (mayDiffer) return this.#unread
+    return fixers.length === 0 && isIdempotent(sideEffect)
+      ? decode()
+      : Effect.catchEager(decode(), () => this.#unread)
   }
 
   // Then it may have acted already.
