@@ -80,7 +80,7 @@ describe("C3: a fixer", () => {
       const toolkit = Toolkit.make(weather().tool)
       const fixers: object = { get_wether: toParis }
       assert.throws(
-        () => Agent.make({ toolkit, fixers: fixers as {} }),
+        () => Agent.make({ toolkit, fixers }),
         "There is no tool named 'get_wether' for its fixer; the tools are"
       )
       assert.throws(() => toolkit.pipe(Toolkit.withFixers(fixers as {})), "There is no tool named 'get_wether'")

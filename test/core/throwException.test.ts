@@ -28,6 +28,21 @@ describe("C5: throwException", () => {
       }
     }))
 
+  it.effect("ends it also where a program without types gives no reason", () =>
+    Effect.gen(function*() {
+      const reasons: ReadonlyArray<readonly [never, string]> = [
+        [undefined as never, "The fixer does not say why."],
+        [new Error("A trick.") as never, "A trick."]
+      ]
+      for (const [reason, expected] of reasons) {
+        const tool = weather().tool.pipe(Tool.fix(() => Fixer.throwException(reason)))
+        const failure = yield* Effect.flip(Agent.make({ toolkit: Toolkit.make(tool) }).run("?")).pipe(
+          Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather", unclosed)]))
+        )
+        assert.strictEqual(failure._tag === "RunStopped" && failure.reason, expected)
+      }
+    }))
+
   it.effect("ends a run that has a deadline, too", () =>
     Effect.gen(function*() {
       const tool = weather().tool.pipe(Tool.fix(() => Effect.andThen(Effect.yieldNow, stop())))

@@ -28,6 +28,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { textOf } from "./internal/failureField.ts"
 import { cut, mostDetail } from "./internal/text.ts"
 import { unlimited } from "./internal/unlimited.ts"
 import { Answered, Escalation, type Rejected, type Rejection } from "./Rejection.ts"
@@ -163,7 +164,8 @@ export const escalate = (
  * @category declining
  * @since 0.1.0
  */
-export const throwException = (reason: string): Effect.Effect<never> => ToolCall.stop(cut(String(reason), mostDetail))
+export const throwException = (reason: string): Effect.Effect<never> =>
+  ToolCall.stop(cut(textOf(reason) ?? "The fixer does not say why.", mostDetail))
 
 // -----------------------------------------------------------------------------
 // Agents
