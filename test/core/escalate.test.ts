@@ -126,8 +126,11 @@ describe("C4: corrected arguments in an escalation", () => {
       }
     }))
 
-  it.effect("its words are bounded wherever they are read", () =>
+  it.effect("its words are bounded wherever they are read, and so is the fixer's name", () =>
     Effect.gen(function*() {
+      const named = Tool.fix(() => Fixer.escalate({ detail: "d" }), { name: `a\nb${"x".repeat(1000)}` })
+      const { source = "" } = failed(yield* call(weather().tool.pipe(named), unclosed)).failure
+      assert.match(source, /^a bx+… \(\d+ more characters\)$/)
       const long = "x".repeat(1_000_000)
       const { tool } = weather()
       const escalated = failed(

@@ -272,6 +272,26 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual(consented.slice(-2), ["DE2", "DE3"])
     }))
 
+  it.effect("the user, who is asked by each fixer", () =>
+    Effect.gen(function*() {
+      let questions = 0
+      const asking = (answer: typeof right | undefined) => () => Effect.as(ToolCall.ask("May I correct it?"), answer)
+      const { sent, tool } = payments(() => Effect.succeed("paid"))
+      const agent = Agent.make({
+        toolkit: Toolkit.make(tool.pipe(Tool.fix(asking(undefined)), Tool.fix(asking(right))))
+      })
+      const resumed = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+        Effect.catchTag(run, "RunSuspended", ({ suspension }) => {
+          questions++
+          return resumed(agent.resume(suspension, "yes"))
+        })
+      yield* Effect.provide(
+        resumed(agent.run("?")),
+        ScriptedModel.layer([ScriptedModel.call("pay", wrong), ScriptedModel.text("Done.")])
+      )
+      assert.deepStrictEqual([questions, sent], [2, ["DE1"]])
+    }))
+
   it.effect("the limits of failures: what has run counts, though its correction was refused", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []

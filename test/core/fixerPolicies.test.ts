@@ -58,7 +58,9 @@ const answering = (answer: Effect.Effect<string, Failure>) => {
 
 const sunny = () => answering(Effect.succeed("sunny"))
 
-const played = (tool: Weather) => Effect.provide(call(tool, wrong), services)
+const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
+
+const played = (tool: Weather, args = wrong) => Effect.provide(call(tool, args), services)
 
 describe("C3: where a fixer corrects", () => {
   const fix: Change = Tool.fix(toParis)
@@ -336,7 +338,6 @@ describe("C3: where no fixer has anything better", () => {
 
   it.effect("a policy that runs it again inside of a limit or a rate does so through that", () =>
     Effect.gen(function*() {
-      const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
       const again = (tool: Weather): Weather =>
         tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
       const gates: ReadonlyArray<Change> = [
@@ -358,18 +359,121 @@ describe("C3: where no fixer has anything better", () => {
 
   it.effect("a rate counts each run inside of it, though the rejection passed it by", () =>
     Effect.gen(function*() {
-      const nothingDone = new ToolUnavailable({ ...refused, outcome: "not_executed" })
-      const { asked, tool } = sunny()
-      const limited = tool.pipe(
+      const rate: Change = RateLimit.limit({ limit: 3, window: "1 minute", onExceeded: "refuse" })
+      const orders: ReadonlyArray<Change> = [
+        (tool) => rate(Tool.limit(tool, 1)),
+        (tool) => Tool.limit(rate(tool), 1)
+      ]
+      for (const limited of orders) {
+        const { asked, tool } = sunny()
+        const again = tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
+        const [outcome, refusal] = yield* Effect.provide(
+          Effect.all([call(useless(limited(again)), wrong), call(useless(limited(again)), wrong)]),
+          services
+        )
+        assert.strictEqual(failed(outcome).failure.code, refused.code)
+        assert.strictEqual(asked.length, 3)
+        assert.strictEqual(failed(refusal).failure.code, "throttled")
+      }
+    }))
+
+  it.effect("a run beside one that passes a limit waits for no permit that it holds itself", () =>
+    Effect.gen(function*() {
+      const twice = Tool.with(Policy.make({
+        kind: "custom",
+        name: "twice",
+        description: "",
+        wrap: (run) => (params) =>
+          Effect.flatMap(
+            Effect.all([Effect.exit(run(params)), Effect.exit(run(params))], { concurrency: 2 }),
+            ([exit]) => exit
+          )
+      }))
+      const { tool } = sunny()
+      const again: Weather = tool.pipe(
+        Tool.mapFailure((): Failure => nothingDone),
+        Tool.retry(Schedule.upTo(Schedule.spaced("10 millis"), { times: 2 })),
+        Tool.limit(1, { maxWait: "1 hour" }),
+        twice
+      )
+      const fiber = yield* Effect.forkChild(played(useless(again)))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, refused.code)
+    }))
+
+  it.effect("what its handler runs has limits of its own", () =>
+    Effect.gen(function*() {
+      const looked: Array<string> = []
+      const map = Tool.make(
+        "map",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) => Effect.sync(() => looked.push(city)).pipe(Effect.as("found"))
+      ).pipe(Tool.limit(1), Tool.fix(() => undefined))
+      const tool: Weather = Tool.make(
+        "get_weather",
+        { description: "", parameters, success: Schema.String, sideEffect: "none" },
+        ({ city }) => Effect.andThen(map.run({ city }), Effect.fail(uncapitalized(city)))
+      )
+      const again = tool.pipe(
         Tool.mapFailure((): Failure => nothingDone),
         Tool.retry(Schedule.recurs(2)),
-        RateLimit.limit({ limit: 3, window: "1 minute", onExceeded: "refuse" }),
+        Tool.limit(1),
         useless
       )
-      yield* call(limited, wrong)
-      assert.strictEqual(asked.length, 3)
-      assert.strictEqual(failed(yield* call(limited, wrong)).failure.code, "throttled")
-    }).pipe(Effect.provide(services)))
+      assert.strictEqual(failed(yield* played(again)).failure.code, refused.code)
+      assert.deepStrictEqual(looked, ["paris", "paris", "paris"])
+    }))
+
+  it.effect("it is for the arguments that were rejected alone, however they come", () =>
+    Effect.gen(function*() {
+      const beside = Tool.with(Policy.make({
+        kind: "custom",
+        name: "beside",
+        description: "",
+        wrap: (run) => (params) =>
+          Effect.flatMap(
+            Effect.all([Effect.exit(run(params)), Effect.exit(run({ city: "shadow" }))]),
+            ([exit]) => exit
+          )
+      }))
+      const { tool } = sunny()
+      assert.strictEqual(completed(yield* played(useless(beside(tool)), { city: "Paris" })).value, "sunny")
+
+      const copied = Tool.with(Policy.make({
+        kind: "custom",
+        name: "copied",
+        description: "",
+        wrap: (run) => (params) => run(structuredClone(params))
+      }))
+      const { asked, tool: other } = sunny()
+      assert.strictEqual(failed(yield* played(useless(copied(other)))).failure.code, "uncapitalized")
+      assert.deepStrictEqual(asked, ["paris"])
+    }))
+
+  it.effect("nor does a tool begin that a policy runs itself where it swallows the defect", () =>
+    Effect.gen(function*() {
+      const paid: Array<string> = []
+      const backup = Tool.make(
+        "backup",
+        { description: "", parameters, success: Schema.String },
+        ({ city }) => Effect.sync(() => paid.push(city)).pipe(Effect.as("elsewhere"))
+      )
+      const elsewhere = Tool.with(Policy.make({
+        kind: "custom",
+        name: "elsewhere",
+        description: "",
+        wrap: (run) => (params) =>
+          Effect.catchCause(
+            run(params),
+            (cause) => Effect.andThen(Effect.ignore(backup.run(wrong)), Effect.failCause(cause))
+          )
+      }))
+      const { tool } = weather("non_idempotent")
+      yield* call(tool.pipe(elsewhere, Tool.fix(toParis)), wrong)
+      assert.deepStrictEqual(paid, [])
+      yield* call(tool.pipe(elsewhere, Tool.fix(() => undefined)), wrong)
+      assert.deepStrictEqual(paid, ["paris"])
+    }))
 
   it.effect("a failure that a policy makes of it may be fixed, and so may what is rejected then", () =>
     Effect.gen(function*() {

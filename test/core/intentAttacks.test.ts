@@ -722,22 +722,24 @@ describe("a resumed call", () => {
       assert.deepStrictEqual(certaintiesOf(again), ["unknown", "unknown"])
     }))
 
-  it.effect("runs, whatever became of an equal one beside it", () =>
+  it.effect("runs with its key, whatever became of an equal one beside it", () =>
     Effect.gen(function*() {
-      let ran = 0
+      const keys: Array<string> = []
       const look = Tool.make(
         "look",
         { description: "", parameters: Payment, success: Schema.String, sideEffect: "none", failureLimit: 1 },
         () =>
-          Effect.suspend((): Effect.Effect<string, ToolUnavailable> =>
-            ++ran === 1
+          Effect.flatMap(ToolCall.current, ({ idempotencyKey }): Effect.Effect<string, ToolUnavailable> => {
+            keys.push(idempotencyKey)
+            return keys.length === 1
               ? Effect.fail(new ToolUnavailable({ code: "down", detail: "Down.", transient: false }))
               : ToolCall.ask("Which one?")
-          )
+          })
       )
       const answer = yield* resuming(look, note("a"), note("a"))
       assert.deepStrictEqual(codesOf(answer), ["down"])
-      assert.strictEqual(ran, 3)
+      assert.strictEqual(keys.length, 3)
+      assert.strictEqual(keys[2], keys[1])
     }))
 
   it.effect("does not repeat what no key covers", () =>

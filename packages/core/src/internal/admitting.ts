@@ -148,13 +148,12 @@ export class Admitting {
     return this.#place.wasBegun === true && this.#call.acts
   }
 
-  /** May its arguments be corrected? Not where the tool is not called now: refused, or in an open circuit; nor where it may have acted. */
+  /** Is the tool called at all now: neither refused, nor in an open circuit? */
   get isCalled(): Effect.Effect<boolean> {
     return Effect.map(
       Availability.lookup,
       (availabilityOf) =>
-        !this.#wasBegun && availabilityOf(this.#tool)._tag === "Available" &&
-        this.#place.admit?.(this.#tool).refusal === undefined
+        availabilityOf(this.#tool)._tag === "Available" && this.#place.admit?.(this.#tool).refusal === undefined
     )
   }
 
@@ -175,12 +174,11 @@ export class Admitting {
 
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
     const { acts, askedKey: key, state: { lasting } } = this.#call
-    // What is suspended says so that it was admitted.
-    const isSuspended = outcome._tag === "Suspended"
-    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed" || isSuspended
+    const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
     // An identity that throws has been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
-      return isSuspended ? anyIntentOf(this.#tool.name) : undefined
+      // What is suspended says so that it was admitted.
+      return outcome._tag === "Suspended" ? anyIntentOf(this.#tool.name) : undefined
     }
     const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
       (outcome._tag !== "Completed" || outcome.certainty === "unknown")

@@ -85,7 +85,6 @@ export class Correcting<R> implements Stage {
   readonly #way: Way<R>
   readonly #fixers: ReadonlyArray<Asking>
   verdict: Verdict | undefined = undefined
-  passed: Stage["passed"] = []
   /** Has nobody anything better than the arguments that are used now? */
   #isSettled = false
 
@@ -174,7 +173,6 @@ export class Correcting<R> implements Stage {
     return Effect.onExit(this.run(params), () =>
       Effect.sync(() => {
         this.verdict = undefined
-        this.passed = []
       }))
   }
 
@@ -334,15 +332,22 @@ export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
         isRejection(failure) && stage?.hears(failure, frame) === true
           ? Effect.die(new RejectionSignal(failure, params))
           : Effect.fail(failure))
-    return passing(stage?.passed ?? [], held)(params)
+    const passed = fiber.getRef(passedBy)
+    return passed.stage === stage ? through(passed.gates, held)(params) : held(params)
   })
+
+/** The limits that a rejection was brought past on the way here, the outermost first. */
+const passedBy = Context.Reference<{ readonly stage?: Stage; readonly gates: ReadonlyArray<Run> }>(
+  "@fallible/core/correcting/passedBy",
+  { defaultValue: () => ({ gates: none }) }
+)
 
 /** What a limit lets through now, where that is not what it is around. */
 const instead = Context.Reference<Run | undefined>("@fallible/core/correcting/instead", {
   defaultValue: () => undefined
 })
 
-const passing = <R>(gates: Stage["passed"], run: Run<R>): Run<R> =>
+const through = <R>(gates: ReadonlyArray<Run>, run: Run<R>): Run<R> =>
   gates.reduceRight<Run<R>>(
     (run, gate) => (params) => asNeeded<unknown, R, ToolFailure>(Effect.provideService(gate(params), instead, run)),
     run
@@ -368,16 +373,9 @@ export const lettingThrough = <R>(wrap: (run: Run<R>) => Run<R>, run: Run<R>, le
       const { stage } = fiber.getRef(current)
       const verdict = stage?.verdict
       if (stage === undefined || verdict === undefined) return around(params)
-      const passed = Effect.suspend(() => {
-        const before = stage.passed
-        stage.passed = [...before, around]
-        return Effect.ensuring(
-          run(params),
-          Effect.sync(() => {
-            stage.passed = before
-          })
-        )
-      })
+      const before = fiber.getRef(passedBy)
+      const gates = [...(before.stage === stage ? before.gates : none), around]
+      const passed = Effect.provideService(run(params), passedBy, { stage, gates })
       return learns
         ? Effect.catch(around(params), (failure) => stage.verdict === verdict ? passed : Effect.fail(failure))
         : passed

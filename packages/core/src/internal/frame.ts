@@ -13,7 +13,6 @@
  * Each folds the events that are noted in it, and passes them on to the frame around it, as they are or mapped.
  */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
 import type { CallEvent } from "../CallEvent.ts"
 import type { Certainty } from "../Certainty.ts"
 import * as FailureLog from "../FailureLog.ts"
@@ -254,8 +253,6 @@ export abstract class Frame {
 /** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
 export interface Stage {
   verdict: Verdict | undefined
-  /** The limits that it was brought past, and is inside of now: the outermost first. */
-  passed: ReadonlyArray<(params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>>
   /** Is this rejection for the stage, and not for the policies on the way to it? */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
 }
