@@ -433,11 +433,13 @@ describe("C3: where no fixer has anything better", () => {
         wrap: (run) => (params) =>
           Effect.flatMap(
             Effect.all([Effect.exit(run(params)), Effect.exit(run({ city: "shadow" }))]),
-            ([exit]) => exit
+            ([exit]) =>
+              // It answers with something of its own.
+              Effect.map(exit, (value) => `${String(value)}!` as never)
           )
       }))
       const { tool } = sunny()
-      assert.strictEqual(completed(yield* played(useless(beside(tool)), { city: "Paris" })).value, "sunny")
+      assert.strictEqual(completed(yield* played(useless(beside(tool)), { city: "Paris" })).value, "sunny!")
 
       const copied = Tool.with(Policy.make({
         kind: "custom",
