@@ -250,6 +250,18 @@ describe("C3: a fixer of failed executions", () => {
       assert.strictEqual(failed(yield* Fiber.join(fiber)).failure.code, unknownCity("Oslo").code)
     }))
 
+  it.effect("never has anything run again that was run before, whichever fixer says so", () =>
+    Effect.gen(function*() {
+      const { asked, tool } = failing((city) => Effect.fail(unknownCity(city)))
+      const fixed = tool.pipe(
+        Tool.fix(({ tries }) => ({ city: ["Rome", "Oslo"][tries - 1]! }), { on: all, tries: 2 }),
+        Tool.fix(({ tries }) => ({ city: ["Rome", "Paris"][tries - 1]! }), { on: all, tries: 2 }),
+        Tool.fix(() => ({ city: "Bonn" }), { on: all })
+      )
+      yield* call(fixed, { city: "Bern" })
+      assert.deepStrictEqual(asked, ["Bern", "Rome", "Oslo", "Bonn", "Paris"])
+    }))
+
   it.effect("reports a defect once, whatever becomes of it", () =>
     Effect.gen(function*() {
       const { tool } = failing(() => Effect.die(new Error("bug")))

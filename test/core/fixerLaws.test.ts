@@ -88,7 +88,7 @@ const custom = (
 
 const changes: ReadonlyArray<Change> = [
   Tool.limit(1, { maxWait: 0 }),
-  RateLimit.limit({ limit: 99, window: "1 hour", onExceeded: "refuse" }),
+  RateLimit.limit({ limit: 9_999, window: "1 hour", onExceeded: "refuse" }),
   CircuitBreaker.protect(),
   Tool.retry(Schedule.recurs(2)),
   Tool.mapFailure((failure): Mistake => failure._tag === "SchemaMismatch" ? down : failure),

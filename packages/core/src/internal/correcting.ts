@@ -84,6 +84,8 @@ export class Correcting<R> implements Stage {
   readonly #frame: Call | Inside
   readonly #way: Way<R>
   readonly #fixers: ReadonlyArray<Asking>
+  /** What has been run: nobody corrects anything to that. */
+  readonly #ran: Array<unknown> = []
   verdict: Verdict | undefined = undefined
   /** Has nobody anything better than the arguments that are used now? */
   #isSettled = false
@@ -93,7 +95,7 @@ export class Correcting<R> implements Stage {
     this.#tool = tool
     this.#frame = frame
     this.#way = way
-    this.#fixers = fixers.length === 0 ? none : asking(fixers, tool, frame, fiber)
+    this.#fixers = fixers.length === 0 ? none : asking(fixers, tool, frame, fiber, this.#ran)
     if (fixers.length > 0) frame.stage = this
   }
 
@@ -158,11 +160,12 @@ export class Correcting<R> implements Stage {
       return failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
     }
     if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
+    this.#ran.push(params)
     const written = this.#frame.text
     return Effect.flatMap(jsonOf(this.#tool.parameters, params), (json) => {
       const value = isObject(json) ? json : undefined
       const text = written ?? (json === undefined ? "" : JSON.stringify(json))
-      return this.#fix({ about, text, failure: failed, value, isWhole: false, params }, otherwise)
+      return this.#fix({ about, text, failure: failed, value, isWhole: false }, otherwise)
     })
   }
 
@@ -301,12 +304,14 @@ const asking = (
   fixers: ReadonlyArray<Fixing>,
   tool: Correctable,
   frame: Frame,
-  fiber: Fiber.Fiber<unknown, unknown>
+  fiber: Fiber.Fiber<unknown, unknown>,
+  ran: ReadonlyArray<unknown>
 ): ReadonlyArray<Asking> => {
   const clock = fiber.getRef(Clock.Clock)
   const deadline = fiber.getRef(Deadline.current)
   const call = {
     asked: 0,
+    ran,
     get left() {
       // Half of it: what comes after the fixer takes its time, too.
       return (deadline - clock.currentTimeMillisUnsafe() - Deadline.momentToAnswer) / 2

@@ -34,8 +34,6 @@ export interface Fault extends Rejected {
   readonly value: Schema.JsonObject | undefined
   /** Is that all that it says? */
   readonly isWhole: boolean
-  /** What was run with them, if anything was. */
-  readonly params?: unknown
 }
 
 /** A text that cannot be decoded. */
@@ -72,9 +70,10 @@ interface Subject {
   readonly success: Schema.ConstraintCodec<unknown, unknown>
 }
 
-/** What all fixers of a call share: how much time it has, in milliseconds, and how often any of them was asked. */
+/** What all fixers of a call share: how much time it has, in milliseconds, what it was run with, and how often any of them was asked. */
 export interface Sharing {
   readonly left: number
+  readonly ran: ReadonlyArray<unknown>
   asked: number
 }
 
@@ -117,19 +116,19 @@ export class Asking {
       const millis = this.timeLeft(fault.about)
       if (millis === 0) return Effect.undefined
       return Effect.flatMap(
-        this.#ask(fault, last, millis),
+        this.#ask(last, millis),
         (said) => said !== undefined && "about" in said ? this.better(fault, said) : Effect.succeed(said)
       )
     })
   }
 
-  #ask(fault: Fault, last: Fault, millis: number): Effect.Effect<Fault | Better | undefined, never, unknown> {
+  #ask(last: Fault, millis: number): Effect.Effect<Fault | Better | undefined, never, unknown> {
     const before = this.#told.map((one) => this.#shown(one))
     this.#told.push(last)
     return Effect.clockWith((clock) => {
       const start = clock.currentTimeMillisUnsafe()
       this.#frame.note({ _tag: "FixerAsked", fixer: this.name, code: last.failure.code, tries: this.#told.length })
-      const said = Effect.provideService(this.#said(fault, last, before), Deadline.current, start + millis)
+      const said = Effect.provideService(this.#said(last, before), Deadline.current, start + millis)
       return withinTime(said, millis, {
         late: () => Effect.succeed(this.#gaveUp("It did not answer before the time was up.")),
         who: `The fixer of ${this.#tool.name}`
@@ -144,7 +143,7 @@ export class Asking {
     })
   }
 
-  #said(fault: Fault, last: Fault, before: ReadonlyArray<Rejected>) {
+  #said(last: Fault, before: ReadonlyArray<Rejected>) {
     // A tool that it runs is not the one that was called: it has a key and attempts of its own.
     const about = named("fix", this.name, String(this.#index), last.text, last.failure.code)
     const context = new Asked(this.#frame, ++this.#call.asked, about)
@@ -167,15 +166,11 @@ export class Asking {
       const { caveats, source = { name: this.name } } = context.state
       const notes = firstNotes(caveats.toArray())
       const fixed = written(answer)
-      return typeof fixed === "string" ? this.#decoded(fixed, notes, fault) : this.#given(fixed, notes, source)
+      return typeof fixed === "string" ? this.#decoded(fixed, notes) : this.#given(fixed, notes, source)
     })
   }
 
-  #decoded(
-    text: string,
-    caveats: ReadonlyArray<string>,
-    { params: failed }: Fault
-  ): Effect.Effect<Fault | Better | undefined> {
+  #decoded(text: string, caveats: ReadonlyArray<string>): Effect.Effect<Fault | Better | undefined> {
     const isSaid = (known: Fault) => known.text.trim() === text.trim()
     if (text.length > Arguments.maxBytes) return Effect.succeed(this.#gaveUp("Its answer is too long."))
     if (isNothing(text) || this.#told.some(isSaid)) return Effect.undefined
@@ -189,7 +184,7 @@ export class Asking {
       },
       onSuccess: ({ params, repairs }) => {
         // Written in another way, they are still the same, and would fail again.
-        if (isSame(params, failed)) return undefined
+        if (this.#call.ran.some((known) => isSame(params, known))) return undefined
         const shown = isPlain(params) ? excerpt(params, 400) : cut(oneLine(text), 400)
         return {
           _tag: "Arguments",
