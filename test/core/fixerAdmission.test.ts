@@ -15,6 +15,7 @@ import * as LastKnown from "@fallible/core/LastKnown"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Exit, Option, Schedule, Schema } from "effect"
 import {
+  agreeing,
   call,
   completed,
   conversation,
@@ -169,17 +170,9 @@ describe("C3: what a fixer has corrected is known to", () => {
       )
       let asked = 0
       const fix = () => ({ cents: [5, 500][asked++]! })
-      const agent = Agent.make({ toolkit: Toolkit.make(pay.pipe(Tool.fix(fix))) })
-      const program = Effect.gen(function*() {
-        const failure = yield* Effect.flip(agent.run("?"))
-        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
-        assert.deepInclude(failure.suspension.outcomes[0], { _tag: "Suspended", arguments: "{\"cents\":5}" })
-        return yield* agent.resume(failure.suspension, "yes")
-      })
-      const { ledger, transcript } = yield* Effect.provide(
-        program,
-        ScriptedModel.layer([ScriptedModel.call("pay", "{\"cents\":"), ScriptedModel.text("Done.")])
-      )
+      const { asked: questions, ledger, transcript } = yield* agreeing(pay.pipe(Tool.fix(fix)), ["{\"cents\":"])
+      assert.strictEqual(questions.length, 1)
+      assert.deepInclude(questions[0]?.outcomes[0], { _tag: "Suspended", arguments: "{\"cents\":5}" })
       assert.deepStrictEqual([asked, paid], [1, [5]])
       // Told once, as if it had never waited.
       assert.deepStrictEqual(ledger.repairs.map(({ kind }) => kind), ["fixed"])
@@ -199,14 +192,8 @@ describe("C3: what a fixer has corrected is known to", () => {
             return Effect.fail(lostAnswer)
           })
       ).pipe(Tool.fix(toDE))
-      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
-      const program = Effect.gen(function*() {
-        const failure = yield* Effect.flip(agent.run("?"))
-        if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
-        return yield* agent.resume(failure.suspension, "yes")
-      })
-      const calls = [right, wrong].map((args) => ScriptedModel.call("pay", args))
-      const { ledger } = yield* Effect.provide(program, ScriptedModel.layer([...calls, ScriptedModel.text("Done.")]))
+      const { asked, ledger } = yield* agreeing(pay, [right, wrong])
+      assert.strictEqual(asked.length, 1)
       assert.deepStrictEqual(sent, ["DE1"])
       assert.strictEqual(ledger.failures.at(-1)?.code, "repeated_call")
     }))
@@ -230,14 +217,8 @@ describe("C3: what a fixer has corrected is known to", () => {
               return end
             })
         ).pipe(Tool.fix(() => Effect.as(ToolCall.ask("Did you mean DE1?"), right)))
-        const agent = Agent.make({ toolkit: Toolkit.make(pay) })
-        const program = Effect.gen(function*() {
-          const failure = yield* Effect.flip(agent.run("?"))
-          if (failure._tag !== "RunSuspended") return assert.fail(failure._tag)
-          return yield* agent.resume(failure.suspension, "yes")
-        })
-        const calls = [right, "{bad"].map((args) => ScriptedModel.call("pay", args))
-        const { ledger } = yield* Effect.provide(program, ScriptedModel.layer([...calls, ScriptedModel.text("Done.")]))
+        const { asked, ledger } = yield* agreeing(pay, [right, "{bad"])
+        assert.strictEqual(asked.length, 1)
         assert.strictEqual(ledger.failures.at(-1)?.code, code)
         assert.deepStrictEqual([sent.length, new Set(sent).size], [keys, 1])
       }
@@ -245,7 +226,6 @@ describe("C3: what a fixer has corrected is known to", () => {
 
   it.effect("the user, who is asked about each correction by itself", () =>
     Effect.gen(function*() {
-      let questions = 0
       const consented: Array<string> = []
       const pay = Tool.make(
         "pay",
@@ -258,38 +238,17 @@ describe("C3: what a fixer has corrected is known to", () => {
           return { to }
         })
       }, { tries: 3 }))
-      const agent = Agent.make({ toolkit: Toolkit.make(pay) })
-      const resumed = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
-        Effect.catchTag(run, "RunSuspended", ({ suspension }) => {
-          questions++
-          return resumed(agent.resume(suspension, "yes"))
-        })
-      yield* Effect.provide(
-        resumed(agent.run("?")),
-        ScriptedModel.layer([ScriptedModel.call("pay", { to: "DE1" }), ScriptedModel.text("Done.")])
-      )
-      assert.strictEqual(questions, 2)
+      const { asked } = yield* agreeing(pay, [{ to: "DE1" }])
+      assert.strictEqual(asked.length, 2)
       assert.deepStrictEqual(consented.slice(-2), ["DE2", "DE3"])
     }))
 
   it.effect("the user, who is asked by each fixer", () =>
     Effect.gen(function*() {
-      let questions = 0
       const asking = (answer: typeof right | undefined) => () => Effect.as(ToolCall.ask("May I correct it?"), answer)
       const { sent, tool } = payments(() => Effect.succeed("paid"))
-      const agent = Agent.make({
-        toolkit: Toolkit.make(tool.pipe(Tool.fix(asking(undefined)), Tool.fix(asking(right))))
-      })
-      const resumed = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
-        Effect.catchTag(run, "RunSuspended", ({ suspension }) => {
-          questions++
-          return resumed(agent.resume(suspension, "yes"))
-        })
-      yield* Effect.provide(
-        resumed(agent.run("?")),
-        ScriptedModel.layer([ScriptedModel.call("pay", wrong), ScriptedModel.text("Done.")])
-      )
-      assert.deepStrictEqual([questions, sent], [2, ["DE1"]])
+      const { asked } = yield* agreeing(tool.pipe(Tool.fix(asking(undefined)), Tool.fix(asking(right))), [wrong])
+      assert.deepStrictEqual([asked.length, sent], [2, ["DE1"]])
     }))
 
   it.effect("the limits of failures: what has run counts, though its correction was refused", () =>

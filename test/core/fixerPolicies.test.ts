@@ -41,6 +41,10 @@ type Weather = Tool.Tool<
 
 type Change = (tool: Weather) => Weather
 
+/** What adds a policy of a user's. */
+const custom = (name: string, wrap: Policy.Options["wrap"]) =>
+  Tool.with(Policy.make({ kind: "custom", name, description: "", wrap }))
+
 /** A tool that rejects cities without a capital letter, and answers for Paris as it is told. */
 const answering = (answer: Effect.Effect<string, Failure>) => {
   const asked: Array<string> = []
@@ -118,16 +122,11 @@ describe("C3: where a fixer corrects", () => {
       it.effect("a custom policy runs with the corrected arguments, whatever it does about a defect", () =>
         Effect.gen(function*() {
           const seen: Array<string> = []
-          const swallowing: Change = Tool.with(Policy.make({
-            kind: "custom",
-            name: "swallowing",
-            description: "",
-            wrap: (run) => (params) =>
-              Effect.catchCause(
-                Effect.tap(run(params), () => Effect.sync(() => seen.push(JSON.stringify(params)))),
-                () => run(params)
-              )
-          }))
+          const swallowing: Change = custom("swallowing", (run) => (params) =>
+            Effect.catchCause(
+              Effect.tap(run(params), () => Effect.sync(() => seen.push(JSON.stringify(params)))),
+              () => run(params)
+            ))
           const { asked, tool } = sunny()
           assert.strictEqual(completed(yield* played(placed(tool, swallowing))).value, "sunny")
           assert.deepStrictEqual(seen, ["{\"city\":\"Paris\"}"])
@@ -185,13 +184,10 @@ describe("C3: where a fixer corrects", () => {
         ({ city }) =>
           ++runs === 1 ? Effect.delay(Effect.succeed("sunny"), "1 second") : Effect.fail(uncapitalized(city))
       ).pipe(
-        Tool.with(Policy.make({
-          kind: "custom",
-          name: "first success",
-          description: "",
-          wrap: (run) => (params) =>
-            Effect.raceFirst(run(params), Effect.andThen(Effect.exit(run(params)), Effect.never))
-        })),
+        custom(
+          "first success",
+          (run) => (params) => Effect.raceFirst(run(params), Effect.andThen(Effect.exit(run(params)), Effect.never))
+        ),
         Tool.fix(fix)
       )
       const fiber = yield* Effect.forkChild(call(tool, wrong))
@@ -208,12 +204,8 @@ describe("C3: where a fixer corrects", () => {
         { description: "", parameters, success: Schema.String, sideEffect: "none" },
         ({ city }) => ++runs === 1 ? Effect.succeed("sunny") : Effect.fail(uncapitalized(city))
       )
-      const first: Change = Tool.with(Policy.make({
-        kind: "custom",
-        name: "first of two",
-        description: "",
-        wrap: (run) => (params) => Effect.tap(run(params), () => Effect.exit(run(params)))
-      }))
+      const first: Change = custom("first of two", (run) => (params) =>
+        Effect.tap(run(params), () => Effect.exit(run(params))))
       const outcome = completed(yield* played(first(Tool.fix(tool, counting))))
       assert.deepStrictEqual([outcome.value, told.length], ["sunny", 0])
     }))
@@ -230,12 +222,7 @@ describe("C3: where a fixer corrects", () => {
             Effect.fail(++runs === 1 ? uncapitalized(city) : refused)
           )
       )
-      const going: Change = Tool.with(Policy.make({
-        kind: "custom",
-        name: "goes on",
-        description: "",
-        wrap: (run) => (params) => Effect.catchCause(run(params), () => run(params))
-      }))
+      const going: Change = custom("goes on", (run) => (params) => Effect.catchCause(run(params), () => run(params)))
       assert.strictEqual(failed(yield* played(going(Tool.fix(tool, counting)))).failure.code, refused.code)
       assert.deepStrictEqual([runs, told.length], [2, 0])
     }))
@@ -295,12 +282,7 @@ describe("C3: where no fixer has anything better", () => {
 
   it.effect("a policy that runs it again does so as without a fixer", () =>
     Effect.gen(function*() {
-      const again: Change = Tool.with(Policy.make({
-        kind: "custom",
-        name: "again",
-        description: "",
-        wrap: (run) => (params) => Effect.catch(run(params), () => run(params))
-      }))
+      const again: Change = custom("again", (run) => (params) => Effect.catch(run(params), () => run(params)))
       const cities = (change: Change) =>
         Effect.gen(function*() {
           const { asked, tool } = sunny()
@@ -323,12 +305,10 @@ describe("C3: where no fixer has anything better", () => {
             return Effect.succeed("paid")
           })
       )
-      const elsewhere = Tool.with(Policy.make({
-        kind: "custom",
-        name: "elsewhere",
-        description: "",
-        wrap: (run) => (params) => Effect.catchCause(run(params), () => run({ to: "DE2" }))
-      }))
+      const elsewhere = custom(
+        "elsewhere",
+        (run) => (params) => Effect.catchCause(run(params), () => run({ to: "DE2" }))
+      )
       for (const [answer, expected] of [["", "DE2"], ["{\"to\":\"DE1\"}", "DE1"]] as const) {
         sent.length = 0
         yield* call(pay.pipe(elsewhere, Tool.fix(() => answer)), { to: "de1" })
@@ -379,16 +359,11 @@ describe("C3: where no fixer has anything better", () => {
 
   it.effect("a run beside one that passes a limit waits for no permit that it holds itself", () =>
     Effect.gen(function*() {
-      const twice = Tool.with(Policy.make({
-        kind: "custom",
-        name: "twice",
-        description: "",
-        wrap: (run) => (params) =>
-          Effect.flatMap(
-            Effect.all([Effect.exit(run(params)), Effect.exit(run(params))], { concurrency: 2 }),
-            ([exit]) => exit
-          )
-      }))
+      const twice = custom("twice", (run) => (params) =>
+        Effect.flatMap(
+          Effect.all([Effect.exit(run(params)), Effect.exit(run(params))], { concurrency: 2 }),
+          ([exit]) => exit
+        ))
       const { tool } = sunny()
       const again: Weather = tool.pipe(
         Tool.mapFailure((): Failure => nothingDone),
@@ -426,27 +401,17 @@ describe("C3: where no fixer has anything better", () => {
 
   it.effect("it is for the arguments that were rejected alone, however they come", () =>
     Effect.gen(function*() {
-      const beside = Tool.with(Policy.make({
-        kind: "custom",
-        name: "beside",
-        description: "",
-        wrap: (run) => (params) =>
-          Effect.flatMap(
-            Effect.all([Effect.exit(run(params)), Effect.exit(run({ city: "shadow" }))]),
-            ([exit]) =>
-              // It answers with something of its own.
-              Effect.map(exit, (value) => `${String(value)}!` as never)
-          )
-      }))
+      const beside = custom("beside", (run) => (params) =>
+        Effect.flatMap(
+          Effect.all([Effect.exit(run(params)), Effect.exit(run({ city: "shadow" }))]),
+          ([exit]) =>
+            // It answers with something of its own.
+            Effect.map(exit, (value) => `${String(value)}!` as never)
+        ))
       const { tool } = sunny()
       assert.strictEqual(completed(yield* played(useless(beside(tool)), { city: "Paris" })).value, "sunny!")
 
-      const copied = Tool.with(Policy.make({
-        kind: "custom",
-        name: "copied",
-        description: "",
-        wrap: (run) => (params) => run(structuredClone(params))
-      }))
+      const copied = custom("copied", (run) => (params) => run(structuredClone(params)))
       const { asked, tool: other } = sunny()
       assert.strictEqual(failed(yield* played(useless(copied(other)))).failure.code, "uncapitalized")
       assert.deepStrictEqual(asked, ["paris"])
@@ -460,16 +425,11 @@ describe("C3: where no fixer has anything better", () => {
         { description: "", parameters, success: Schema.String },
         ({ city }) => Effect.sync(() => paid.push(city)).pipe(Effect.as("elsewhere"))
       )
-      const elsewhere = Tool.with(Policy.make({
-        kind: "custom",
-        name: "elsewhere",
-        description: "",
-        wrap: (run) => (params) =>
-          Effect.catchCause(
-            run(params),
-            (cause) => Effect.andThen(Effect.ignore(backup.run(wrong)), Effect.failCause(cause))
-          )
-      }))
+      const elsewhere = custom("elsewhere", (run) => (params) =>
+        Effect.catchCause(
+          run(params),
+          (cause) => Effect.andThen(Effect.ignore(backup.run(wrong)), Effect.failCause(cause))
+        ))
       const { tool } = weather("non_idempotent")
       yield* call(tool.pipe(elsewhere, Tool.fix(toParis)), wrong)
       assert.deepStrictEqual(paid, [])

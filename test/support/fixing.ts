@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import {
   Agent,
+  type AgentFailure,
   Defect,
   Dispatch,
   type Rejection,
@@ -112,3 +113,21 @@ export const conversation = (tool: ReturnType<typeof payments>["tool"], calls: R
     Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
     ScriptedModel.layer([...calls.map((args) => ScriptedModel.call(tool.name, args)), ScriptedModel.text("Done.")])
   )
+
+/** A run of an agent with this tool whose user answers each question with yes, and how often it was asked. */
+export const agreeing = <T extends Tool.Any>(tool: T, calls: ReadonlyArray<object | string>) => {
+  const agent = Agent.make({ toolkit: Toolkit.make(tool) })
+  const asked: Array<AgentFailure.Suspension> = []
+  const answered = (run: ReturnType<typeof agent.run>): ReturnType<typeof agent.run> =>
+    Effect.catchTag(run, "RunSuspended", ({ suspension }) => {
+      asked.push(suspension)
+      return answered(agent.resume(suspension, "yes"))
+    })
+  return Effect.map(
+    Effect.provide(
+      answered(agent.run("?")),
+      ScriptedModel.layer([...calls.map((args) => ScriptedModel.call(tool.name, args)), ScriptedModel.text("Done.")])
+    ),
+    (answer) => ({ ...answer, asked })
+  )
+}
