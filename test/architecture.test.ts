@@ -70,31 +70,14 @@ const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<strin
     "DispatchFailure",
     "Guard",
     "Suggestion",
-    "internal/argumentText",
-    "internal/byPath",
-    "internal/calendar",
-    "internal/complaint",
-    "internal/conformance",
-    "internal/constraint",
-    "internal/drift",
     "internal/encodedSide",
-    "internal/expectation",
-    "internal/form",
+    "internal/findings",
     "internal/identity",
     "internal/intended",
-    "internal/gathered",
-    "internal/jsonCheck",
-    "internal/jsonReader",
-    "internal/jsonScanner",
     "internal/jsonSchema",
-    "internal/jsonSyntax",
-    "internal/leaf",
     "internal/misfit",
-    "internal/pythonList",
     "internal/resultIssues",
-    "internal/unknownKey",
-    "internal/written",
-    "internal/writtenAt"
+    "internal/resultText"
   ]],
   ["tool", [
     "CircuitBreaker",
@@ -167,8 +150,9 @@ const unstable =
   /^effect\/(ai|cli|cluster|devtools|eventlog|graphql|http|http-api|observability|persistence|process|reactivity|rpc|socket|sql|workers|workflow)\b/
 
 const allowed: Record<string, RegExp> = {
-  "packages/core/src": /^(effect\/|\.\.?\/)/,
-  "packages/providers/src": /^(effect\/|@fallible\/core$|\.\.?\/)/,
+  "packages/arguments/src": /^\.\.?\//,
+  "packages/core/src": /^(effect\/|@fallible\/arguments(\/sentence)?$|\.\.?\/)/,
+  "packages/providers/src": /^(effect\/|@fallible\/(arguments|core)$|\.\.?\/)/,
   "packages/testing/src": /^(effect\/|@fallible\/core$|node:http$|\.\.?\/)/,
   examples: /^(effect\/|@effect\/platform-node$|@fallible\/(core|testing|providers|effect-ai)|node:|\.\.?\/)/
 }
@@ -218,6 +202,28 @@ describe("architecture", () => {
   it("gives every module of core one floor", () => {
     const modules = core.map(moduleName).filter((module) => module !== "index")
     assert.deepStrictEqual(floors.flatMap(([, modules]) => modules).toSorted(), modules.toSorted())
+  })
+
+  it("keeps the rooms of arguments in their order: data, text, schema, coercion, and what is made of them", () => {
+    const rooms = [
+      ["json", "options", "repair"],
+      ["text/"],
+      ["refusal", "suggestion", "value"],
+      ["schema/"],
+      ["finding", "words"],
+      ["coercion/"],
+      ["explain", "fit", "index", "read", "secret", "sentence", "strict"]
+    ]
+    const floorOf = (module: string) =>
+      rooms.findIndex((room) => room.some((name) => name.endsWith("/") ? module.startsWith(name) : module === name))
+    const name = (file: string) => relative("packages/arguments/src", file).replace(/\.ts$/, "")
+    const files = sources("packages/arguments/src")
+    assert.deepStrictEqual(files.map(name).filter((module) => floorOf(module) === -1), [])
+    const climbing = files.flatMap((file) =>
+      neighbours(file).map(name).filter((module) => floorOf(module) > floorOf(name(file)))
+        .map((module) => `${name(file)} -> ${module}`)
+    )
+    assert.deepStrictEqual(climbing, [])
   })
 
   it("imports from the same floor or lower ones alone", () => {
@@ -297,12 +303,15 @@ describe("architecture", () => {
     }
   })
 
-  it("says in core's manifest that it stands on nothing but effect", () => {
-    const manifest: { readonly dependencies?: object; readonly peerDependencies: object } = JSON.parse(
-      readFileSync(join(root, "packages/core/package.json"), "utf8")
-    )
-    assert.deepStrictEqual(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }), ["effect"])
-  })
+  it.each([{ name: "arguments", expected: [] }, { name: "core", expected: ["@fallible/arguments", "effect"] }])(
+    "says in the manifest of $name what it stands on",
+    ({ expected, name }) => {
+      const manifest: { readonly dependencies?: object; readonly peerDependencies?: object } = JSON.parse(
+        readFileSync(join(root, "packages", name, "package.json"), "utf8")
+      )
+      assert.deepStrictEqual(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }), expected)
+    }
+  )
 
   it("lets no module of core stand on an adapter", () => {
     const standing = core.flatMap((file) => innerImports(file).filter((module) => adapters.includes(module)))

@@ -51,7 +51,16 @@ describe("examples", () => {
   }
 
   it("are in every package, in the README and in the guides", () => {
-    for (const place of ["packages/core", "packages/providers", "packages/testing", "README.md", "docs"]) {
+    for (
+      const place of [
+        "packages/arguments",
+        "packages/core",
+        "packages/providers",
+        "packages/testing",
+        "README.md",
+        "docs"
+      ]
+    ) {
       assert.isTrue(snippets.some(({ at }) => at.startsWith(place)), place)
     }
   })

@@ -6,13 +6,15 @@
  * repairable and hostile ones of four sizes. What is hostile to a parser is what makes it look ahead, look back or try again. At last whether it is
  * linear in what drifts of a value, in its schema, and in what a call notes.
  */
-import { Coercion, Dispatch, Tool, ToolCall, Toolkit } from "@fallible/core"
+import { coerce } from "@fallible/arguments"
+import { Dispatch, Tool, ToolCall, Toolkit } from "@fallible/core"
 import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import { jsonrepair } from "jsonrepair"
 import { validCalls } from "../support/corpora.ts"
+import { misfits } from "../support/misfits.ts"
 
 /** Microseconds of CPU that something takes `runs` times. */
 const timed = (run: () => unknown, runs: number): number => {
@@ -308,8 +310,8 @@ const members = <A>(count: number, item: (index: number) => A): { readonly [key:
 
 /** A value is coerced as far as possible, and told of. */
 const coercing = (value: Schema.Json, schema: JsonSchema.JsonSchema) => () => {
-  const { value: coerced } = Coercion.coerce(value, schema)
-  return Coercion.misfits(coerced, schema)
+  const { value: coerced } = coerce(value, schema)
+  return misfits(coerced, schema)
 }
 
 const decoding = (value: Schema.Json, parameters: Schema.ConstraintDecoder<unknown>) => {

@@ -3,8 +3,8 @@
  * around it are made of, through `Arguments.parse`, `preview` and `decode`. Run it with `pnpm fuzz`; its arguments are how many texts
  * (default: a million) and a seed (default: another one each time, which is printed).
  */
+import { coerce } from "@fallible/arguments"
 import * as Arguments from "@fallible/core/Arguments"
-import * as Coercion from "@fallible/core/Coercion"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -234,7 +234,7 @@ const check = (text: string): void => {
   const parameters = pick(schemas)
   Effect.runSync(Effect.result(Arguments.decode(text, { parameters })))
   // An assignment to what is frozen throws.
-  Coercion.coerce(frozen(value), Arguments.jsonSchema(parameters))
+  coerce(frozen(value), Arguments.jsonSchema(parameters))
 }
 
 const prototypes = () =>

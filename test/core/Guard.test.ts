@@ -135,9 +135,12 @@ describe("Guard", () => {
       Effect.gen(function*() {
         const cases = [
           ["{\"orders\":[{\"id\":\"7\",\"total\":", "at orders[0].total, a value is missing."],
-          ["{\"orders\":[{\"id\":\"7\",\"total\":1", "at orders[0].total, ',' or '}' is missing."],
+          [
+            "{\"orders\":[{\"id\":\"7\",\"total\":1",
+            "at orders[0].total, the rest of a number or what follows it is missing."
+          ],
           ["{\"or", "the closing '\"' of a string is missing."],
-          ["[[1,2],[3", "at [1][0], ',' or ']' is missing."],
+          ["[[1,2],[3", "at [1][0], the rest of a number or what follows it is missing."],
           ["{\"a b\":{\"$c\":", "at [\"a b\"].$c, a value is missing."],
           [
             "{\"a\":".repeat(30),

@@ -5,7 +5,8 @@
  * @module-tag slow
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Arguments, Coercion, type DispatchFailure, type ToolOutcome } from "@fallible/core"
+import { coerce, fits } from "@fallible/arguments"
+import { Arguments, type DispatchFailure, type ToolOutcome } from "@fallible/core"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
@@ -688,8 +689,8 @@ describe("of any value", () => {
         (value, parameters: Schema.ConstraintDecoder<unknown>) => {
           const schema = Arguments.jsonSchema(parameters)
           // Frozen: an assignment would throw.
-          const { value: coerced } = Coercion.coerce(value, schema)
-          Coercion.fits(coerced, schema)
+          const { value: coerced } = coerce(value, schema)
+          fits(coerced, schema)
         }
       ),
       { numRuns: 1_000 }

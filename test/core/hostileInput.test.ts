@@ -17,14 +17,14 @@ describe("arguments", () => {
     const Open = Schema.Struct({ a: Schema.Unknown })
     assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(deep(128), { parameters: Open }))))
     for (const levels of [129, 5000, 100_000]) {
-      assert.match(details(refusal(deep(levels), Open)), /^invalid_json: .*more than 128 levels deep/)
+      assert.match(details(refusal(deep(levels), Open)), /^invalid_json: .*at most 128 levels/)
     }
     const brackets = JSON.stringify({ a: "{[".repeat(5000) })
     assert.isTrue(Exit.isSuccess(Effect.runSyncExit(Arguments.decode(brackets, { parameters: Open }))))
   })
 
   it("of more than 1 MiB are refused, white space too", () => {
-    assert.match(details(refusal(" ".repeat(Arguments.maxBytes + 1), Schema.Struct({}))), /more than 1048576 bytes/)
+    assert.match(details(refusal(" ".repeat(Arguments.maxBytes + 1), Schema.Struct({}))), /at most 1048576 bytes/)
   })
 
   it("that cannot be turned into a text are refused like any other", () => {
@@ -36,7 +36,7 @@ describe("arguments", () => {
     const failure = refusal("{\"a\":1,\"b\":{}}", Schema.Struct({}))
     assert.strictEqual(
       details(failure),
-      "invalid_arguments: 'a': no such key. 'b': no such key. The tool takes no arguments."
+      "invalid_arguments: 'a': no such key. 'b': no such key. No arguments are expected."
     )
   })
 

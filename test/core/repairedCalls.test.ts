@@ -57,8 +57,8 @@ describe("A6 wrong keys", () => {
       assert.deepInclude({ ...failure }, { _tag: "SchemaMismatch", side: "arguments", code: "invalid_arguments" })
       for (
         const part of [
-          "'nightz': no such key; did you mean 'nights'?",
-          "'guest': no such key; did you mean 'guestName'?",
+          "'nightz': no such key. Did you mean 'nights'?",
+          "'guest': no such key. Did you mean 'guestName'?",
           "'nights': expected integer from 1 to 14, got nothing.",
           "'guestName': expected string, got nothing.",
           "Expected keys: 'city', 'nights', 'guestName', 'breakfast'."
@@ -129,8 +129,8 @@ describe("B4 argument text that is no JSON", () => {
       assert.strictEqual(failure.code, "invalid_json")
       assert.strictEqual(
         failure.detail,
-        "The arguments cannot be read. A quote is missing, or one is too many, at offset 42 (line 3, column 22), " +
-          "near `stName\": \"Ada \"the\" Great\" }`: expected ',' or '}'."
+        "The arguments cannot be read. A quote is missing, or there is an extra one, at offset 42 (line 3, column 22), " +
+          "near `\"guestName\": \"Ada \"the\" Great\" }`: expected ',' or '}'."
       )
       assert.deepStrictEqual(failure._tag === "SchemaMismatch" ? failure.fault : undefined, {
         kind: "unescaped_quote",
@@ -184,8 +184,8 @@ describe("E2 did you mean", () => {
       const outcome = yield* Dispatch.call(toolkit, { id: "1", name: "oder", arguments: "{}" })
       assert.include(failed(outcome).failure.detail, "Did you mean 'order'?")
       const { detail } = failed((yield* call({ ...right, city: "Pariss", brekfast: true })).outcome).failure
-      assert.include(detail, "'brekfast': no such key; did you mean 'breakfast'?")
-      assert.include(detail, "did you mean \"Paris\"?")
+      assert.include(detail, "'brekfast': no such key. Did you mean 'breakfast'?")
+      assert.include(detail, "Did you mean \"Paris\"?")
       const choice = failed((yield* call({ ...right, city: "York" })).outcome).failure
       assert.deepStrictEqual(choice._tag === "SchemaMismatch" ? choice.alternatives : [], ["New York", "Paris"])
     }))

@@ -7,7 +7,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "./program.ts"
 
-export const publicPackages = ["core", "providers", "testing"] as const
+export const publicPackages = ["arguments", "core", "providers", "testing"] as const
 
 export type PublicPackage = (typeof publicPackages)[number]
 
@@ -17,9 +17,13 @@ export const publicApi = (name: PublicPackage): string => {
   const folder = join(root, "packages", name, "dist")
   const modules = globSync("*.d.ts", { cwd: folder }).toSorted()
   return modules.map((module) => {
-    const specifier = module === "index.d.ts"
+    const file = module.replace(/\.d\.ts$/, "")
+    // The index of `arguments` exports the parts of modules that nobody imports by themselves.
+    const specifier = file === "index"
       ? `@fallible/${name}`
-      : `@fallible/${name}/${module.replace(/\.d\.ts$/, "")}`
+      : name === "arguments" && file !== "sentence"
+      ? `in ${file}.ts`
+      : `@fallible/${name}/${file}`
     return `// ${specifier}\n\n${declarations(readFileSync(join(folder, module), "utf8"))}\n`
   }).join("\n")
 }

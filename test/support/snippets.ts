@@ -16,6 +16,7 @@ const folder = join(root, "test/.scratch/snippets")
 
 const documents = [
   ...globSync("packages/*/src/**/*.ts", { cwd: root }),
+  ...globSync("packages/*/*.md", { cwd: root }),
   ...globSync("*.md", { cwd: root }),
   ...globSync("docs/*.md", { cwd: root })
 ].toSorted()
@@ -36,7 +37,9 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
       include: ["*.ts"],
       exclude: [],
       // What they import is built, and not compiled again with them.
-      references: ["packages/core", "packages/providers", "packages/testing", "examples"].map((path) => ({
+      references: ["packages/arguments", "packages/core", "packages/providers", "packages/testing", "examples"].map((
+        path
+      ) => ({
         path: join("../../..", path)
       }))
     })

@@ -56,6 +56,18 @@
  *
  * @since 0.1.0
  */
+import {
+  defaults,
+  fits,
+  hasSecrets,
+  message,
+  numberAt,
+  type Options,
+  preview as soFarOf,
+  read,
+  type Readable,
+  type Unreadable
+} from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
@@ -64,18 +76,10 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Coercion from "./Coercion.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { findObject, isObject, type Kind, openingOf } from "./internal/argumentText.ts"
 import { contained } from "./internal/containment.ts"
-import { mentionsSecret } from "./internal/form.ts"
-import { isFaithful } from "./internal/jsonCheck.ts"
-import { maxDepth, numbersOf, Reader } from "./internal/jsonReader.ts"
-import type { Fault, FaultKind } from "./internal/jsonScanner.ts"
-import { choicesAt, isStricter, keysAt, schemaOf, shown, takesNothing } from "./internal/jsonSchema.ts"
-import { excerpt, kind, list, oneLine, placeOf, utf8Length } from "./internal/text.ts"
-import { meantAt, noSuchKey } from "./internal/unknownKey.ts"
-import { nameOf as nameOfField, partAt } from "./internal/written.ts"
+import { isStricter, schemaOf, shown, takesNothing } from "./internal/jsonSchema.ts"
+import { excerpt } from "./internal/text.ts"
 import type { SideEffect } from "./SideEffect.ts"
-import * as Suggestion from "./Suggestion.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
 import type { Repair, TextRepair } from "./ToolOutcome.ts"
 
@@ -123,17 +127,15 @@ export interface Target<Params> {
  * @category limits
  * @since 0.1.0
  */
-export const maxBytes = 1_048_576
+export const maxBytes: number = defaults.bytes
 
-export {
-  /**
-   * The deepest nesting of objects and arrays that is read: 128 levels.
-   *
-   * @category limits
-   * @since 0.1.0
-   */
-  maxDepth
-}
+/**
+ * The deepest nesting of objects and arrays that is read: 128 levels.
+ *
+ * @category limits
+ * @since 0.1.0
+ */
+export const maxDepth: number = defaults.depth
 
 /**
  * Reads a model's argument text as one JSON object.
@@ -164,8 +166,15 @@ export {
  * @since 0.1.0
  */
 export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
-  const found = read(text)
-  return Result.isSuccess(found) ? Result.succeed(found.success) : Result.fail(unreadable(text ?? "", found.failure))
+  const found = read(text, reading)
+  return found.ok ? Result.succeed(parsed(found)) : Result.fail(unreadable(found.refusal))
+}
+
+const reading: Options = { prose: true }
+
+const parsed = (text: Readable): Parsed => {
+  const { isExact, repairs, value } = text
+  return { value, repairs, isExact, numberAt: (path) => numberAt(text, path) }
 }
 
 /**
@@ -204,11 +213,11 @@ export const decode = <Params>(
  */
 export class Undecoded {
   readonly failure: DispatchFailure.Mismatch
-  readonly parsed: Parsed | undefined
+  readonly text: Readable | undefined
 
-  constructor(failure: DispatchFailure.Mismatch, parsed?: Parsed) {
+  constructor(failure: DispatchFailure.Mismatch, text?: Readable) {
     this.failure = failure
-    this.parsed = parsed
+    this.text = text
   }
 }
 
@@ -222,24 +231,21 @@ export const attempt = <Params>(
   target: Target<Params>
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const contract = contractOf(target.parameters)
-  const found = read(text)
-  const unread = (fault: Fault) => Effect.fail(new Undecoded(unreadable(text ?? "", fault, contract.holdsSecret)))
-  if (Result.isFailure(found)) return unread(found.failure)
-  const parsed = found.success
-  const { repairs, value } = parsed
-  if (target.sideEffect !== undefined && target.sideEffect !== "none") {
-    const prose = repairs.find(({ kind }) => kind === "prose" || kind === "remark")
-    if (prose !== undefined) return unread({ ...asFault(prose), expected: "the object alone" })
-  }
-  if ((contract.isStricter || !parsed.isExact) && !Coercion.fits(value, contract.jsonSchema, parsed)) {
-    return corrected(contract, parsed)
+  const acts = target.sideEffect !== undefined && target.sideEffect !== "none"
+  const found = read(text, acts ? contract.acting : contract.reading)
+  if (!found.ok) return Effect.fail(new Undecoded(unreadable(found.refusal)))
+  const { isExact, repairs, value } = found
+  if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(found))) {
+    return corrected(contract, target, found)
   }
   // Eager: decoding that needs no time takes no step of the runtime either.
   return contract.decode(value).pipe(
     Effect.mapEager((params) => ({ params, repairs })),
-    Effect.catchEager(() => corrected(contract, parsed))
+    Effect.catchEager(() => corrected(contract, target, found))
   )
 }
+
+const originOf = (text: Readable): Coercion.Origin => ({ numberAt: (path) => numberAt(text, path) })
 
 /**
  * What is there so far of arguments that are still being written: to be shown, and for nothing else.
@@ -275,12 +281,7 @@ export interface Preview {
  * @category decoding
  * @since 0.1.0
  */
-export const preview = (text: string): Preview => {
-  const reader = new Reader(text.slice(0, maxBytes), openingOf(text))
-  reader.blank()
-  const soFar = reader.fault === undefined ? reader.value() : undefined
-  return { soFar: isObject(soFar) ? soFar : {} }
-}
+export const preview = (text: string): Preview => soFarOf(text)
 
 /**
  * The JSON Schema that a model is shown for a tool's parameters: an object, closed, with its
@@ -310,8 +311,9 @@ interface Contract<Params> {
   readonly jsonSchema: JsonSchema.JsonSchema
   /** Does the decoder accept what the model was not shown? The JSON Schema is asked first then. */
   readonly isStricter: boolean
-  /** Is there anything in it that no message may quote? */
-  readonly holdsSecret: boolean
+  /** How texts are read for a tool that reads, and for one that acts. */
+  readonly reading: Options
+  readonly acting: Options
 }
 
 const contracts = new WeakMap<object, Contract<unknown>>()
@@ -323,6 +325,8 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   const schema = schemaOf(parameters)
   const decode = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" })
   const decodeAll = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" })
+  // Where anything in it is a secret, no part of a text is quoted that cannot be read.
+  const secrets = hasSecrets(schema) ? [[]] : []
   const contract: Contract<Params> = {
     // The first error is enough to know that there is one; collecting all takes three times as long.
     decode: (value) => contained(decode(value)),
@@ -330,7 +334,8 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
     jsonSchema: schema,
     // A struct without fields decodes any object.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
-    holdsSecret: mentionsSecret(schema)
+    reading: { prose: true, secrets },
+    acting: { prose: false, secrets }
   }
   contracts.set(parameters, contract)
   return contract
@@ -342,207 +347,44 @@ const asContractOf = <Params>(contract: Contract<unknown>) => contract as Contra
 // What did not decode, coerced and decoded once more; and what still does not fit, told field by field.
 const corrected = <Params>(
   { decodeAll, isStricter, jsonSchema }: Contract<Params>,
-  parsed: Parsed
+  { parameters }: Target<Params>,
+  text: Readable
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
-  const { repairs, value } = Coercion.coerce(parsed.value, jsonSchema, parsed)
-  // What was written where is known of values that were not moved; of those that were, none has lost digits.
-  const origin = repairs.length === 0 ? parsed : { numberAt: () => "" }
-  const refused = (issue?: SchemaIssue.Issue) =>
-    Effect.fail(
-      new Undecoded(refusal(jsonSchema, value, Coercion.refusals(issue, value, jsonSchema, origin, parsed)), parsed)
-    )
+  const { fits, repairs, value } = Coercion.coerce(text.value, parameters, originOf(text))
+  const refused = (issue?: SchemaIssue.Issue) => {
+    const written = originOf(text)
+    // What was written where is known of values that were not moved; of those that were, none has lost digits.
+    const how = repairs.length === 0 ? written : { numberAt: () => "", written: { ...written, value: text.value } }
+    return Effect.fail(new Undecoded(misfit(Coercion.misfitOf(issue, value, jsonSchema, how)), text))
+  }
   return Effect.matchEffect(decodeAll(value), {
     onFailure: refused,
     onSuccess: (params) =>
-      (isStricter || !parsed.isExact) && !Coercion.fits(value, jsonSchema, origin)
+      (isStricter || !text.isExact) && !fits
         ? refused()
-        : Effect.succeed({ params, repairs: [...parsed.repairs, ...repairs] })
+        : Effect.succeed({ params, repairs: [...text.repairs, ...repairs] })
   })
 }
 
 // -----------------------------------------------------------------------------
-// Texts
+// Refusals
 // -----------------------------------------------------------------------------
 
-const none: ReadonlyArray<never> = []
-
-const read = (text: string | undefined): Result.Result<Parsed, Fault> => {
-  if (text === undefined) return noArguments()
-  if (isTooLong(text)) return Result.fail({ kind: "too_long", offset: 0, expected: `at most ${maxBytes} bytes` })
-  const value = strictObject(text)
-  if (value !== undefined) {
-    return Result.succeed({ value, repairs: none, isExact: true, numberAt: numbersOf(text, 0) })
-  }
-  const found = findObject(text)
-  if ("kind" in found) return Result.fail(found)
-  const repairs = found.repairs.toSorted(([, a], [, b]) => a - b).map(repair)
-  const noted = repairs.filter(({ note }) => note !== undefined)
-  if (noted.length > 2) {
-    return Result.fail({ kind: "too_many_repairs", offset: noted[2]!.offset, expected: "plain JSON" })
-  }
-  return Result.succeed({
-    value: found.value,
-    repairs,
-    isExact: !found.hasUnsafeInteger,
-    numberAt: numbersOf(found.source, found.start)
-  })
-}
-
-// Where nothing was sent, nothing had to be repaired.
-const noArguments = (): Result.Result<Parsed> =>
-  Result.succeed({ value: {}, repairs: none, isExact: true, numberAt: () => undefined })
-
-// A unit of UTF-16 is at most three bytes of UTF-8, and one where it is ASCII.
-const isTooLong = (text: string): boolean =>
-  text.length > maxBytes / 3 &&
-  (text.length > maxBytes || /[\u0080-\uffff]/.test(text) && utf8Length(text) > maxBytes)
-
-// What cannot be a strict object is not worth the price of an exception.
-const beginsStrictly = /^\s*\{\s*["}]/
-
-// As nearly all texts begin and end, or as the others may.
-const mayBeStrict = (text: string): boolean =>
-  text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 && text.charCodeAt(text.length - 1) === 0x7d ||
-  beginsStrictly.test(text) && text.trimEnd().endsWith("}")
-
-const strictObject = (text: string): Schema.JsonObject | undefined => {
-  if (!mayBeStrict(text)) return undefined
-  const limit = errors.stackTraceLimit
-  if (isLimitWritable) errors.stackTraceLimit = 0
-  try {
-    const value: Schema.JsonObject = JSON.parse(text)
-    return isFaithful(value, text) ? value : undefined
-  } catch {
-    return undefined
-  } finally {
-    if (isLimitWritable) errors.stackTraceLimit = limit
-  }
-}
-
-// Nobody looks at the stack of the error, and capturing it costs as much as reading the text. Only V8 has a limit. (Effect does the same.)
-const errors: ErrorConstructor & { stackTraceLimit?: number | undefined } = Error
-const isLimitWritable = Object.getOwnPropertyDescriptor(errors, "stackTraceLimit")?.writable === true
-
-/** What the model is told of a repair, where it is worth a word. */
-const notes: { readonly [K in Kind]?: string } = {
-  prose: "There were words around the arguments; send the object alone",
-  surplus_closers: "There were brackets too many after the arguments",
-  missing_comma: "A comma was missing in the arguments",
-  smart_quotes: "The arguments had curly quotes; use straight ones",
-  escaped_quotes: "All quotes of the arguments were escaped; send plain JSON",
-  duplicate_key: "A key of the arguments stood twice, with the same value"
-}
-
-const repair = ([kind, offset]: readonly [Kind, number]): TextRepair => {
-  const note = notes[kind]
-  return note === undefined ? { kind, offset } : { kind, offset, note }
-}
-
-const asFault = ({ offset }: TextRepair) => ({ kind: "prose", offset }) as const
-
-/** Of each kind of fault, what is the matter, and what to do about it. */
-const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
-  array: ["They are an array", "For several objects, make several calls."],
-  bareword: ["A text has no quotes"],
-  bracket_mismatch: ["The brackets do not match"],
-  concatenation: ["Texts are not joined", "Send one text."],
-  cut_off: ["They end too early"],
-  duplicate_key: ["A key stands twice, with different values"],
-  ellipsis: ["Something is left out", "Leave nothing out."],
-  expression: ["An expression is no value", "Work it out, and send the result."],
-  invalid_escape: ["A backslash is not escaped", "Write a backslash itself as \\\\."],
-  invalid_number: ["JSON has no such number"],
-  missing_colon: ["They are no valid JSON"],
-  missing_comma: ["They are no valid JSON"],
-  missing_value: ["A value is missing"],
-  no_object: ["They are no JSON object"],
-  prose: ["There are words around them", "Send the object alone."],
-  prototype_key: ["A key is not allowed"],
-  unclear_comment: ["A comment may be a part of a value", "Leave comments out."],
-  several_objects: ["They are more than one object", "For several objects, make several calls."],
-  too_deep: [`They are nested more than ${maxDepth} levels deep`],
-  too_long: [`They have more than ${maxBytes} bytes`, "Send less."],
-  too_many_repairs: ["There are too many mistakes in them"],
-  unescaped_quote: [
-    "A quote is missing, or one is too many",
-    "Put texts in double quotes, and write a double quote inside of one as \\\"."
-  ],
-  unexpected_character: ["They are no valid JSON"],
-  unquoted_key: ["A key has no quotes"]
-}
-
-/** What is said of the whole text, and of no place in it. */
-const isWhole: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
-
-/** @param isSecret may none of the text be quoted? */
-const unreadable = (text: string, { expected, kind, offset }: Fault, isSecret = false) => {
-  const { column, line } = placeOf(text, offset)
-  const [reason, advice] = faults[kind]
-  const place = `at offset ${offset} (line ${line}, column ${column})`
-  const near = isSecret ? "" : `, near \`${oneLine(text.slice(Math.max(0, offset - 15), offset + 15))}\``
+const unreadable = (refusal: Unreadable) => {
+  const { advice, ...fault } = refusal
+  const { column, excerpt: near, expected, kind, line, offset } = fault
+  const actual = near === undefined ? "a text" : kind === "cut_off" ? `the end, after ${excerpt(near)}` : excerpt(near)
   return DispatchFailure.invalidJson({
-    detail: `The arguments cannot be read. ${
-      kind === "cut_off"
-        ? `${reason}, ${place}: ${expected} is missing`
-        : isWhole.has(kind)
-        ? reason
-        : `${reason}, ${place}${near}: expected ${expected}`
-    }.`,
+    detail: message(fault),
     advice,
-    issue: { path: [], expected, actual: isSecret ? "a text" : around(text, offset) },
+    issue: { path: [], expected, actual },
     fault: { kind, offset, line, column }
   })
 }
 
-const around = (text: string, offset: number): string =>
-  offset >= text.length
-    ? `the end, after ${excerpt(text.slice(-30))}`
-    : excerpt(text.slice(Math.max(0, offset - 20), offset + 20))
-
-// -----------------------------------------------------------------------------
-// Fields
-// -----------------------------------------------------------------------------
-
-const refusal = (
-  schema: JsonSchema.JsonSchema,
-  value: Schema.Json,
-  issues: ReadonlyArray<FieldIssue>
-) =>
+const misfit = (refusal: ReturnType<typeof Coercion.misfitOf>) =>
   DispatchFailure.invalidArguments({
-    detail: [...issues.map(sentence), ...expectedKeys(issues, schema)].join(" "),
-    issues,
-    alternatives: alternatives(issues, value, schema)
+    detail: refusal === undefined ? "The arguments do not fit." : message(refusal),
+    issues: refusal?.issues.map(Coercion.toFieldIssue) ?? [],
+    alternatives: refusal?.alternatives ?? []
   })
-
-// Where a key is unknown, or missing, all that there are are worth a word.
-const expectedKeys = (issues: ReadonlyArray<FieldIssue>, schema: JsonSchema.JsonSchema): ReadonlyArray<string> => {
-  const atFault = issues.find(({ actual, expected }) => isUnknownKey(expected) || actual === kind(undefined))
-  if (atFault === undefined) return []
-  const parent = atFault.path.slice(0, -1)
-  const keys = keysAt(schema, parent)
-  if (keys.length > 0) return [`Expected keys${parent.length === 0 ? "" : ` of ${nameOf(parent)}`}: ${list(keys, 20)}.`]
-  return takesNothing(schema) ? ["The tool takes no arguments."] : []
-}
-
-const isUnknownKey = (expected: string): boolean => expected.startsWith(noSuchKey)
-
-const nameOf = (path: FieldIssue["path"]): string => path.length === 0 ? "the arguments" : nameOfField(path)
-
-const sentence = ({ actual, expected, path }: FieldIssue): string =>
-  isUnknownKey(expected)
-    ? `${nameOf(path)}: ${expected}${expected.endsWith("?") ? "" : "."}`
-    : `${nameOf(path)}: expected ${expected}, got ${actual}.`
-
-// What stands beside the mistakes: the keys of the object with an unknown one, else the choices of the one field at fault.
-const alternatives = (
-  issues: ReadonlyArray<FieldIssue>,
-  value: Schema.Json,
-  schema: JsonSchema.JsonSchema
-): ReadonlyArray<string> => {
-  const unknown = issues.find(({ expected }) => isUnknownKey(expected))
-  if (unknown !== undefined) return meantAt(schema, value, unknown.path)
-  const [only, ...others] = issues
-  if (only === undefined || others.length > 0) return []
-  const came = partAt(value, only.path)
-  return Suggestion.nearest(typeof came === "string" ? came : excerpt(came), choicesAt(schema, only.path))
-}

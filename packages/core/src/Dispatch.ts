@@ -13,6 +13,7 @@
  *
  * @since 0.1.0
  */
+import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -41,17 +42,16 @@ import { ofAnother, saysNothingDone, withOutcome } from "./internal/ending.ts"
 import { unknown } from "./internal/error/describe.ts"
 import { isGuess } from "./internal/error/guess.ts"
 import { withFields } from "./internal/failure.ts"
-import { mentionsSecret } from "./internal/form.ts"
 import { Call, current, detached, type Frame } from "./internal/frame.ts"
 import { hearing } from "./internal/hearing.ts"
 import { type Admission, anyIntentOf, type Intended, type Repeated } from "./internal/intended.ts"
 import { schemaOf } from "./internal/jsonSchema.ts"
-import { isCutOff } from "./internal/jsonSyntax.ts"
 import { misfitLogged } from "./internal/misfit.ts"
 import { isTooDeep, mostDepth, plainJson, type Unfit } from "./internal/plainJson.ts"
 import { randomId } from "./internal/randomId.ts"
 import { isBlameless, isRefusal, isRepeat } from "./internal/refusal.ts"
 import { resultIssues } from "./internal/resultIssues.ts"
+import { isCutOff } from "./internal/resultText.ts"
 import { defectsOf, signalIn } from "./internal/signal.ts"
 import { heed } from "./internal/userCode.ts"
 import * as Policy from "./Policy.ts"
@@ -259,7 +259,7 @@ const resumed = (
     call.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
   }
   if (text === undefined) return
-  call.adopt({ text, isSecret: mentionsSecret(schemaOf(parameters)) })
+  call.adopt({ text, isSecret: hasSecrets(schemaOf(parameters)) })
   if (repairs.length > 0) call.note({ _tag: "ArgumentsRepaired", repairs })
 }
 

@@ -12,16 +12,16 @@
  *
  * @since 0.1.0
  */
+import { parse } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import { faultOf } from "./internal/jsonSyntax.ts"
 import { resultIssues } from "./internal/resultIssues.ts"
+import { dotted } from "./internal/resultText.ts"
 import { excerpt, firstIssue, kind } from "./internal/text.ts"
 import { ended, outright } from "./internal/userCode.ts"
-import { dotted } from "./internal/written.ts"
 import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
 /**
@@ -234,19 +234,23 @@ const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
 }
 
 const noJson = (text: string, cause: unknown) => {
-  const fault = faultOf(text)
-  const cutOff = fault.offset === text.length
-  const place = dotted(fault.path)
+  const parsed = parse(text)
+  const { expected, kind, offset, path } = parsed.ok ? nowhere : parsed.refusal
+  const place = dotted(path)
+  const isCutOff = kind === "cut_off"
   return new SchemaMismatch({
     side: "result",
-    code: cutOff ? "truncated" : "invalid_json",
-    detail: cutOff
+    code: isCutOff ? "truncated" : "invalid_json",
+    detail: isCutOff
       ? `The result ends too early, after ${text.length} characters: ${
         place === "" ? "" : `at ${place}, `
-      }${fault.expected} is missing.`
-      : `The result is not valid JSON: at offset ${fault.offset}${
+      }${expected} is missing.`
+      : `The result is not valid JSON: at offset ${offset}${
         place === "" ? "" : `, in ${place}`
-      }, expected ${fault.expected}, got ${excerpt(text.slice(fault.offset, fault.offset + 30))}.`,
+      }, expected ${expected}, got ${excerpt(text.slice(offset, offset + 30))}.`,
     cause
   })
 }
+
+// What is no text at all.
+const nowhere = { expected: "JSON", kind: "no_object", offset: 0, path: [] } as const

@@ -20,6 +20,7 @@
  *
  * @since 0.1.0
  */
+import { faultKinds } from "@fallible/arguments"
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
@@ -68,7 +69,9 @@ export const FieldIssue = Schema.Struct({
   /** Keys and indices from the root, as in `["items", 0, "price"]`. */
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   expected: Schema.String,
-  actual: Schema.String
+  actual: Schema.String,
+  /** What to write instead, in a sentence. */
+  advice: Schema.optionalKey(Schema.String)
 })
 
 /**
@@ -87,32 +90,7 @@ export interface TextFault extends Schema.Schema.Type<typeof TextFault> {}
  */
 export const TextFault = Schema.Struct({
   /** The class of the mistake; `Arguments` says what each means. */
-  kind: Schema.Literals([
-    "array",
-    "bareword",
-    "bracket_mismatch",
-    "concatenation",
-    "cut_off",
-    "duplicate_key",
-    "ellipsis",
-    "expression",
-    "invalid_escape",
-    "invalid_number",
-    "missing_colon",
-    "missing_comma",
-    "missing_value",
-    "no_object",
-    "prose",
-    "prototype_key",
-    "several_objects",
-    "too_deep",
-    "too_long",
-    "too_many_repairs",
-    "unclear_comment",
-    "unescaped_quote",
-    "unexpected_character",
-    "unquoted_key"
-  ]),
+  kind: Schema.Literals(faultKinds),
   /** In UTF-16 units from the start of the text. */
   offset: Schema.Int,
   /** From 1. */

@@ -11,6 +11,7 @@
  * corrected arguments at once. Where no fixer has anything better, they are gone through once more, and see the rejection (the stage's
  * verdict). The handler does not run for that, and neither a limit, a rate nor a breaker refuses it.
  */
+import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -31,7 +32,6 @@ import { isForeign } from "./error/guess.ts"
 import { escalated, isSame } from "./fixed.ts"
 import type { Fixing } from "./fixer.ts"
 import { Asking, type Better, type Fault, undecoded } from "./fixing.ts"
-import { mentionsSecret } from "./form.ts"
 import { type Call, current, type Frame, type Inside, type Stage, type Verdict } from "./frame.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
@@ -147,7 +147,7 @@ export class Correcting<R> implements Stage {
   #undecoded(error: Arguments.Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
     return this.#fix(undecoded(text, error), (failure) => {
       // What had to be repaired before anybody could see that it does not fit.
-      this.#repaired(error.parsed?.repairs ?? none)
+      this.#repaired(error.text?.repairs ?? none)
       return Effect.fail(failure)
     })
   }
@@ -268,7 +268,7 @@ const isObject = Schema.is(Schema.JsonObject)
 
 /** The parameters as JSON, as far as that can be had. */
 const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown): Effect.Effect<unknown> =>
-  mentionsSecret(schemaOf(parameters))
+  hasSecrets(schemaOf(parameters))
     ? Effect.undefined
     : Effect.catchCause(
       Effect.suspend(() => encoderOf(parameters)(params)),

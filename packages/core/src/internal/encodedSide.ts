@@ -12,10 +12,10 @@
  * Only what is shown is changed here, and nothing that decodes. Effect's own exports are told by their annotations, which stay the same object wherever
  * they are used; what an author makes of `Schema.String` by a transformation of his own stays as he made it.
  */
+import { numberPattern } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import { numberText } from "./written.ts"
 
 /** The encoded side of a schema with what it is said of it; the schema itself where nothing is to be said. */
 export const encodedSide = (schema: Schema.Constraint): Schema.Constraint => {
@@ -34,7 +34,7 @@ const dateTime: Shown = (ast) =>
 
 const number: Shown = (ast) => new SchemaAST.String(wordsOf(ast), [isNumber], undefined, ast.context)
 
-const isNumber = SchemaAST.isPattern(numberText, { toJsonSchema: () => ({ pattern: numberText.source }) })
+const isNumber = SchemaAST.isPattern(new RegExp(numberPattern), { toJsonSchema: () => ({ pattern: numberPattern }) })
 
 const declared: ReadonlyMap<unknown, Shown> = new Map([
   ["effect/schema/Date", dateTime],

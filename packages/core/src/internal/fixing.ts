@@ -1,6 +1,7 @@
 /*
  * Asking one fixer, in one call, until its answer can be used.
  */
+import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,7 +18,6 @@ import { withoutNote } from "./callState.ts"
 import { contained } from "./containment.ts"
 import { copied, hasWords, isNothing, isPlain, isSame, reason, remade, written } from "./fixed.ts"
 import type { Fixing } from "./fixer.ts"
-import { mentionsSecret } from "./form.ts"
 import { Asked, current, type Frame } from "./frame.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { named } from "./key.ts"
@@ -37,12 +37,12 @@ export interface Fault extends Rejected {
 }
 
 /** A text that cannot be decoded. */
-export const undecoded = (text: string, { failure, parsed }: Arguments.Undecoded): Fault => ({
+export const undecoded = (text: string, { failure, text: read }: Arguments.Undecoded): Fault => ({
   about: "rejection",
   text,
   failure,
-  value: parsed?.value,
-  isWhole: parsed?.isExact === true && parsed.repairs.length === 0
+  value: read?.value,
+  isWhole: read?.isExact === true && read.repairs.length === 0
 })
 
 /** What a fixer has better, or says itself of the failure. */
@@ -218,7 +218,7 @@ export class Asking {
   }
 
   get #isSecret(): boolean {
-    return mentionsSecret(schemaOf(this.#tool.parameters))
+    return hasSecrets(schemaOf(this.#tool.parameters))
   }
 
   #unanswered(cause: Cause.Cause<unknown>, failure: Fixable): Effect.Effect<Escalation | undefined> {

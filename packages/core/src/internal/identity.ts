@@ -4,6 +4,7 @@
  * Arguments are decoded and encoded again, so that `"5"` and `5`, a default that was left out and one that was written, are the same.
  * Where the parameters cannot be encoded, the decoded values are compared, or else the text.
  */
+import { hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
@@ -18,7 +19,6 @@ import * as Arguments from "../Arguments.ts"
 import * as Coercion from "../Coercion.ts"
 import { canonical } from "./canonical.ts"
 import { holds, idOf } from "./encodedSide.ts"
-import { mentionsSecret } from "./form.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { attempted, isPromise } from "./stranger.ts"
 import { heed } from "./userCode.ts"
@@ -190,7 +190,7 @@ const ordered = (value: unknown): unknown => {
 const byText = (one: unknown, other: unknown): number => (canonical(one) ?? "") < (canonical(other) ?? "") ? -1 : 1
 
 const unfitIn = (parameters: Schema.ConstraintDecoder<unknown>, ast: SchemaAST.AST): Unfit | undefined => {
-  if (mentionsSecret(schemaOf(parameters))) return "secret"
+  if (hasSecrets(schemaOf(parameters))) return "secret"
   if (holds(ast, isDrawn)) return "drawn"
   return holds(ast, isLost) || holds(ast, isOpaque) ? "lost" : undefined
 }
@@ -250,7 +250,7 @@ const asWritten = ({ parameters }: Identified, text: string | undefined): string
   const parsed = Result.getOrUndefined(Arguments.parse(text))
   const meant = parsed === undefined
     ? undefined
-    : attempted(() => Coercion.coerce(parsed.value, schemaOf(parameters), parsed).value) ?? parsed.value
+    : attempted(() => Coercion.coerce(parsed.value, parameters, parsed).value) ?? parsed.value
   return (meant === undefined ? undefined : canonical(meant)) ?? `${text}`
 }
 

@@ -15,7 +15,7 @@ export const issuesBy = (schema: Schema.Constraint): (value: unknown) => Readonl
     // Nobody awaits a promise that stands in place of a value. Some values cannot even be looked at.
     return attempted(() => {
       for (const member of [value, ...Object.values(value ?? {})]) silence(member)
-      return decoded === undefined ? [] : Coercion.fieldIssues(decoded.failure, value, { show: kind })
+      return decoded === undefined ? [] : Coercion.fieldIssues(decoded.failure, value, kind)
     }) ?? []
   }
 }

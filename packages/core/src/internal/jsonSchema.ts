@@ -1,12 +1,8 @@
+import { numberPattern } from "@fallible/arguments"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { encodedSide } from "./encodedSide.ts"
-import { describe } from "./expectation.ts"
-import { choicesOf, type Forms, formsOf, innerOf, propertiesOf } from "./form.ts"
-import { numberText } from "./written.ts"
-
-type Path = ReadonlyArray<string | number>
 
 /** The JSON Schema that a model is shown of a tool's parameters: an object, closed, with its definitions inside. */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
@@ -36,7 +32,7 @@ export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema =
 export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Constraint): boolean =>
   hasWithin(
     shown,
-    ({ format, pattern }) => format === "date" || format === "date-time" || pattern === numberText.source
+    ({ format, pattern }) => format === "date" || format === "date-time" || pattern === numberPattern
   ) ||
   hasWithin(Schema.toJsonSchemaDocument(encodedSide(parameters)), isNonFinite)
 
@@ -44,40 +40,6 @@ export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Cons
 export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
   schema["additionalProperties"] === false && Predicate.isObject(schema["properties"]) &&
   Object.keys(schema["properties"]).length === 0
-
-/** The keys that an object may have at a path; none where they are not said. */
-export const keysAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> =>
-  Array.from(new Set(formsAt(schema, path).flatMap((form) => Object.keys(propertiesOf(form)))))
-
-/** The choices at a path; none where there are none. */
-export const choicesAt = (schema: JsonSchema.JsonSchema, path: Path): ReadonlyArray<string> =>
-  formsAt(schema, path).flatMap((form) => choicesOf(form)?.map(String) ?? [])
-
-/** What is expected at a path, in a few words; `undefined` where it is not said plainly. */
-export const describeAt = (schema: JsonSchema.JsonSchema, path: Path): string | undefined =>
-  describe(schemaAt(schema, path), formsOf(schema))
-
-/** Does the schema allow several forms at a path? */
-export const isUnionAt = (schema: JsonSchema.JsonSchema, path: Path): boolean => formsAt(schema, path).length > 1
-
-/** The schema at a path; `undefined` where none is said. */
-export const schemaAt = (root: JsonSchema.JsonSchema, path: Path): JsonSchema.JsonSchema | undefined => {
-  const forms = formsOf(root)
-  return path.reduce<JsonSchema.JsonSchema | undefined>((at, key) => {
-    const inner = at === undefined
-      ? undefined
-      : withMembers(at, forms).map((form) => innerOf(form, key)).find(Predicate.isObject)
-    return inner === undefined ? undefined : forms.flat(inner)
-  }, forms.flat(root))
-}
-
-const formsAt = (root: JsonSchema.JsonSchema, path: Path): ReadonlyArray<JsonSchema.JsonSchema> => {
-  const schema = schemaAt(root, path)
-  return schema === undefined ? [] : withMembers(schema, formsOf(root))
-}
-
-// Of a union, its members too: which one was meant is not known here.
-const withMembers = (schema: JsonSchema.JsonSchema, forms: Forms) => [schema, ...(forms.members(schema) ?? [])]
 
 // Effect's JSON form of a number allows the texts "NaN" and "Infinity"; a model need not know.
 const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>

@@ -2,11 +2,11 @@
  * What a log says of a result that does not fit its tool's own schema. It may be secret, so that the log has its form, and of the value
  * itself no more than its issues quote (`resultIssues`).
  */
+import { partAt } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import type { FieldIssue } from "../ToolFailure.ts"
 import { attempted, isA } from "./stranger.ts"
 import { cut, firstIssue, oneLine } from "./text.ts"
-import { partAt } from "./written.ts"
 
 /** Logs a warning: one line for the tool, and one for each issue. */
 export const misfitLogged = (tool: string, issues: ReadonlyArray<FieldIssue>, value: unknown): Effect.Effect<void> =>

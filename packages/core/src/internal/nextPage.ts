@@ -1,13 +1,12 @@
 /*
  * What a result says of a next page: by its fields, or by how many items it has. It comes with the whole arguments that ask for that page.
  */
+import { explain, hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Guard from "../Guard.ts"
-import { conformanceTo } from "./conformance.ts"
-import { mentionsSecret, propertiesOf } from "./form.ts"
 import { schemaOf } from "./jsonSchema.ts"
 import { encoderOf } from "./pages.ts"
 
@@ -101,7 +100,7 @@ const argumentsWith = (
       const changed = args[key]
       // A cursor is not counted up.
       if (changed !== undefined && !accepts(shown, key, changed)) return undefined
-      if (!mentionsSecret(shown)) return args
+      if (!hasSecrets(shown)) return args
       return changed === undefined ? undefined : { [key]: changed }
     })
   )
@@ -109,8 +108,6 @@ const argumentsWith = (
 
 const isJsonObject = Schema.is(Schema.JsonObject)
 
-const accepts = (shown: ReturnType<typeof schemaOf>, key: string, value: Schema.Json): boolean => {
-  const { fits, forms } = conformanceTo(shown)
-  const properties = propertiesOf(forms.flat(shown))
-  return !Object.hasOwn(properties, key) || fits(value, properties[key])
-}
+// The other keys may be missing.
+const accepts = (shown: ReturnType<typeof schemaOf>, key: string, value: Schema.Json): boolean =>
+  explain({ [key]: value }, shown)?.issues.some(({ kind, path }) => path[0] === key && kind !== "unknown_key") !== true

@@ -4,42 +4,39 @@
  * But for a choice that does not exist. Whoever reads `expected "open" | "closed"` needs to know what came. It is quoted, unless the
  * schema marks it, or what it is a part of, as a secret.
  */
+import { partAt, type Path } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as Coercion from "../Coercion.ts"
 import type { FieldIssue } from "../ToolFailure.ts"
-import { ByPath } from "./byPath.ts"
 import { excerpt, kind } from "./text.ts"
-import { partAt, type Path } from "./written.ts"
 
 /** @param issue why the value did not decode, or encode (with `errors: "all"`) */
-export const resultIssues = (issue: SchemaIssue.Issue, value: unknown): ReadonlyArray<FieldIssue> => {
-  const choices = new ByPath<boolean>()
-  noteChoices(issue, [], false, choices)
-  return Coercion.fieldIssues(issue, value, { show: kind }).map((field) => {
-    const part = choices.get(field.path) === true ? partAt(value, field.path) : undefined
+export const resultIssues = (issue: SchemaIssue.Issue, value: unknown): ReadonlyArray<FieldIssue> =>
+  Coercion.fieldIssues(issue, value, kind).map((field) => {
+    const part = isChoiceAt(issue, field.path) ? partAt(value, field.path) : undefined
     return typeof part === "string" || typeof part === "number" ? { ...field, actual: excerpt(part) } : field
   })
+
+/** Is all that is wrong at a path a choice that does not exist, and that may be told? */
+const isChoiceAt = (issue: SchemaIssue.Issue, path: Path): boolean => {
+  const choices = choicesAt(issue, path, false)
+  return choices.length > 0 && choices.every(Boolean)
 }
 
-/** Notes for each path whether all that is wrong there is a choice that does not exist, and that may be told. */
-const noteChoices = (
-  issue: SchemaIssue.Issue,
-  path: ReadonlyArray<PropertyKey>,
-  isHidden: boolean,
-  found: ByPath<boolean>
-): void => {
+// Of each thing that is wrong there, whether it is such a choice. What is wrong elsewhere says nothing.
+const choicesAt = (issue: SchemaIssue.Issue, path: Path, isHidden: boolean): ReadonlyArray<boolean> => {
   const hidden = isHidden || "ast" in issue && isSecret(issue.ast)
-  if (issue._tag === "Pointer") return noteChoices(issue.issue, [...path, ...issue.path], hidden, found)
-  if (issue._tag === "Filter" || issue._tag === "Encoding") return noteChoices(issue.issue, path, hidden, found)
-  if ("issues" in issue && issue.issues.length > 0) {
-    for (const inner of issue.issues) noteChoices(inner, path, hidden, found)
-    return
+  if (issue._tag === "Pointer") {
+    const isOnPath = issue.path.every((key, index) => asKey(key) === path[index])
+    return isOnPath ? choicesAt(issue.issue, path.slice(issue.path.length), hidden) : []
   }
-  const isChoice = !hidden && "ast" in issue && hasChoices(issue.ast)
-  const keys = path.map(asKey)
-  found.set(keys, isChoice && found.get(keys) !== false)
+  if (issue._tag === "Filter" || issue._tag === "Encoding") return choicesAt(issue.issue, path, hidden)
+  if ("issues" in issue && issue.issues.length > 0) {
+    return issue.issues.flatMap((inner) => choicesAt(inner, path, hidden))
+  }
+  return path.length > 0 ? [] : [!hidden && "ast" in issue && hasChoices(issue.ast)]
 }
 
 const asKey = (key: PropertyKey): Path[number] => typeof key === "number" ? key : String(key)

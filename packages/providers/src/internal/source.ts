@@ -1,3 +1,4 @@
+import { sources } from "@fallible/arguments"
 import type * as Schema from "effect/Schema"
 
 /** Any index, in a path. */
@@ -14,9 +15,8 @@ export type Path = ReadonlyArray<string | number | typeof each>
  * @param text valid JSON: it has been parsed
  */
 export const sourcesAt = (text: string, path: Path): ReadonlyMap<number, string> => {
-  const found = new Map<number, string>()
-  walk(text, afterSpace(text, 0), path, 0, (index, source) => found.set(index, source))
-  return found
+  const found = sources(text, path.map((step) => step === each ? "*" : step))
+  return new Map(found.map((source) => [Number(source.path[path.indexOf(each)]), source.text]))
 }
 
 class Source {
@@ -56,66 +56,3 @@ export const writeWithSources = (body: Schema.Json): string => {
 
 // `JSON.stringify` writes a whole pair as it is; what it escapes is a half.
 const mended = (text: string): string => text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd")
-
-type OnFound = (index: number, source: string) => void
-
-/** Follows the path, and skips whatever is not on it. Returns where the value ends. */
-const walk = (text: string, start: number, path: Path, index: number, onFound: OnFound): number => {
-  const end = endOf(text, start)
-  const [step, ...rest] = path
-  if (step === undefined) onFound(index, text.slice(start, end))
-  else if (typeof step === "string" ? text[start] === "{" : text[start] === "[") {
-    let at = afterSpace(text, start + 1)
-    for (let position = 0; at < end - 1; position++) {
-      let key: string | number = position
-      if (typeof step === "string") {
-        const keyEnd = endOf(text, at)
-        key = asString(text.slice(at, keyEnd))
-        at = afterSpace(text, afterSpace(text, keyEnd) + 1)
-      }
-      const next = step === each || step === key
-        ? walk(text, at, rest, step === each ? position : index, onFound)
-        : endOf(text, at)
-      at = afterSpace(text, afterSpace(text, next) + 1)
-    }
-  }
-  return end
-}
-
-// The text is valid, so that a string of it is one.
-const asString = (source: string): string => JSON.parse(source)
-
-const endOf = (text: string, start: number): number => {
-  if (text[start] === "\"") return endOfString(text, start)
-  if (text[start] !== "{" && text[start] !== "[") return endOfWord(text, start)
-  let depth = 0
-  let at = start
-  do {
-    const character = text[at]
-    if (character === "\"") at = endOfString(text, at)
-    else {
-      if (character === "{" || character === "[") depth++
-      else if (character === "}" || character === "]") depth--
-      at++
-    }
-  } while (depth > 0)
-  return at
-}
-
-const endOfString = (text: string, start: number): number => {
-  let at = start + 1
-  while (text[at] !== "\"") at += text[at] === "\\" ? 2 : 1
-  return at + 1
-}
-
-const endOfWord = (text: string, start: number): number => {
-  let at = start
-  while (at < text.length && /[^\s,\]}]/.test(text[at]!)) at++
-  return at
-}
-
-const afterSpace = (text: string, start: number): number => {
-  let at = start
-  while (/\s/.test(text[at] ?? "")) at++
-  return at
-}

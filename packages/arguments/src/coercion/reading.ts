@@ -1,0 +1,202 @@
+/**
+ * What a value that does not fit can only have been meant as, by the type that was declared.
+ *
+ * Each function knows one drift, and answers with a reading or not at all; whether the reading
+ * fits is for whoever asks.
+ */
+import type { JsonSchema } from "../json.ts"
+import type { ValueRepairKind } from "../repair.ts"
+import { dateOf, dateTimeOf } from "../schema/calendar.ts"
+import { choicesOf, longestChoice } from "../schema/document.ts"
+import { folded, isList, isNumberToken, mayBeGrouped, type Place, Unsafe, type Value } from "../value.ts"
+import { pythonList } from "./pythonList.ts"
+
+export interface Reading {
+  readonly kind: ValueRepairKind
+  /** What was meant. */
+  readonly to: Value
+  /** What was written, where it is not the value itself: a number with its digits. */
+  readonly from?: Value
+}
+
+/** A value as it was written: where, and as which token if it is a number. */
+export interface Written {
+  readonly value: Value
+  readonly place: Place | undefined
+  readonly token: () => string | undefined
+}
+
+/** All readings of a value by a flat schema; rarely more than one. */
+export const readingsOf = (written: Written, schema: JsonSchema): ReadonlyArray<Reading> => {
+  const choices = choicesOf(schema)
+  const type = schema["type"] ??
+    (choices !== undefined ? undefined : typeof schema["format"] === "string" ? "string" : "")
+  const readings = [
+    ...(choices === undefined ? [] : [choice(written, choices), numericChoice(written, choices)]),
+    ...(drifts.get(type) ?? []).map((drift) => drift(written, schema)),
+    type === "array" ? oneForMany(written) : manyForOne(written)
+  ]
+  return readings.filter((reading) => reading !== undefined)
+}
+
+/** Texts that stand for nothing. */
+export const isBlank = (value: Value): boolean =>
+  value === "" || value === "null" || value === "None" || value === "undefined"
+
+type Drift = (written: Written, schema: JsonSchema) => Reading | undefined
+
+// -----------------------------------------------------------------------------
+// Choices
+// -----------------------------------------------------------------------------
+
+const choice = ({ value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
+  if (typeof value !== "string" || value.length > longestChoice) return undefined
+  const { byCase, bySpelling } = spellingsOf(choices)
+  const cased = byCase.get(value.trim().toLowerCase()) ?? []
+  if (cased.length === 1) return { kind: "choice_case", to: cased[0]! }
+  if (cased.length > 1 || folded(value) === "") return undefined
+  const spelled = bySpelling.get(folded(value)) ?? []
+  return spelled.length === 1 ? { kind: "choice_spelling", to: spelled[0]! } : undefined
+}
+
+/** The choices by their spelling: a long list may be looked at for each item of a long array. */
+const spellingsOf = (choices: ReadonlyArray<unknown>) => {
+  const known = spellings.get(choices)
+  if (known !== undefined) return known
+  const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
+  const made = {
+    byCase: grouped(texts, (text) => text.toLowerCase()),
+    bySpelling: grouped(texts, folded)
+  }
+  spellings.set(choices, made)
+  return made
+}
+
+const spellings = new WeakMap<ReadonlyArray<unknown>, {
+  readonly byCase: ReadonlyMap<string, ReadonlyArray<string>>
+  readonly bySpelling: ReadonlyMap<string, ReadonlyArray<string>>
+}>()
+
+const grouped = (texts: ReadonlyArray<string>, by: (text: string) => string) => {
+  const groups = new Map<string, Array<string>>()
+  for (const text of texts) {
+    const group = groups.get(by(text))
+    if (group === undefined) groups.set(by(text), [text])
+    else group.push(text)
+  }
+  return groups
+}
+
+const numericChoice = ({ value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
+  const number = typeof value === "string" ? numberOf(value) : undefined
+  const meant = number === undefined ? undefined : choices.find((choice) => choice === number)
+  return typeof meant === "number" ? { kind: "text_for_choice", to: meant } : undefined
+}
+
+// -----------------------------------------------------------------------------
+// Numbers, booleans, strings
+// -----------------------------------------------------------------------------
+
+const integer: Drift = ({ value }) => {
+  const meant = typeof value === "string" ? numberOf(value) : undefined
+  if (typeof value !== "string" || !Number.isSafeInteger(meant) || !isWhole(value)) return undefined
+  return { kind: String(meant) === bare(value) ? "text_for_number" : "decimal_for_integer", to: meant! }
+}
+
+// A number may round to a whole one that it is not: 100.00000000000000001.
+const isWhole = (token: string): boolean => {
+  const [mantissa = "", exponent = "0"] = token.split(/e/i)
+  const [whole = "", fraction = ""] = mantissa.split(".")
+  const shift = Number(exponent)
+  const behind = shift >= 0 ? fraction.slice(shift) : whole.slice(shift) + fraction
+  return !/[1-9]/.test(behind)
+}
+
+const number: Drift = ({ value }) => {
+  const meant = typeof value === "string" ? numberOf(value) : undefined
+  return meant === undefined ? undefined : { kind: "text_for_number", to: meant }
+}
+
+// A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits. Three of them behind a dot may be
+// thousands.
+const numberOf = (written: string): number | undefined => {
+  if (written.length > 400) return undefined
+  const text = bare(written)
+  if (!isNumberToken(text) || mayBeGrouped(text)) return undefined
+  const value = Number(text)
+  const hasExponent = /e/i.test(text)
+  if (!Number.isFinite(value) || !hasExponent && Math.abs(value) > Number.MAX_SAFE_INTEGER) return undefined
+  if (value === 0) return /[1-9]/.test(text.replace(/e.*/i, "")) ? undefined : 0
+  return value
+}
+
+// Without what JSON has as white space: what cannot be seen is no part of a number.
+const bare = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
+
+const boolean: Drift = ({ value }) =>
+  typeof value === "string" && /^(?:true|false)$/i.test(value)
+    ? { kind: "text_for_boolean", to: value.toLowerCase() === "true" }
+    : undefined
+
+const string: Drift = ({ token, value }, schema) => {
+  // What a format allows is not known of all of them.
+  if (schema["format"] !== undefined && schema["format"] !== "password") return undefined
+  if (typeof value === "boolean") return { kind: "boolean_for_text", to: String(value) }
+  if (value instanceof Unsafe) return { kind: "number_for_text", to: value.token }
+  if (typeof value !== "number") return undefined
+  const source = token() ?? String(value)
+  // Written in two ways, as a key that stands twice may be.
+  return source === "" ? undefined : { kind: "number_for_text", from: new Unsafe(source), to: source }
+}
+
+// -----------------------------------------------------------------------------
+// Dates
+// -----------------------------------------------------------------------------
+
+const date: Drift = ({ value }, { format }) => {
+  const meant = typeof value === "string" && format === "date" ? dateOf(value) : undefined
+  return meant === undefined || meant === value ? undefined : { kind: "date_form", to: meant }
+}
+
+const dateTime: Drift = ({ value }, { format }) => {
+  const meant = typeof value === "string" && format === "date-time" ? dateTimeOf(value) : undefined
+  return meant === undefined ? undefined : { kind: "space_in_date_time", to: meant }
+}
+
+// -----------------------------------------------------------------------------
+// One for many, many for one
+// -----------------------------------------------------------------------------
+
+const python: Drift = ({ value }) => {
+  const items = typeof value === "string" ? pythonList(value) : undefined
+  return items === undefined ? undefined : { kind: "python_list", to: items }
+}
+
+const oneForMany = ({ place, value }: Written): Reading | undefined => {
+  // An item of a list is not: [1,2] may stand for [[1,2]] or [[1],[2]].
+  if (typeof place?.key === "number" || typeof value === "object") return undefined
+  if (typeof value === "string" && !isOneItem(value)) return undefined
+  return { kind: "single_for_array", to: [value] }
+}
+
+// A text with separators, bullets or brackets may be a list of its own; a blank one, none.
+const isOneItem = (text: string): boolean =>
+  text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
+
+// Commas and semicolons of all scripts, and what else stands between the items of a list. An ampersand without white space beside it
+// belongs to a name or an address: `R&D`, `?a=1&b=2`.
+const separator = /\s&|&\s|[,;|\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
+const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
+
+const manyForOne = ({ value }: Written): Reading | undefined => {
+  const [only] = isList(value) && value.length === 1 ? value : []
+  return only === undefined || typeof only === "object" ? undefined : { kind: "array_for_single", to: only }
+}
+
+const drifts: ReadonlyMap<unknown, ReadonlyArray<Drift>> = new Map([
+  ["integer", [integer]],
+  ["number", [number]],
+  ["boolean", [boolean]],
+  ["string", [string, date, dateTime]],
+  ["array", [python]]
+])

@@ -1,0 +1,40 @@
+/**
+ * From a place in a coerced value back to what the model wrote there.
+ */
+import type { Path } from "../json.ts"
+import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
+import { wrapperOf } from "./wrapper.ts"
+
+/**
+ * What the model wrote where a path leads in the coerced value: through the wrappers that were taken off and the keys that were renamed. What
+ * was made of a text, or put into an array, is as it is there.
+ */
+export const writtenAt = (written: Value, coerced: Value, path: Path): Value | undefined => {
+  let from: Value | undefined = written
+  let to: Value | undefined = coerced
+  for (const key of path) {
+    from = isRecord(from) && isRecord(to) ? unwrapped(from, to) : from
+    if (isList(from) !== isList(to) || isRecord(from) !== isRecord(to)) from = to
+    if (isRecord(from) && isRecord(to)) {
+      const source: string = sourceOf(String(key), from, to)
+      from = own(from, source)
+      to = own(to, String(key))
+    } else if (isList(from) && isList(to)) {
+      from = from[Number(key)]
+      to = to[Number(key)]
+    } else return undefined
+  }
+  return from === undefined ? to : from
+}
+
+const unwrapped = (from: Record, to: Record): Record => {
+  const wrapper = wrapperOf(from)
+  if (wrapper === undefined || Object.hasOwn(to, wrapper)) return from
+  const content = from[wrapper]!
+  return isRecord(content) ? content : to
+}
+
+const sourceOf = (key: string, from: Record, to: Record): string =>
+  Object.hasOwn(from, key)
+    ? key
+    : Object.keys(from).find((written) => folded(written) === folded(key) && !Object.hasOwn(to, written)) ?? key

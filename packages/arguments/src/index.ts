@@ -1,0 +1,27 @@
+/**
+ * A model's argument text, as a value that fits a JSON Schema, or a refusal that says what to write. No dependency, no `node:`.
+ */
+export { explain, type Explaining } from "./explain.ts"
+export type { Finding } from "./finding.ts"
+export { coerce, type Coerced, decode, type Decoded, fit, fits, type Fitted, type Origin } from "./fit.ts"
+export { type Json, type JsonArray, type JsonObject, type JsonSchema, partAt, type Path } from "./json.ts"
+export { defaults, type Limits, type Options } from "./options.ts"
+export { numberAt, type Preview, preview, read, type Readable, type Refused } from "./read.ts"
+export type { Issue, IssueKind, Misfit, Refusal, Unreadable } from "./refusal.ts"
+export {
+  type Repair,
+  type TextRepair,
+  type TextRepairKind,
+  textRepairKinds,
+  type ValueRepair,
+  type ValueRepairKind,
+  valueRepairKinds
+} from "./repair.ts"
+export { numberPattern } from "./schema/check.ts"
+export { hasSecrets } from "./schema/document.ts"
+export { inspect, type Inspection, type KeywordAt, SchemaRefused } from "./schema/inspect.ts"
+export { parse, type Parsed, sources, type Unparsed } from "./strict.ts"
+export { didYouMean, nearest } from "./suggestion.ts"
+export { type FaultKind, faultKinds } from "./text/fault.ts"
+export type { Source } from "./text/strict.ts"
+export { message } from "./words.ts"

@@ -1,0 +1,158 @@
+/**
+ * What a value passes or fails by itself, without its parts: its type, its choices, its bounds. Made once for each schema, since a long list is held
+ * against the same schema at each of its items.
+ */
+import type { JsonSchema } from "../json.ts"
+import { isRecord, type List, type Record, type Value } from "../value.ts"
+import { isDate, isDateTime } from "./calendar.ts"
+import { choicesOf } from "./document.ts"
+import { canonical, isEqual } from "./equal.ts"
+import { patternOf } from "./pattern.ts"
+
+/** What a value is told of: another kind of value, none of the choices, no such text at all, or out of bounds. */
+export type Complaint = "type" | "choice" | "format" | "bound"
+
+/** Looks at a value; `undefined` when it is all right. */
+export type Check = (value: Value) => Complaint | undefined
+
+/** The formats that are checked; all others are on the list of what is not. */
+export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map([
+  ["date", isDate],
+  ["date-time", isDateTime]
+])
+
+/** The pattern that stands for a number in a text: JSON's grammar, with no exponent of which a number becomes infinite. */
+export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\d{1,2})?$"
+
+/** The check of a schema. */
+export const checkOf = (schema: JsonSchema): Check => {
+  const known = checks.get(schema)
+  if (known !== undefined) return known
+  const made = checkFor(schema)
+  checks.set(schema, made)
+  return made
+}
+
+const checks = new WeakMap<JsonSchema, Check>()
+
+const checkFor = (schema: JsonSchema): Check => {
+  const { type } = schema
+  const allowed = type === undefined ? everything : bitsFor(Array.isArray(type) ? type : [type])
+  const isChoice = choiceCheck(choicesOf(schema))
+  const text = textCheck(schema)
+  const number = all(numberChecks(schema))
+  const list = all(listChecks(schema))
+  const record = all<Record>(countChecks("Properties", schema, (value) => Object.keys(value).length))
+  return (value) => {
+    if ((bitOf(value) & allowed) === 0) return "type"
+    if (!isChoice(value)) return "choice"
+    if (typeof value === "string") return text(value)
+    const isWithin = typeof value === "number"
+      ? number(value)
+      : typeof value !== "object" || value === null
+      ? true
+      : isRecord(value)
+      ? record(value)
+      : list(value as List)
+    return isWithin ? undefined : "bound"
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Types and choices
+// -----------------------------------------------------------------------------
+
+const bits: ReadonlyMap<unknown, number> = new Map([
+  ["null", 1],
+  ["boolean", 2],
+  ["number", 4],
+  ["integer", 8],
+  ["string", 16],
+  ["array", 32],
+  ["object", 64]
+])
+const everything = 255
+const infinite = 128
+
+const bitsFor = (types: ReadonlyArray<unknown>): number =>
+  types.reduce<number>((all, type) => all | (bits.get(type) ?? 0), 0)
+
+const bitOf = (value: Value): number => {
+  if (typeof value === "string") return 16
+  // A whole number beyond the safe range may be another one than was written.
+  if (typeof value === "number") return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
+  if (typeof value === "boolean") return 2
+  return value === null ? 1 : Array.isArray(value) ? 32 : 64
+}
+
+const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value) => boolean => {
+  if (choices === undefined) return () => true
+  const simple = new Set(choices)
+  const containers = choices.filter((choice) => typeof choice === "object" && choice !== null)
+  return (value) =>
+    simple.has(value) || typeof value === "object" && containers.some((choice) => isEqual(choice, value))
+}
+
+// -----------------------------------------------------------------------------
+// Bounds
+// -----------------------------------------------------------------------------
+
+type Test<A> = (value: A) => boolean
+
+const all = <A>(tests: ReadonlyArray<Test<A>>): Test<A> =>
+  tests.length === 0 ? () => true : tests.length === 1 ? tests[0]! : (value) => tests.every((test) => test(value))
+
+const textCheck = (schema: JsonSchema): (text: string) => Complaint | undefined => {
+  const { format, pattern } = schema
+  const known = formats.get(format)
+  const forms = known === undefined ? [] : [known]
+  const bounds = countChecks("Length", schema, codePoints)
+  const matched = typeof pattern === "string" ? patternOf(pattern) : undefined
+  if (matched !== undefined) (pattern === numberPattern ? forms : bounds).push(matched.test)
+  const isForm = all(forms)
+  const isWithin = all(bounds)
+  return (text) => !isForm(text) ? "format" : isWithin(text) ? undefined : "bound"
+}
+
+const numberChecks = (schema: JsonSchema): ReadonlyArray<Test<number>> => {
+  const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
+  const tests: Array<Test<number>> = []
+  // OpenAPI 3.0 says by a boolean that the bound beside it is exclusive.
+  if (typeof minimum === "number") {
+    tests.push(exclusiveMinimum === true ? (value) => value > minimum : (value) => value >= minimum)
+  }
+  if (typeof maximum === "number") {
+    tests.push(exclusiveMaximum === true ? (value) => value < maximum : (value) => value <= maximum)
+  }
+  if (typeof exclusiveMinimum === "number") tests.push((value) => value > exclusiveMinimum)
+  if (typeof exclusiveMaximum === "number") tests.push((value) => value < exclusiveMaximum)
+  if (typeof multipleOf === "number" && multipleOf > 0) tests.push((value) => isMultiple(value / multipleOf))
+  return tests
+}
+
+// 0.3 is a multiple of 0.1, although 0.3 / 0.1 is 2.9999999999999996.
+const isMultiple = (quotient: number): boolean =>
+  Math.abs(quotient - Math.round(quotient)) <= 4 * Number.EPSILON * Math.abs(quotient)
+
+const listChecks = (schema: JsonSchema): ReadonlyArray<Test<List>> => [
+  ...countChecks<List>("Items", schema, (value) => value.length),
+  ...(schema["uniqueItems"] === true ? [isWithoutDuplicates] : [])
+]
+
+const isWithoutDuplicates = (items: List): boolean => new Set(items.map(canonical)).size === items.length
+
+const countChecks = <A>(what: string, schema: JsonSchema, count: (value: A) => number): Array<Test<A>> => {
+  const [least, most] = [schema[`min${what}`], schema[`max${what}`]]
+  return [
+    ...(typeof least === "number" ? [(value: A) => count(value) >= least] : []),
+    ...(typeof most === "number" ? [(value: A) => count(value) <= most] : [])
+  ]
+}
+
+const codePoints = (text: string): number => {
+  let count = text.length
+  for (let at = 1; at < text.length; at++) {
+    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--
+  }
+  return count
+}

@@ -1,0 +1,443 @@
+/**
+ * Does a value fit a JSON Schema, and where not?
+ *
+ * One walk answers both: without a sink it stops at the first misfit, with one it goes on and reports one misfit for each field.
+ *
+ * Why a budget? A recursive union makes a walk try every member at every level. What was found of an object and a
+ * schema is remembered, which makes that linear; the budget is for what memory does not catch. It grows with the value. A value that
+ * exhausts it does not fit.
+ */
+import { isObject, type JsonSchema, type Path } from "../json.ts"
+import { deepest } from "../options.ts"
+import { isList, isRecord, type List, own, pathOf, type Place, type Record, Unsafe, type Value } from "../value.ts"
+import { checkOf, type Complaint } from "./check.ts"
+import {
+  type Document,
+  documentOf,
+  extraOf,
+  itemOf,
+  nearest,
+  patternsFor,
+  propertiesOf,
+  requiredOf,
+  valueAt
+} from "./document.ts"
+import { Gathered, type Group } from "./gathered.ts"
+
+/** What is the matter with a field. */
+export interface Misfit {
+  readonly path: Path
+  readonly kind: Complaint | "missing_key" | "unknown_key" | "key_name" | "union" | "count" | "contains" | "complex"
+  /** What the field should have been; of a key, what the object should have been. */
+  readonly schema: unknown
+  readonly value: Value | undefined
+  /** Of a key: the object that has it, or has it not, and the keys that this may have. */
+  readonly parent?: Record
+  readonly keys?: ReadonlyArray<string>
+}
+
+export interface Conformance {
+  readonly document: Document
+  readonly fits: (value: Value, schema: unknown) => boolean
+  /** Of at most `limit` fields; nothing when it fits. */
+  readonly misfits: (value: Value, schema: unknown, limit: number) => Misfits
+  /** Takes from the budget; false when there is none left. */
+  readonly spend: (visits: number) => boolean
+}
+
+/** What is wrong with a value. `unions`: the paths of unions of which one member was spoken of for all. */
+export interface Misfits {
+  readonly fields: ReadonlyArray<Group<Misfit>>
+  readonly unions: ReadonlyArray<Path>
+}
+
+interface Sink {
+  readonly found: Gathered<Misfit>
+  readonly unions: Array<Path>
+}
+
+const leastBudget = 1_000_000
+const visitsPerValue = 100
+
+// A walk is deeper than its value where it goes through references and unions.
+const deepestWalk = 3 * deepest
+
+// So many references and unions lead from a value to itself only where they go round in circles.
+const mostDetours = 32
+
+/** Checks against one document, whose definitions are inside. */
+export const conformanceTo = (root: JsonSchema): Conformance => {
+  const document = documentOf(root)
+  let left = leastBudget
+  let depth = 0
+  let detours = 0
+  const leafSchemas = new Set<unknown>()
+  const known = new Map<object, Map<unknown, boolean>>()
+
+  // Each value is worth as many visits as any schema of use asks for.
+  const spend = (visits: number): boolean => (left -= visits) >= 0
+
+  const report = (
+    sink: Sink | undefined,
+    place: Place | undefined,
+    kind: Misfit["kind"],
+    value: Value | undefined,
+    schema: unknown,
+    of: Pick<Misfit, "parent" | "keys"> = {}
+  ): false => {
+    if (sink !== undefined) {
+      const path = pathOf(place)
+      sink.found.add(path, () => ({ path, kind, schema, value, ...of }))
+    }
+    return false
+  }
+
+  const visit = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
+    if (left-- <= 0 || depth > deepestWalk || detours > mostDetours) {
+      return report(sink, place, "complex", value, schema)
+    }
+    if (value instanceof Unsafe) return report(sink, place, "type", value, schema)
+    if (schema === false) return report(sink, place, "type", value, schema)
+    depth++
+    const fits = isObject(schema)
+      ? visitNode(value, schema, place, sink)
+      : typeof value !== "object" || value === null || visitChildren(value, anything, place, sink)
+    depth--
+    return fits
+  }
+
+  const visitNode = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
+    // As OpenAPI 3.0 says that there may be nothing.
+    if (value === null && schema["nullable"] === true) return true
+    const complaint = checkOf(schema)(value)
+    if (complaint !== undefined) {
+      report(sink, place, complaint, value, schema)
+      if (sink === undefined || complaint !== "bound") return false
+    }
+    const fits = !hasParts(schema) || visitParts(value, schema, place, sink)
+    if (!fits && sink === undefined) return false
+    const isWhole = typeof value !== "object" || value === null || visitChildren(value, schema, place, sink)
+    return isWhole && fits && complaint === undefined
+  }
+
+  const visitChildren = (
+    value: Value & object,
+    schema: JsonSchema,
+    place: Place | undefined,
+    sink: Sink | undefined
+  ): boolean => {
+    const before = detours
+    detours = 0
+    const fits = isList(value)
+      ? visitItems(value, schema, place, sink)
+      : isRecord(value)
+      ? visitKeys(value, schema, place, sink)
+      : true
+    detours = before
+    return fits
+  }
+
+  // ---------------------------------------------------------------------------
+  // The same value by other schemas
+  // ---------------------------------------------------------------------------
+
+  const visitParts = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
+    const { $ref, allOf, anyOf, not, oneOf } = schema
+    let fits = true
+    if (typeof $ref === "string") fits = test(value, document.resolve(schema), place, sink) && fits
+    if (Array.isArray(allOf)) { for (const part of allOf) fits = test(value, part, place, sink) && fits }
+    if (schema["if"] !== undefined) {
+      const branch = schema[tested(value, schema["if"]) ? "then" : "else"]
+      if (branch !== undefined) fits = test(value, branch, place, sink) && fits
+    }
+    if (not !== undefined && tested(value, not)) fits = report(sink, place, "union", value, schema)
+    if (Array.isArray(anyOf) && !anyOf.some((member) => tested(value, member))) {
+      fits = reportUnion(value, schema, anyOf, place, sink)
+    }
+    if (Array.isArray(oneOf)) {
+      const count = oneOf.filter((member) => tested(value, member)).length
+      if (count > 1) fits = report(sink, place, "count", value, schema)
+      else if (count === 0) fits = reportUnion(value, schema, oneOf, place, sink)
+    }
+    return fits
+  }
+
+  // Of no member of the union: told of the one that was meant, where that is plain.
+  const reportUnion = (
+    value: Value,
+    schema: JsonSchema,
+    alternatives: ReadonlyArray<unknown>,
+    place: Place | undefined,
+    sink: Sink | undefined
+  ): boolean => {
+    if (sink === undefined) return false
+    sink.unions.push(pathOf(place))
+    const before = sink.found.count
+    const flat = alternatives.map((member) => document.flat(member))
+    const likely = document.likely(value, flat)
+    const members = document.members(schema) ?? []
+    const tag = likely === undefined && isRecord(value) ? document.tag(members) : undefined
+    const isUntagged = tag !== undefined && isRecord(value) && !tag.choices.includes(own(value, tag.key))
+    const meant = likely ?? (isRecord(value) && !isUntagged ? nearest(value, flat) : undefined)
+    if (meant !== undefined && (isRecord(value) || isList(value))) aside(value, meant, place, sink)
+    else if (isUntagged) {
+      const [written, inner] = [own(value, tag.key), { above: place, key: tag.key }]
+      report(sink, inner, written === undefined ? "missing_key" : "choice", written, { enum: tag.choices }, {
+        parent: value,
+        keys: [tag.key]
+      })
+      reportUnknown(value, schema, members.filter(({ type }) => type === "object"), place, sink)
+    } else report(sink, place, "union", value, schema)
+    if (before === 0 && sink.found.count === 0) report(sink, place, "union", value, undefined)
+    return false
+  }
+
+  // The keys that no member of the union has.
+  const reportUnknown = (
+    value: Record,
+    schema: JsonSchema,
+    members: ReadonlyArray<JsonSchema>,
+    place: Place | undefined,
+    sink: Sink
+  ): void => {
+    const keys = Array.from(new Set(members.flatMap((member) => Object.keys(propertiesOf(member)))))
+    for (const key of Object.keys(value)) {
+      if (keys.includes(key) || !members.every((member) => extraOf(member, key) === false)) continue
+      report(sink, { above: place, key }, "unknown_key", value[key], schema, { parent: value, keys })
+    }
+  }
+
+  // ---------------------------------------------------------------------------
+  // The parts of a value
+  // ---------------------------------------------------------------------------
+
+  const visitItems = (value: List, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
+    let fits = true
+    for (let index = 0; index < value.length; index++) {
+      const inner = sink === undefined ? undefined : { above: place, key: index }
+      if (visitPart(value[index]!, itemOf(schema, index), inner, sink)) continue
+      if (sink === undefined) return false
+      fits = false
+    }
+    if (schema["contains"] !== undefined && !isContaining(value, schema)) {
+      fits = report(sink, place, "contains", value, schema)
+    }
+    if (schema["unevaluatedItems"] === undefined) return fits
+    const evaluated = evaluatedItems(value, schema)
+    return value.reduce<boolean>(
+      (fits, item, index) =>
+        evaluated.has(index) || visitPart(item, schema["unevaluatedItems"], { above: place, key: index }, sink)
+          ? fits
+          : false,
+      fits
+    )
+  }
+
+  const isContaining = (value: List, schema: JsonSchema): boolean => {
+    const { maxContains = Infinity, minContains = 1 } = schema
+    const count = value.filter((item) => tested(item, schema["contains"])).length
+    return count >= Number(minContains) && count <= Number(maxContains)
+  }
+
+  const visitKeys = (value: Record, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
+    const properties = propertiesOf(schema)
+    const declared = Object.keys(properties)
+    let fits = true
+    const isDone = () => !fits && (sink === undefined || sink.found.isFull(pathOf(place)))
+    // What is missing is told before what is too much.
+    for (const key of requiredBy(value, schema)) {
+      if (Object.hasOwn(value, key)) continue
+      fits = report(sink, { above: place, key }, "missing_key", undefined, valueAt(properties, key), {
+        parent: value,
+        keys: declared
+      })
+      if (isDone()) return false
+    }
+    for (const key of declared) {
+      if (!Object.hasOwn(value, key)) continue
+      fits = visitPart(value[key]!, properties[key], sink && { above: place, key }, sink) && fits
+      if (isDone()) return false
+    }
+    const names = schema["propertyNames"]
+    const hasPatterns = schema["patternProperties"] !== undefined
+    const extra = schema["additionalProperties"]
+    for (const key of Object.keys(value)) {
+      const inner = sink && { above: place, key }
+      const isDeclared = Object.hasOwn(properties, key)
+      if (names !== undefined && !tested(key, names)) {
+        fits = report(sink, inner, "key_name", value[key], names)
+      } else if (hasPatterns || !isDeclared) {
+        const matching = hasPatterns ? patternsFor(schema, key) : nothing
+        for (const pattern of matching) fits = visitPart(value[key]!, pattern, inner, sink) && fits
+        if (!isDeclared && matching.length === 0) {
+          fits = extra === false
+            ? report(sink, inner, "unknown_key", value[key], schema, { parent: value, keys: declared })
+            : visitPart(value[key]!, extra, inner, sink) && fits
+        }
+      }
+      if (isDone()) return false
+    }
+    for (const dependent of dependentOn(value, schema)) fits = test(value, dependent, place, sink) && fits
+    return schema["unevaluatedProperties"] === undefined ? fits : visitUnevaluated(value, schema, place, sink) && fits
+  }
+
+  const visitUnevaluated = (
+    value: Record,
+    schema: JsonSchema,
+    place: Place | undefined,
+    sink: Sink | undefined
+  ): boolean => {
+    const evaluated = evaluatedKeys(value, schema)
+    const rest = schema["unevaluatedProperties"]
+    let fits = true
+    for (const key of Object.keys(value)) {
+      if (evaluated.has(key)) continue
+      const inner = { above: place, key }
+      fits = rest === false
+        ? report(sink, inner, "unknown_key", value[key], schema, { parent: value, keys: Array.from(evaluated) })
+        : visitPart(value[key]!, rest, inner, sink) && fits
+    }
+    return fits
+  }
+
+  // What was found of a container is remembered, so that no other look at it walks it again.
+  const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
+    sink === undefined && typeof value === "object" && value !== null
+      ? tested(value, schema, false)
+      : visit(value, schema, place, sink)
+
+  // ---------------------------------------------------------------------------
+  // What other keywords have looked at
+  // ---------------------------------------------------------------------------
+
+  // The schemas that a value fits beside this one: what they evaluate counts.
+  const beside = (value: Value, schema: JsonSchema): ReadonlyArray<JsonSchema> => {
+    const { $ref, allOf, anyOf, oneOf } = schema
+    const isMet = schema["if"] !== undefined && tested(value, schema["if"])
+    const parts: ReadonlyArray<unknown> = [
+      ...(typeof $ref === "string" ? [document.resolve(schema)] : []),
+      ...[allOf, anyOf, oneOf].flatMap((members) => Array.isArray(members) ? members : []),
+      ...(isMet ? [schema["if"], schema["then"]] : [schema["else"]]),
+      ...(isRecord(value) ? dependentOn(value, schema) : [])
+    ]
+    return parts.filter(isObject).filter((part) => tested(value, part))
+  }
+
+  const evaluatedKeys = (value: Record, schema: JsonSchema): Set<string> => {
+    const found = new Set<string>()
+    const { additionalProperties } = schema
+    for (const key of Object.keys(value)) {
+      const isOwn = Object.hasOwn(propertiesOf(schema), key) || patternsFor(schema, key).length > 0
+      if (isOwn || additionalProperties !== undefined) found.add(key)
+    }
+    for (const part of beside(value, schema)) {
+      for (const key of part["unevaluatedProperties"] === undefined ? evaluatedKeys(value, part) : Object.keys(value)) {
+        found.add(key)
+      }
+    }
+    return found
+  }
+
+  const evaluatedItems = (value: List, schema: JsonSchema): Set<number> => {
+    const { contains, items, prefixItems } = schema
+    const prefix = Array.isArray(prefixItems) ? prefixItems.length : 0
+    const found = new Set<number>()
+    value.forEach((item, index) => {
+      if (index < prefix || items !== undefined || contains !== undefined && tested(item, contains)) found.add(index)
+    })
+    for (const part of beside(value, schema)) {
+      const inner = part["unevaluatedItems"] === undefined ? evaluatedItems(value, part) : value.keys()
+      for (const index of inner) found.add(index)
+    }
+    return found
+  }
+
+  // ---------------------------------------------------------------------------
+  // Inside
+  // ---------------------------------------------------------------------------
+
+  const test = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
+    sink === undefined ? tested(value, schema) : aside(value, schema, place, sink)
+
+  // The same value by another schema.
+  const aside = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
+    detours++
+    const fits = visit(value, schema, place, sink)
+    detours--
+    return fits
+  }
+
+  const tested = (value: Value, schema: unknown, isAside = true): boolean => {
+    if (typeof value !== "object" || value === null) {
+      if (!isObject(schema) || !hasParts(schema)) return visit(value, schema, undefined, undefined)
+      // A leaf has no way out of a schema that refers to itself.
+      if (leafSchemas.has(schema)) return false
+      leafSchemas.add(schema)
+      const fits = aside(value, schema, undefined, undefined)
+      leafSchemas.delete(schema)
+      return fits
+    }
+    let answers = known.get(value)
+    if (answers === undefined) {
+      answers = new Map()
+      known.set(value, answers)
+      left += visitsPerValue * (isList(value) ? value.length : Object.keys(value).length)
+    }
+    const answer = answers.get(schema)
+    if (answer !== undefined) return answer
+    // What is asked of itself, without a step into the value, cannot fit.
+    answers.set(schema, false)
+    const fits = isAside ? aside(value, schema, undefined, undefined) : visit(value, schema, undefined, undefined)
+    answers.set(schema, fits)
+    return fits
+  }
+
+  return {
+    document,
+    fits: (value, schema) => tested(value, schema) && left > 0,
+    misfits: (value, schema, limit) => {
+      const sink: Sink = { found: new Gathered(limit), unions: [] }
+      if (!visit(value, schema, undefined, sink) && sink.found.count === 0) {
+        report(sink, undefined, "complex", value, undefined)
+      }
+      if (left <= 0) report(sink, undefined, "complex", value, undefined)
+      return { fields: sink.found.groups(), unions: sink.unions }
+    },
+    spend
+  }
+}
+
+const anything: JsonSchema = {}
+const nothing: ReadonlyArray<never> = []
+
+// Does it ask anything of a value by another schema? Nearly none does.
+const hasParts = (schema: JsonSchema): boolean => {
+  const known = withParts.get(schema)
+  if (known !== undefined) return known
+  const found = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"].some((keyword) => schema[keyword] !== undefined)
+  withParts.set(schema, found)
+  return found
+}
+
+const withParts = new WeakMap<JsonSchema, boolean>()
+
+/** The keys that an object with these keys must have. */
+const requiredBy = (value: Record, schema: JsonSchema): ReadonlyArray<string> => {
+  const required = requiredOf(schema)
+  if (schema["dependentRequired"] === undefined && schema["dependencies"] === undefined) return required
+  const more = [schema["dependentRequired"], schema["dependencies"]].flatMap((dependent) =>
+    isObject(dependent) ? Object.entries(dependent).filter(([key]) => Object.hasOwn(value, key)) : []
+  ).flatMap(([, keys]) => Array.isArray(keys) ? keys.filter((key) => typeof key === "string") : [])
+  return more.length === 0 ? required : Array.from(new Set([...required, ...more]))
+}
+
+/** The schemas that an object with these keys has to fit. */
+const dependentOn = (value: Record, schema: JsonSchema): ReadonlyArray<unknown> =>
+  schema["dependentSchemas"] === undefined && schema["dependencies"] === undefined ?
+    nothing :
+    [schema["dependentSchemas"], schema["dependencies"]].flatMap((dependent) =>
+      isObject(dependent)
+        ? Object.entries(dependent).filter(([key, part]) => Object.hasOwn(value, key) && !Array.isArray(part))
+          .map(([, part]) => part)
+        : []
+    )

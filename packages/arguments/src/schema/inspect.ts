@@ -1,0 +1,123 @@
+/**
+ * What is checked of a JSON Schema, what is not, and what nobody can check: never passed over in silence.
+ */
+import { isObject, type JsonSchema, type Path } from "../json.ts"
+import { excerpt } from "../text/excerpt.ts"
+import { formats } from "./check.ts"
+import { documentOf } from "./document.ts"
+import { annotations, checked, isOf, schemasIn } from "./keyword.ts"
+import { patternOf } from "./pattern.ts"
+
+/** A keyword in a schema. */
+export interface KeywordAt {
+  /** Where in the schema the keyword stands: keys and indices from the root. */
+  readonly path: Path
+  readonly keyword: string
+  /** What is the matter with it, in a few words. */
+  readonly why: string
+}
+
+/** What is to be known of a schema before anything is held against it. */
+export interface Inspection {
+  /** What is not checked: a value that breaks it is accepted all the same. */
+  readonly unchecked: ReadonlyArray<KeywordAt>
+  /** What makes the schema useless: `fit` and `decode` throw a `SchemaRefused` for it. */
+  readonly refused: ReadonlyArray<KeywordAt>
+}
+
+/**
+ * Finds what is not checked of a JSON Schema, and what makes it useless.
+ *
+ * When to use: when a tool is made of a schema that came from elsewhere. Log what is not checked, and refuse the tool if the schema is refused.
+ *
+ * Not checked are keywords that nobody here knows, formats other than `date` and `date-time`, patterns that cannot be matched in linear time (back references,
+ * lookarounds but at the start), and `$dynamicRef`. Refused are keywords with the wrong content (`type: "int"`, `required: true`), and references that lead out
+ * of the schema or nowhere.
+ *
+ * @example
+ * ```ts
+ * import { inspect } from "@fallible/arguments"
+ *
+ * inspect({ type: "string", format: "email" }).unchecked[0]?.why // => "the format \"email\""
+ * inspect({ type: "int" }).refused[0]?.why // => "it cannot be \"int\""
+ * ```
+ */
+export const inspect = (schema: JsonSchema): Inspection => {
+  const known = inspections.get(schema)
+  if (known !== undefined) return known
+  const made = inspected(schema)
+  inspections.set(schema, made)
+  return made
+}
+
+const inspections = new WeakMap<JsonSchema, Inspection>()
+
+const inspected = (root: JsonSchema): Inspection => {
+  const unchecked: Array<KeywordAt> = []
+  const refused: Array<KeywordAt> = []
+  const seen = new Set<unknown>()
+  const queue: Array<readonly [path: Path, schema: JsonSchema]> = [[[], root]]
+  const { resolve } = documentOf(root)
+  for (const [at, schema] of queue) {
+    if (seen.has(schema)) continue
+    seen.add(schema)
+    for (const [keyword, value] of Object.entries(schema)) {
+      const [list, why] = verdictOn(keyword, value, schema, at, resolve)
+      if (list !== "fine") (list === "refused" ? refused : unchecked).push({ path: [...at, keyword], keyword, why })
+    }
+    for (const [path, inner] of schemasIn(schema)) if (isObject(inner)) queue.push([[...at, ...path], inner])
+  }
+  return { unchecked, refused }
+}
+
+type Verdict = readonly [list: "fine" | "unchecked" | "refused", why: string]
+
+const fine: Verdict = ["fine", ""]
+
+const verdictOn = (
+  keyword: string,
+  value: unknown,
+  schema: JsonSchema,
+  at: Path,
+  resolve: (schema: JsonSchema) => unknown
+): Verdict => {
+  const content = checked.get(keyword)
+  if (value === undefined || annotations.has(keyword)) return fine
+  if (content === undefined) return ["unchecked", "a keyword that is not known"]
+  if (!isOf[content](value)) return ["refused", `it cannot be ${excerpt(value, 40)}`]
+  if (keyword === "$ref" && resolve(schema) === undefined) return ["refused", "it leads nowhere in this schema"]
+  if (keyword === "format" && !formats.has(value) && value !== "password") {
+    return ["unchecked", `the format ${excerpt(value, 40)}`]
+  }
+  const patterns = typeof value === "string" && keyword === "pattern"
+    ? [value]
+    : keyword === "patternProperties"
+    ? Object.keys(value ?? {})
+    : []
+  const unmatched = patterns.find((pattern) => patternOf(pattern) === undefined)
+  if (unmatched === undefined) return fine
+  // There, what is passed over would refuse a value and not accept it.
+  const isInverse = at.some((key) => key === "not" || key === "if" || key === "oneOf" || key === "contains")
+  return [isInverse ? "refused" : "unchecked", `the pattern ${excerpt(unmatched, 40)}`]
+}
+
+/** A schema that nothing can be held against. */
+export class SchemaRefused extends TypeError {
+  /** What makes it useless. */
+  readonly keywords: ReadonlyArray<KeywordAt>
+
+  constructor(keywords: ReadonlyArray<KeywordAt>) {
+    const [first] = keywords
+    const others = keywords.length > 1 ? `, and ${keywords.length - 1} more` : ""
+    super(`The JSON Schema cannot be used: ${first?.path.join("/") ?? ""}: ${first?.why ?? ""}${others}.`)
+    this.name = "SchemaRefused"
+    this.keywords = keywords
+  }
+}
+
+/** The same schema, or a `SchemaRefused` thrown. */
+export const usable = (schema: JsonSchema): JsonSchema => {
+  const { refused } = inspect(schema)
+  if (refused.length > 0) throw new SchemaRefused(refused)
+  return schema
+}

@@ -1,0 +1,61 @@
+/**
+ * Strict JSON, for texts that no model wrote: what a service answers, what a provider sends.
+ */
+import type { Json, Path } from "./json.ts"
+import type { Refused } from "./read.ts"
+import type { Unreadable } from "./refusal.ts"
+import { type Source, sourcesIn, strictFault } from "./text/strict.ts"
+import { unreadable } from "./words.ts"
+
+/** A text that is JSON. */
+export interface Parsed {
+  readonly ok: true
+  readonly value: Json
+}
+
+/** A text that is not JSON, and which part of its value was being read. */
+export interface Unparsed extends Unreadable {
+  readonly path: Path
+}
+
+/**
+ * Parses JSON, and says where and why a text is none: `JSON.parse` says so differently in every engine, and often without the place.
+ *
+ * When to use: for the answer of a service. `cut_off` means that the text ends too early, so that asking again may help.
+ *
+ * @example
+ * ```ts
+ * import { parse } from "@fallible/arguments"
+ *
+ * const cut = parse("{\"orders\":[{\"total\":1")
+ * cut.ok || cut.refusal.kind // => "cut_off"
+ * cut.ok || cut.refusal.path // => ["orders", 0, "total"]
+ * ```
+ */
+export const parse = (text: string): Parsed | Refused<Unparsed> => {
+  try {
+    return { ok: true, value: JSON.parse(text) }
+  } catch {
+    const { path, ...fault } = strictFault(text) ??
+      { kind: "unexpected_character", offset: 0, expected: "plain_json", path: [] } as const
+    return { ok: false, refusal: { ...unreadable(text, fault, false), path } }
+  }
+}
+
+/**
+ * The source texts of some values of a text that is JSON, in the order of the text.
+ *
+ * When to use: where `JSON.parse` would lose the digits of a long number, or all but the last of two equal keys.
+ *
+ * @example
+ * ```ts
+ * import { sources } from "@fallible/arguments"
+ *
+ * sources("{\"id\":12345678901234567890}", ["id"])
+ * // => [{ path: ["id"], text: "12345678901234567890" }]
+ * ```
+ *
+ * @param text valid JSON: it has been parsed
+ * @param path where they are; `"*"` stands for any key and any index
+ */
+export const sources = (text: string, path: Path): ReadonlyArray<Source> => sourcesIn(text, path)

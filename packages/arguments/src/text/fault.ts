@@ -1,0 +1,81 @@
+/**
+ * What cannot be read of a text: which mistake it is, where, and what would have been right there. `words` puts it into sentences.
+ */
+
+/** The classes of mistakes in a text. */
+export const faultKinds = [
+  "array",
+  "bareword",
+  "bracket_mismatch",
+  "concatenation",
+  "cut_off",
+  "duplicate_key",
+  "ellipsis",
+  "expression",
+  "invalid_escape",
+  "invalid_number",
+  "invisible_character",
+  "missing_colon",
+  "missing_comma",
+  "missing_value",
+  "no_object",
+  "prose",
+  "prototype_key",
+  "several_objects",
+  "too_deep",
+  "too_long",
+  "too_many_repairs",
+  "unclear_comment",
+  "unescaped_quote",
+  "unexpected_character",
+  "unquoted_key"
+] as const
+
+export type FaultKind = typeof faultKinds[number]
+
+/** What would have been right; some of them name something (`of`). */
+export type Expected =
+  | "another_key"
+  | "bytes"
+  | "closer"
+  | "closing_quote"
+  | "colon"
+  | "comma_or_closer"
+  | "computed"
+  | "constant"
+  | "control_escape"
+  | "double_quotes"
+  | "end"
+  | "end_of_comment"
+  | "escape"
+  | "finite"
+  | "key"
+  | "key_once"
+  | "levels"
+  | "member"
+  | "no_comment"
+  | "no_hash"
+  | "no_trailing_comma"
+  | "nothing_left_out"
+  | "number"
+  | "object"
+  | "object_alone"
+  | "plain_json"
+  | "plain_quotes"
+  | "quote"
+  | "rest_of_escape"
+  | "rest_of_number"
+  | "rest_of_word"
+  | "text_in_quotes"
+  | "value"
+  | "value_or_no_key"
+
+/** The first thing in a text that cannot be read. */
+export interface Fault {
+  readonly kind: FaultKind
+  /** In UTF-16 units from the start of the text. */
+  readonly offset: number
+  readonly expected: Expected
+  /** The key, the closer, the quote or the limit that `expected` names. */
+  readonly of?: string | undefined
+}

@@ -1,0 +1,331 @@
+/**
+ * Reads JSON, or JSON as models write it, in one pass.
+ *
+ * What it accepts beyond JSON is what has one reading, and each such place is a repair: a
+ * trailing comma, a comment, single quotes, Python's constants, a key without quotes. Everything else is a fault, the first of
+ * which ends the reading. It never looks back and never tries twice, so that its time is linear in the text, whatever the
+ * text; and it recurses no deeper than it is allowed to.
+ *
+ * What was read before a fault is kept: a container that is not complete has what is complete in it.
+ */
+import type { Json, Path } from "../json.ts"
+import { deepest } from "../options.ts"
+import { excerpt } from "./excerpt.ts"
+import type { Expected, Fault, FaultKind } from "./fault.ts"
+import { identifier, isQuote, Lexer, type Mode, operator, quotes, reserved } from "./lexer.ts"
+
+type Container = Array<Json> | Record<string, Json>
+
+/** The source texts of numbers, by what holds them. */
+export type NumberTokens = Map<object, Map<string | number, string>>
+
+const [plus, comma, minus, colon] = [0x2b, 0x2c, 0x2d, 0x3a]
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+const digit = /\d/y
+const blockComments = /\/\*[^]*?\*\//g
+const beginsWithComma = /["'\u2018\u2019\u201c\u201d][ \t\r\n]*,/y
+const mayFollowKey = /[\s:/#=,}\]]/
+
+export class Reader extends Lexer {
+  /** The closers after which there was more: one that comes too early looks like one too many at the end. */
+  readonly closedBeforeMore = new Set<string>()
+  /** The source texts of numbers that JavaScript would write in another way. */
+  readonly tokens: NumberTokens = new Map()
+  /** The keys and indices of the value that is being read, or has just been read. */
+  readonly path: Array<string | number> = []
+
+  /** One value. On a fault it is what was complete of it, or `undefined`. */
+  value(): Json | undefined {
+    const { at, text } = this
+    const unit = text.charCodeAt(at)
+    switch (unit) {
+      case openBrace:
+        return this.object()
+      case openBracket:
+        return this.array()
+    }
+    if (isQuote(unit)) {
+      this.shape = "string"
+      return this.string(unit)
+    }
+    if (unit === minus || unit >= 0x30 && unit <= 0x39) return this.number()
+    return this.word()
+  }
+
+  private object(): Record<string, Json> {
+    const holder: Record<string, Json> = {}
+    if (!this.enter(closeBrace)) return this.leave(holder)
+    do {
+      const keyAt = this.at
+      this.path.length = this.depth - 1
+      const key = this.key()
+      if (key === undefined) return holder
+      this.path.push(key)
+      if (!this.colon()) return holder
+      const valueAt = this.at
+      const value = this.value()
+      if (value !== undefined) this.set(holder, key, value, keyAt, valueAt)
+    } while (this.more(closeBrace))
+    return this.leave(holder)
+  }
+
+  private array(): Array<Json> {
+    const holder: Array<Json> = []
+    if (!this.enter(closeBracket)) return this.leave(holder)
+    do {
+      const valueAt = this.at
+      this.path.length = this.depth - 1
+      // Of an array with nothing in it yet, it is the array that is read.
+      if (holder.length > 0 || valueAt < this.text.length) this.path.push(holder.length)
+      const value = this.value()
+      if (value !== undefined) {
+        this.remember(holder, holder.length, value, valueAt)
+        holder.push(value)
+      }
+    } while (this.more(closeBracket))
+    return this.leave(holder)
+  }
+
+  /** Into a container: is there something in it? */
+  private enter(closer: number): boolean {
+    const { depth } = this.mode
+    if (this.depth === depth) return this.failed("too_deep", this.at, "levels", String(depth))
+    this.depth++
+    this.at++
+    this.blank()
+    return this.fault === undefined && this.text.charCodeAt(this.at) !== closer
+  }
+
+  /** Out of a container: over its closer, if it has been read to its end. */
+  private leave<C extends Container>(holder: C): C {
+    if (this.fault === undefined) {
+      this.at++
+      this.depth--
+      this.path.length = this.depth
+      this.shape = "container"
+    }
+    return holder
+  }
+
+  /** After a value: does another one follow? Stands before it then, else before the closer. */
+  private more(closer: number): boolean {
+    if (this.fault !== undefined) return false
+    const end = this.at
+    this.blank(this.shape === "number")
+    if (this.fault !== undefined) return false
+    const unit = this.text.charCodeAt(this.at)
+    if (unit === closer) return false
+    const last = this.shape
+    if (unit !== comma) {
+      if (last === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
+      return this.withoutComma(closer, end)
+    }
+    const commaAt = this.at++
+    this.blank()
+    if (this.fault !== undefined) return false
+    if (this.text.charCodeAt(this.at) === closer) {
+      this.repaired("trailing_comma", commaAt)
+      return false
+    }
+    if (last === "container") this.closedBeforeMore.add(this.text.charAt(end - 1))
+    return true
+  }
+
+  private set(
+    holder: Record<string, Json>,
+    key: string,
+    value: Json,
+    keyAt: number,
+    valueAt: number
+  ): void {
+    if (this.mode.isStrict === true) {
+      // As `JSON.parse` does: the last one counts, and no key is special.
+      Object.defineProperty(holder, key, { value, configurable: true, enumerable: true, writable: true })
+      return
+    }
+    if (isPrototypeKey(key, value)) {
+      this.failed("prototype_key", keyAt, "another_key", excerpt(key))
+      return
+    }
+    if (Object.hasOwn(holder, key)) {
+      const earlier = this.tokenOf(holder, key)
+      const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
+      // A number that is written in two ways is one number still, as long as no digits were lost.
+      const isNumber = typeof value === "number" && Object.is(holder[key], value) &&
+        Number.isSafeInteger(Math.trunc(value))
+      if (this.fault === undefined && !isNumber && !this.isSame(holder[key], value, earlier, token)) {
+        this.failed("duplicate_key", keyAt, "key_once", excerpt(key))
+        return
+      }
+      this.repaired("duplicate_key", keyAt)
+      if (token !== earlier) {
+        this.keep(holder, key, "")
+        return
+      }
+    }
+    this.remember(holder, key, value, valueAt)
+    holder[key] = value
+  }
+
+  private remember(holder: Container, key: string | number, value: Json, from: number): void {
+    if (typeof value !== "number") return
+    const token = this.text.slice(from, this.at)
+    if (token !== String(value)) this.keep(holder, key, token)
+  }
+
+  private keep(holder: Container, key: string | number, token: string): void {
+    const tokens = this.tokens.get(holder) ?? new Map<string | number, string>()
+    this.tokens.set(holder, tokens.set(key, token))
+  }
+
+  private tokenOf(holder: object, key: string | number): string | undefined {
+    return tokenIn(this.tokens, holder, key)
+  }
+
+  /** Do two values say the same? Numbers that are equal may be written in two ways, and the way they are written may count. */
+  private isSame(
+    a: Json | undefined,
+    b: Json | undefined,
+    tokenA?: string,
+    tokenB?: string
+  ): boolean {
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b && tokenA === tokenB
+    const keys = Object.keys(a)
+    return Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length && keys.every((name) => {
+      const key = Array.isArray(a) ? Number(name) : name
+      return Object.hasOwn(b, name) &&
+        this.isSame(Reflect.get(a, name), Reflect.get(b, name), this.tokenOf(a, key), this.tokenOf(b, key))
+    })
+  }
+
+  // ---------------------------------------------------------------------------
+  // Keys and colons
+  // ---------------------------------------------------------------------------
+
+  private key(): string | undefined {
+    const { at, text } = this
+    const unit = text.charCodeAt(at)
+    if (isQuote(unit)) return this.string(unit)
+    const name = this.match(identifier)
+    if (name === undefined || reserved.has(name)) {
+      this.failed(...this.noKey(unit, at))
+      return undefined
+    }
+    if (this.mode.isStrict === true) {
+      this.failed("unquoted_key", at, "key")
+      return undefined
+    }
+    const next = text[this.at]
+    if (next !== undefined && !mayFollowKey.test(next)) {
+      const isQuoted = quotes.test(next)
+      this.failed(isQuoted ? "unescaped_quote" : "unquoted_key", isQuoted ? at : this.at, "key")
+      return undefined
+    }
+    this.repaired("unquoted_key", at)
+    return name
+  }
+
+  private noKey(unit: number, at: number): [kind: FaultKind, offset: number, expected: Expected, of?: string] {
+    if (this.isElided()) return ["ellipsis", at, "nothing_left_out"]
+    if (unit === comma) return ["missing_value", at, "member"]
+    if (unit === closeBracket) return ["bracket_mismatch", at, "closer", "}"]
+    if (unit === openBrace || unit === openBracket || unit === colon) return ["unexpected_character", at, "key"]
+    return ["unquoted_key", at, "key"]
+  }
+
+  private colon(): boolean {
+    const end = this.at
+    this.blank()
+    if (this.fault !== undefined) return false
+    if (this.text.charCodeAt(this.at) !== colon) {
+      // A letter right behind a quote: that one did not end the key.
+      const isInText = this.at === end && this.sees(identifier)
+      return this.failed(isInText || this.isQuoteHere() ? "unescaped_quote" : "missing_colon", this.at, "colon")
+    }
+    this.at++
+    this.blank()
+    return this.fault === undefined
+  }
+
+  // ---------------------------------------------------------------------------
+  // After a value that no comma follows
+  // ---------------------------------------------------------------------------
+
+  private withoutComma(closer: number, end: number): boolean {
+    const { at } = this
+    const unit = this.text.charCodeAt(at)
+    const orCloser = ["comma_or_closer", String.fromCharCode(closer)] as const
+    if (this.isElided()) return this.failed("ellipsis", at, "nothing_left_out")
+    if (unit === closeBrace || unit === closeBracket) return this.failed("bracket_mismatch", at, ...orCloser)
+    if (this.shape === "string") {
+      const kind = unit === plus
+        ? "concatenation"
+        : this.isQuoteHere() && at > end
+        ? "missing_comma"
+        : "unescaped_quote"
+      return this.failed(kind, at, ...orCloser)
+    }
+    // 5" are inches. What begins with a comma may be what stands between two texts, one of which lost its quote.
+    const isStray = this.isQuoteHere() && (this.shape === "number" && at === end || this.sees(beginsWithComma))
+    if (isStray) return this.failed("unescaped_quote", at, ...orCloser)
+    // On one line, 1 234 may be one number, [7] [0] an element, and two words one text.
+    const isOnNewLine = this.text.slice(end, at).replace(blockComments, "").includes("\n")
+    const isStart = closer === closeBrace
+      ? isQuote(unit) || this.sees(identifier)
+      : isOnNewLine && (isQuote(unit) || unit === openBrace || this.sees(identifier) || this.sees(digit) ||
+        unit === openBracket && this.shape === "container")
+    if (!isStart) return this.failed(this.sees(operator) ? "expression" : "missing_comma", at, ...orCloser)
+    if (this.mode.isStrict === true) return this.failed("missing_comma", at, ...orCloser)
+    this.repaired("missing_comma", end)
+    return true
+  }
+}
+
+/** Keys that reach an object's prototype when somebody copies them: refused, wherever they are. */
+export const isPrototypeKey = (key: string, value: Json): boolean =>
+  key === "__proto__" ||
+  key === "constructor" && typeof value === "object" && value !== null && Object.hasOwn(value, "prototype")
+
+const tokenIn = (tokens: NumberTokens, holder: object, key: string | number): string | undefined => {
+  const value: unknown = Object.hasOwn(holder, key) ? Reflect.get(holder, key) : undefined
+  return typeof value === "number" ? tokens.get(holder)?.get(key) ?? String(value) : undefined
+}
+
+/** The source text of each number of a value, by its path; read when it is first asked for. */
+export const numbersOf = (text: string, start: number): (path: Path) => string | undefined => {
+  let read: { readonly root: Json | undefined; readonly tokens: NumberTokens } | undefined
+  return (path) => {
+    read ??= readTokens(text, start)
+    let at: unknown = read.root
+    for (const key of path.slice(0, -1)) {
+      at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
+    }
+    const key = path.at(-1)
+    return typeof at === "object" && at !== null && key !== undefined ? tokenIn(read.tokens, at, key) : undefined
+  }
+}
+
+// What was read once is no deeper than it may be.
+const readTokens = (text: string, start: number) => {
+  const reader = new Reader(text, start, { depth: deepest })
+  reader.blank()
+  return { root: reader.value(), tokens: reader.tokens }
+}
+
+/** What a text of strict JSON says that says one thing, with nothing around it; or why it does not. */
+export const plainly = (
+  text: string,
+  mode: Mode
+): { readonly value: Json; readonly hasUnsafeInteger: boolean } | Fault => {
+  const reader = new Reader(text, 0, mode)
+  reader.blank()
+  const value = reader.value()
+  reader.blank()
+  const { at, fault, hasUnsafeInteger, repairs } = reader
+  if (fault !== undefined) return fault
+  const [offset = at] = repairs.values()
+  return value === undefined || offset < text.length
+    ? { kind: "unexpected_character", offset, expected: "plain_json" }
+    : { value, hasUnsafeInteger }
+}

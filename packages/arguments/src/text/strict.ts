@@ -1,0 +1,81 @@
+/**
+ * Strict JSON (RFC 8259): the first fault of a text that `JSON.parse` refuses, and the source texts of the values of one that it takes.
+ *
+ * `JSON.parse` decides what is JSON. Its errors differ from engine to engine and often lack the place, so the {@link Reader} looks for it then.
+ */
+import type { Path } from "../json.ts"
+import type { Fault } from "./fault.ts"
+import { Lexer, type Mode } from "./lexer.ts"
+import { Reader } from "./reader.ts"
+
+/** A fault, and the keys and indices of the value that was being read, or had just been read. */
+export interface PlacedFault extends Fault {
+  readonly path: Path
+}
+
+// Far deeper than what is of use, and no danger to the stack.
+const strict: Mode = { isStrict: true, depth: 1000 }
+
+/** The first fault of a text; `undefined` when it is JSON. */
+export const strictFault = (text: string): PlacedFault | undefined => {
+  const reader = new Reader(text, 0, strict)
+  reader.blank()
+  reader.value()
+  reader.blank()
+  const { at, fault, path } = reader
+  if (fault !== undefined) return { ...fault, path }
+  return at === text.length ? undefined : { kind: "unexpected_character", offset: at, expected: "end", path: [] }
+}
+
+/** A value as it was written. */
+export interface Source {
+  readonly path: Path
+  readonly text: string
+}
+
+/** The source texts of the values at the paths of a form, in the order of the text. In the form, `"*"` stands for any key or index. */
+export const sourcesIn = (text: string, form: Path): ReadonlyArray<Source> => {
+  const reader = new SourceReader(text, 0, strict)
+  reader.blank()
+  reader.follow(form, [])
+  return reader.sources
+}
+
+/** Follows a path, and skips whatever is not on it, however deep it is. */
+class SourceReader extends Lexer {
+  readonly sources: Array<Source> = []
+
+  follow([step, ...rest]: Path, path: Path): void {
+    const { at, text } = this
+    const opener = text[at]
+    if (step === undefined || opener !== "{" && opener !== "[") {
+      this.#skip()
+      if (step === undefined) this.sources.push({ path, text: text.slice(at, this.at) })
+      return
+    }
+    const isObject = opener === "{"
+    this.at++
+    for (let index = 0; !this.#isClosed(); index++) {
+      const key = isObject ? this.string(0x22) ?? "" : index
+      if (isObject) this.#isClosed()
+      if (step === key || step === "*") this.follow(rest, [...path, key])
+      else this.#skip()
+    }
+  }
+
+  // Passes over what stands between values; is there no other one?
+  #isClosed(): boolean {
+    this.match(/[\s,:]*/y)
+    return this.match(/[}\]]|$/y) !== undefined
+  }
+
+  #skip(): void {
+    let open = 0
+    do {
+      if (this.isQuoteHere()) this.string(0x22)
+      else if (this.match(/[{[]/y) !== undefined) open++
+      else if (this.match(/[}\]]/y) !== undefined) open--
+      else if (this.match(/[\s,:]+|[^\s,:{}[\]"]+/y) === undefined) return
+    } while (open > 0)
+  }
+}

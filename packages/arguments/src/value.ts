@@ -1,0 +1,137 @@
+/**
+ * JSON values as they were written: a number that lost digits when it was read stands as an {@link Unsafe}, with its source.
+ *
+ * A JavaScript number cannot hold every integer, and which one it was only the text knows. The marks are
+ * set once, so that whatever checks or moves a value afterwards needs no text and no path.
+ */
+import { isObject, type Json, type JsonArray, type JsonObject, type Path } from "./json.ts"
+import { deepest } from "./options.ts"
+import { cut, excerpt, kind, oneLine } from "./text/excerpt.ts"
+
+export type Value = null | boolean | number | string | Unsafe | List | Record
+export type List = ReadonlyArray<Value>
+export interface Record {
+  readonly [key: string]: Value
+}
+
+/** An integer of more digits than a number holds. */
+export class Unsafe {
+  readonly token: string
+  constructor(token: string) {
+    this.token = token
+  }
+  toJSON(): number {
+    return Number(this.token)
+  }
+}
+
+export const isList = (value: unknown): value is List => Array.isArray(value)
+
+export const isRecord = (value: unknown): value is Record => isObject(value) && !(value instanceof Unsafe)
+
+/** The value at an own key. */
+export const own = (record: Record, key: string): Value | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined
+
+/** The number at a path, as it was written. */
+export type NumberAt = (path: Path) => string | undefined
+
+/** Marks the integers that lost digits, by their source texts where these are known; the same reference where there are none. */
+export const mark = (value: Json, numberAt?: NumberAt): Value => {
+  if (!holdsLarge(value, 0)) return value
+  const path: Array<string | number> = []
+  const marked = (value: Json): Value => {
+    if (typeof value === "number") {
+      if (isHeld(value)) return value
+      const token = numberAt?.(path.slice()) ?? String(value)
+      return integerToken.test(token) ? new Unsafe(token) : value
+    }
+    if (typeof value !== "object" || value === null || path.length > deepest) return value
+    return mapped(value, (child, key) => {
+      path.push(key)
+      const result = marked(child)
+      path.pop()
+      return result
+    })
+  }
+  return marked(value)
+}
+
+const isHeld = (value: number): boolean => value <= Number.MAX_SAFE_INTEGER && value >= Number.MIN_SAFE_INTEGER
+
+// Most values hold none, and are not copied.
+const holdsLarge = (value: Json, depth: number): boolean => {
+  if (typeof value === "number") return !isHeld(value)
+  if (typeof value !== "object" || value === null || depth > deepest) return false
+  if (isArray(value)) return value.some((item) => holdsLarge(item, depth + 1))
+  for (const key of Object.keys(value)) if (holdsLarge(value[key]!, depth + 1)) return true
+  return false
+}
+
+/** Is it plain JSON, without a marked integer in it, and no deeper than is looked at? */
+export const isJson = (value: Value, depth = 0): value is Json => {
+  if (typeof value !== "object" || value === null) return true
+  if (value instanceof Unsafe || depth > deepest) return false
+  return (isList(value) ? value : Object.values(value)).every((child) => isJson(child, depth + 1))
+}
+
+/** An excerpt of a value, of an integer all its digits. */
+export const show = (value: Value | undefined): string =>
+  value instanceof Unsafe ? cut(value.token, 80) : excerpt(value)
+
+/** What sort of value it is: all that is said of a secret. */
+export const kindOf = (value: Value | undefined): string => value instanceof Unsafe ? "a number" : kind(value)
+
+/** `'items.0.price'`: a field for a sentence. */
+export const nameOf = (path: Path): string => path.length === 0 ? "the value" : `'${cut(oneLine(path.join(".")), 80)}'`
+
+/** A key as it was written: in JSON where it would not be seen what is in it. */
+export const keyOf = (written: string): string => oneLine(written) === written ? nameOf([written]) : excerpt(written)
+
+/**
+ * A spelling without what models change in names: case, `-`, `_` and spaces. A sign stays, and so does what keeps digits apart; of a name that
+ * is nothing else, nothing is left, and nothing is spelled like it.
+ */
+export const folded = (name: string): string => {
+  const text = name.trim().toLowerCase()
+  return /^[-_\s]*$/.test(text) ? "" : text.replace(/[-_\s]+/g, (separator, at: number) => {
+    const isBetweenDigits = /\d/.test(text.charAt(at - 1)) && /\d/.test(text.charAt(at + separator.length))
+    return at === 0 ? separator : isBetweenDigits ? "-" : ""
+  })
+}
+
+/** A token of JSON's grammar for a number. */
+export const isNumberToken = (text: string): boolean => numberToken.test(text)
+
+const numberToken = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Is it a thousand to some, and one and a half to others: `1.500`? */
+export const mayBeGrouped = (text: string): boolean => grouped.test(text)
+
+const grouped = /^-?\d{1,3}\.\d{3}$/
+
+const integerToken = /^-?(?:0|[1-9]\d*)$/
+
+// The container with each child mapped. An own key may be called `__proto__`: it is defined, never assigned.
+const mapped = (container: JsonArray | JsonObject, f: (child: Json, key: string | number) => Value): List | Record =>
+  isArray(container)
+    ? container.map(f)
+    : Object.fromEntries(Object.entries(container).map(([key, child]) => [key, f(child, key)]))
+
+const isArray = (value: JsonArray | JsonObject): value is JsonArray => Array.isArray(value)
+
+// -----------------------------------------------------------------------------
+// Places
+// -----------------------------------------------------------------------------
+
+/** A place in a value while it is walked: made into a path where something is to be said of it. */
+export interface Place {
+  readonly above: Place | undefined
+  readonly key: string | number
+}
+
+export const pathOf = (place: Place | undefined): Path => {
+  const path: Array<string | number> = []
+  for (let at = place; at !== undefined; at = at.above) path.push(at.key)
+  return path.toReversed()
+}

@@ -1,0 +1,231 @@
+/**
+ * All sentences: what is said of a repair, of a text that cannot be read, and of a value that does not fit. Words are made last: nothing else in this
+ * package, nor anything that uses it, has to read one to learn a fact.
+ */
+import type { Issue, Misfit, Refusal, Unreadable } from "./refusal.ts"
+import type { Repair, TextRepair, TextRepairKind, ValueRepairKind } from "./repair.ts"
+import { list, oneLine, placeOf } from "./text/excerpt.ts"
+import type { Expected, Fault, FaultKind } from "./text/fault.ts"
+import { isInvisible, nameOfInvisible } from "./text/invisible.ts"
+import { nameOf } from "./value.ts"
+
+/**
+ * Says a refusal, an issue or a repair in words that a model can act on.
+ *
+ * When to use: for the message that goes back to the model. A repair that is not worth a word gives `undefined`.
+ *
+ * @example
+ * ```ts
+ * import { decode, message } from "@fallible/arguments"
+ *
+ * const schema = { type: "object", properties: { days: { type: "integer", maximum: 5 } }, additionalProperties: false }
+ * const decoded = decode("{\"days\":7}", schema)
+ *
+ * decoded.ok || message(decoded.refusal) // => "'days': expected integer of at most 5, got 7."
+ * ```
+ */
+export const message: {
+  (what: Refusal | Issue): string
+  (what: Repair): string | undefined
+  (what: Refusal | Issue | Repair): string | undefined
+} = (what: Refusal | Issue | Repair): never => said(what) as never
+
+const said = (what: Refusal | Issue | Repair): string | undefined =>
+  "issues" in what
+    ? misfit(what)
+    : "line" in what
+    ? unread(what)
+    : "actual" in what
+    ? issue(what)
+    : what.note === undefined
+    ? undefined
+    : `${what.note}.`
+
+// -----------------------------------------------------------------------------
+// Texts
+// -----------------------------------------------------------------------------
+
+/** What the model is told of a repair, where it is worth a word. */
+const notes: { readonly [K in TextRepairKind]?: string } = {
+  duplicate_key: "A key of the arguments was sent twice, with the same value",
+  escaped_quotes: "All quotes of the arguments were escaped; send plain JSON",
+  missing_comma: "A comma was missing in the arguments",
+  prose: "There were words around the arguments; send the object alone",
+  smart_quotes: "The arguments had curly quotes; use straight ones",
+  surplus_closers: "There were extra closing brackets after the arguments"
+}
+
+/** A repair of a text, with its note. */
+export const ofText = ([kind, offset]: readonly [TextRepairKind, number]): TextRepair => {
+  const note = notes[kind]
+  return note === undefined ? { kind, offset } : { kind, offset, note }
+}
+
+/** Of each kind of fault, what is the matter, and what to do about it. */
+const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
+  array: ["They are an array, not an object", "For several objects, make several calls."],
+  bareword: ["A text has no quotes"],
+  bracket_mismatch: ["The brackets do not match"],
+  concatenation: ["Texts are joined by an operator", "Send one text."],
+  cut_off: ["They end too early"],
+  duplicate_key: ["A key is there twice, with different values"],
+  ellipsis: ["Something is left out", "Leave nothing out."],
+  expression: ["An expression is not a value", "Compute it, and send the result."],
+  invalid_escape: ["A backslash is not escaped", "Write a backslash as \\\\."],
+  invalid_number: ["JSON has no such number"],
+  invisible_character: ["There is an invisible character", "Remove it, or write it as an escape inside a string."],
+  missing_colon: ["They are not valid JSON"],
+  missing_comma: ["They are not valid JSON"],
+  missing_value: ["A value is missing"],
+  no_object: ["They are not a JSON object"],
+  prose: ["There are words around them", "Send the object alone."],
+  prototype_key: ["A key is not allowed"],
+  several_objects: ["They are more than one object", "For several objects, make several calls."],
+  too_deep: ["They are nested too deeply"],
+  too_long: ["They are too long", "Send less."],
+  too_many_repairs: ["They have too many mistakes"],
+  unclear_comment: ["A comment may be part of a value", "Leave comments out."],
+  unescaped_quote: [
+    "A quote is missing, or there is an extra one",
+    "Put texts in double quotes, and write a double quote inside a text as \\\"."
+  ],
+  unexpected_character: ["They are not valid JSON"],
+  unquoted_key: ["A key has no quotes"]
+}
+
+/** What would have been right, of one that names something (`of`) or does not. */
+const expectations: { readonly [E in Expected]: string | ((of: string) => string) } = {
+  another_key: (of) => `another key than ${of}`,
+  bytes: (of) => `at most ${of} bytes`,
+  closer: (of) => `'${of}'`,
+  closing_quote: (of) => `the closing '${of}' of a string`,
+  colon: "':'",
+  comma_or_closer: (of) => `',' or '${of}'`,
+  computed: "the computed value",
+  constant: "true, false or null",
+  control_escape: "an escape such as \\n in place of a raw control character",
+  double_quotes: "double quotes",
+  end: "the end of the text",
+  end_of_comment: "the end of a comment",
+  escape: "an escape of JSON, such as \\n or \\\\",
+  finite: "a number below 1.8e308",
+  key: "a key in double quotes",
+  key_once: (of) => `${of} once`,
+  levels: (of) => `at most ${of} levels of nesting`,
+  member: "a key and its value",
+  no_comment: "no comment",
+  no_hash: "a value without a '#'",
+  no_trailing_comma: "no comma after the last value",
+  nothing_left_out: "all values",
+  number: "a JSON number, such as 1000, -0.5 or 1e3",
+  object: "one JSON object",
+  object_alone: "the object alone",
+  plain_json: "plain JSON",
+  plain_quotes: "quotes that are not escaped",
+  quote: (of) => `'${of}'`,
+  rest_of_escape: "the rest of an escape",
+  rest_of_number: "the rest of a number or what follows it",
+  rest_of_word: "the rest of a word or what follows it",
+  text_in_quotes: "a value; a text has to be in double quotes",
+  value: "a value",
+  value_or_no_key: "a value; else leave out the key"
+}
+
+/** What would have been right there. */
+export const expectedIn = ({ expected, of = "" }: Pick<Fault, "expected" | "of">): string => {
+  const words = expectations[expected]
+  return typeof words === "string" ? words : words(of)
+}
+
+/** @param isSecret may none of the text be quoted? */
+export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unreadable => {
+  const { offset } = fault
+  // What cannot be seen is to blame before all else.
+  const kind = fault.kind !== "cut_off" && isInvisible(text, offset) ? "invisible_character" : fault.kind
+  const advice = faults[kind][1]
+  return {
+    kind,
+    offset,
+    ...placeOf(text, offset),
+    ...(isSecret ? {} : { excerpt: around(text, offset) }),
+    expected: expectedIn(fault),
+    ...(kind === "invisible_character"
+      ? { advice: `Remove ${nameOfInvisible(text, offset)}, or write it as an escape inside a string.` }
+      : advice === undefined
+      ? {}
+      : { advice })
+  }
+}
+
+const around = (text: string, offset: number): string =>
+  oneLine(offset >= text.length ? text.slice(-30) : text.slice(Math.max(0, offset - 20), offset + 20))
+
+/** What is said of the whole text, and of no place in it. */
+const isWhole: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
+
+const unread = ({ advice, column, excerpt: near, expected, kind, line, offset }: Unreadable): string => {
+  const [reason] = faults[kind]
+  const place = `at offset ${offset} (line ${line}, column ${column})`
+  const what = kind === "cut_off"
+    ? `${reason}, ${place}: ${expected} is missing`
+    : kind === "too_deep" || kind === "too_long"
+    ? `${reason}: expected ${expected}`
+    : isWhole.has(kind)
+    ? reason
+    : `${reason}, ${place}${near === undefined ? "" : `, near \`${near}\``}: expected ${expected}`
+  return `The arguments cannot be read. ${what}.${advice === undefined ? "" : ` ${advice}`}`
+}
+
+// -----------------------------------------------------------------------------
+// Values
+// -----------------------------------------------------------------------------
+
+/** What is said of a repair of a value; `from` and `to` as they may be quoted. */
+interface Change {
+  readonly name: string
+  readonly from: string
+  readonly to: string
+}
+
+const readAs = (type: string) => ({ from, name, to }: Change) => `${name} is ${type}: ${from} was read as ${to}`
+
+const changes: { readonly [K in ValueRepairKind]?: (change: Change) => string } = {
+  array_for_single: readAs("one value"),
+  blank_for_optional: ({ from, name }) => `${name} is optional: leave it out instead of ${from}`,
+  boolean_for_text: readAs("a string"),
+  choice_spelling: ({ from, name, to }) => `${name} is ${to}: it was written as ${from}`,
+  date_form: readAs("a date"),
+  decimal_for_integer: readAs("an integer"),
+  number_for_text: readAs("a string"),
+  python_list: ({ name }) => `${name} is an array: send it as JSON, not as a Python list in a string`,
+  renamed_key: ({ from, to }) => `${to} was written as ${from}`,
+  single_for_array: readAs("an array"),
+  text_for_choice: readAs("a number"),
+  text_with_drift: ({ name, to }) =>
+    `${name} is ${to}: send it as JSON, not as a text, and its values in their own types`,
+  wrapper: ({ from, name }) => `${name} go without ${from} around them`
+}
+
+/** What the model is told of a change to a value. */
+export const noteOf = (kind: ValueRepairKind, change: Change): string => changes[kind]?.(change) ?? ""
+
+const misfit = ({ issues, keys }: Misfit): string => [...issues.map(issue), ...expectedKeys(keys)].join(" ")
+
+// Where a key is unknown, or missing, all that there are are worth a word.
+const expectedKeys = (keys: Misfit["keys"]): ReadonlyArray<string> => {
+  if (keys === undefined) return []
+  const { names, path } = keys
+  if (names.length === 0) return path.length === 0 ? ["No arguments are expected."] : []
+  return [`Expected keys${path.length === 0 ? "" : ` of ${nameOf(path)}`}: ${list(names, 20)}.`]
+}
+
+const issue = ({ actual, advice, expected, kind, more, path }: Issue): string => {
+  const name = path.length === 0 ? "the arguments" : nameOf(path)
+  const asked = kind === "unknown_key" ? expected : `expected ${expected}`
+  const what = more !== undefined
+    ? `${actual}: ${asked}`
+    : kind === "unknown_key"
+    ? asked
+    : `${asked}, got ${actual}`
+  return `${name}: ${what}.${advice === undefined ? "" : ` ${advice}`}`
+}

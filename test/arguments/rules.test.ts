@@ -1,0 +1,114 @@
+/**
+ * `RULES.md` is the documentation of the rules and their test: each of its rows is run, and each rule has one. What a model reads of them stands in
+ * `messages.txt`, all sentences in one file, so that a change to them is seen as what it is.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { coerce, faultKinds, fit, type Json, type JsonSchema, message, numberAt, read } from "@fallible/arguments"
+import { textRepairKinds, valueRepairKinds } from "@fallible/arguments"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { root } from "../support/program.ts"
+
+const rules = readFileSync(join(root, "packages/arguments/RULES.md"), "utf8")
+
+/** The rows of the table under a heading, without their code marks. */
+const table = (heading: string): ReadonlyArray<ReadonlyArray<string>> =>
+  rules.split("\n## ").find((section) => section.startsWith(heading))!.split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map(cell))
+
+const cell = (text: string): string =>
+  text.trim().replace(/^(`+) ?([^]*?) ?\1$/, "$2").replaceAll("\\|", "|").replaceAll("↵", "\n")
+    .replace(/U\+(\w{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+const repairs = table("Texts that are repaired")
+const faults = table("Texts that are refused").map(([kind = "", text = ""]) =>
+  [
+    kind,
+    kind === "too_deep"
+      ? `{"a":${"[".repeat(128)}${"]".repeat(128)}}`
+      : kind === "too_long"
+      ? `{"a":"${"x".repeat(1_048_576)}"}`
+      : text
+  ] as const
+)
+const coercions = table("Values that are coerced")
+const misfits = table("Values that are refused")
+
+const schemaOf = (text = ""): JsonSchema => JSON.parse(text)
+
+/** A value as a model wrote it, with the digits of its numbers. */
+const written = (text = "") => {
+  const holder = read(`{"value":${text}}`)
+  if (!holder.ok) return assert.fail(text)
+  return {
+    value: holder.value["value"]!,
+    numberAt: (path: ReadonlyArray<string | number>) => numberAt(holder, ["value", ...path])
+  }
+}
+
+describe("the rules", () => {
+  it.each(repairs)("%s: %s", (kind, text, expected, told) => {
+    const result = read(text, { prose: true })
+    if (!result.ok) return assert.fail(message(result.refusal))
+    assert.deepStrictEqual<unknown>(result.value, JSON.parse(expected ?? ""))
+    assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), told === "yes")
+    if (text !== "") assert.include(result.repairs.map<string>(({ kind }) => kind), kind)
+  })
+
+  it.each(faults)("%s: %s", (kind, text) => {
+    const result = read(text)
+    assert.strictEqual(result.ok ? "read" : result.refusal.kind, kind)
+  })
+
+  it.each(coercions)("%s: %s for %s", (kind, schema, text, expected, told) => {
+    const { value, numberAt } = written(text)
+    const result = coerce(value, schemaOf(schema), { numberAt })
+    assert.deepStrictEqual<unknown>([result.fits, result.value], [true, JSON.parse(expected ?? "")])
+    assert.include(result.repairs.map<string>(({ kind }) => kind), kind)
+    assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), told === "yes")
+  })
+
+  it.each(misfits)("%s: %s for %s", (kind, schema, text) => {
+    const { value, numberAt } = written(text)
+    const result = fit(value, schemaOf(schema), { numberAt })
+    assert.include(result.ok ? [] : result.refusal.issues.map<string>(({ kind }) => kind), kind)
+  })
+
+  it("have an example each, and nothing else has one", () => {
+    const kindsIn = (rows: ReadonlyArray<ReadonlyArray<string>>) =>
+      [...new Set(rows.map(([kind = ""]) => kind))].toSorted()
+    assert.deepStrictEqual(kindsIn(repairs), [...textRepairKinds].toSorted())
+    assert.deepStrictEqual(kindsIn(faults), [...faultKinds].toSorted())
+    assert.deepStrictEqual(kindsIn(coercions), [...valueRepairKinds].toSorted())
+  })
+})
+
+describe("the sentences", () => {
+  const short = (text: string) => text.length > 200 ? `${text.slice(0, 20)}… (${text.length})` : text
+  const line = (what: string, said: string | undefined) => `${JSON.stringify(short(what))}\n  ${said ?? "(nothing)"}\n`
+  const saidOf = (value: Json, schema: JsonSchema, origin: object) => {
+    const result = fit(value, schema, origin)
+    return result.ok ? result.repairs.map(message).join(" ") || undefined : message(result.refusal)
+  }
+  const all = [
+    ...repairs.map(([, text = ""]) => {
+      const result = read(text, { prose: true })
+      return line(text, result.ok ? result.repairs.map((repair) => message(repair) ?? "").join(" ").trim() : "refused")
+    }),
+    ...faults.map(([, text]) => {
+      const result = read(text)
+      return line(text, result.ok ? "read" : message(result.refusal))
+    }),
+    ...[...coercions, ...misfits].map(([, schema = "", text = ""]) => {
+      const { value, ...origin } = written(text)
+      return line(`${text} for ${schema}`, saidOf(value, schemaOf(schema), origin))
+    })
+  ].join("")
+  const file = join(root, "test/arguments/messages.txt")
+  if (process.env["WRITE_MESSAGES"] === "1") writeFileSync(file, all)
+
+  it("are those that are written down (else: WRITE_MESSAGES=1 npx -y pnpm@12 exec vitest run test/arguments/rules)", () => {
+    assert.strictEqual(all, readFileSync(file, "utf8"))
+  })
+})
