@@ -25,7 +25,8 @@ export interface PolicyRow extends Row {
 
 // An empty setting is none.
 const named = process.env["FALLIBLE_CORPORA"] || undefined
-const folder = named === undefined ? join(root, "../shared/corpora") : resolve(named)
+/** Where they are. */
+export const folder = named === undefined ? join(root, "../shared/corpora") : resolve(named)
 
 /** Are they there? When the environment says where, they have to be. */
 export const areThere = named !== undefined || existsSync(folder)

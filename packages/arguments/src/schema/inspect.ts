@@ -74,6 +74,9 @@ type Verdict = readonly [list: "fine" | "unchecked" | "refused", why: string]
 
 const fine: Verdict = ["fine", ""]
 
+// A dialect of one's own may say something else by the same keywords.
+const dialects = /^https?:\/\/(?:json-schema\.org\/|spec\.openapis\.org\/)/
+
 const verdictOn = (
   keyword: string,
   value: unknown,
@@ -82,6 +85,7 @@ const verdictOn = (
   resolve: (schema: JsonSchema) => unknown
 ): Verdict => {
   const content = checked.get(keyword)
+  if (keyword === "$schema" && !dialects.test(String(value))) return ["unchecked", `the dialect ${excerpt(value, 80)}`]
   if (value === undefined || annotations.has(keyword)) return fine
   if (content === undefined) return ["unchecked", "a keyword that is not known"]
   if (!isOf[content](value)) return ["refused", `it cannot be ${excerpt(value, 40)}`]

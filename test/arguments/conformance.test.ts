@@ -1,0 +1,82 @@
+/**
+ * The JSON-Schema-Test-Suite (draft 2020-12): for each keyword that is checked, all of its cases hold; and what is not checked is on the list that says so.
+ * JSONTestSuite holds the strict mode to the grammar of JSON. Neither is in this repository.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { explain, fits, inspect, type Json, type JsonSchema, parse } from "@fallible/arguments"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { strictFault } from "../../packages/arguments/src/text/strict.ts"
+import { areThere, corpus, folder } from "../support/corpora.ts"
+
+interface Case {
+  readonly id: string
+  readonly keyword: string
+  readonly schema: JsonSchema | boolean
+  readonly data: Json
+  readonly valid: boolean
+}
+
+const cases = (): ReadonlyArray<Case> => JSON.parse(readFileSync(join(folder, "json_schema_2020_12.json"), "utf8"))
+
+const schemaOf = ({ schema }: Case): JsonSchema => typeof schema === "boolean" ? { allOf: [schema] } : schema
+
+/** What is held to more than the suite asks for, by rule. */
+const isStricter = ({ data, schema }: Case): boolean =>
+  typeof schema === "object" &&
+  // A whole number beyond the safe range may be another one than was written.
+  (typeof data === "number" && Number.isInteger(data) && !Number.isSafeInteger(data) ||
+    // The suite has formats as annotations.
+    schema["format"] === "date" || schema["format"] === "date-time")
+
+/** Of the keywords that the suite has files for, those that nothing is checked of. */
+const unheard = ["content", "dynamicRef", "format", "refRemote", "vocabulary"]
+
+describe.skipIf(!areThere)("the JSON-Schema-Test-Suite", () => {
+  const all = areThere ? cases() : []
+
+  it.each([...new Set(all.map(({ keyword }) => keyword))])("%s", (keyword) => {
+    const of = all.filter((row) => row.keyword === keyword)
+    let held = 0
+    for (const row of of) {
+      const schema = schemaOf(row)
+      const { refused, unchecked } = inspect(schema)
+      if (refused.length > 0 || unchecked.length > 0) continue
+      held++
+      const isAsked = fits(row.data, schema)
+      if (!isStricter(row)) assert.strictEqual(isAsked, row.valid, `${row.id}: ${JSON.stringify(row)}`)
+      assert.strictEqual(explain(row.data, schema) === undefined, isAsked, row.id)
+    }
+    // Of the rest, a few stand on what is fetched or on another keyword.
+    if (!unheard.includes(keyword)) assert.isAtLeast(held / of.length, keyword === "defs" ? 0 : 0.9)
+  })
+
+  it("has nothing that is passed over in silence", () => {
+    const unsaid = all.filter((row) => unheard.includes(row.keyword)).filter((row) => {
+      const { refused, unchecked } = inspect(schemaOf(row))
+      return refused.length + unchecked.length === 0 && fits(row.data, schemaOf(row)) !== row.valid
+    })
+    assert.deepStrictEqual(unsaid.filter((row) => !isStricter(row)).map(({ id }) => id), [])
+  })
+})
+
+describe.skipIf(!areThere)("JSONTestSuite", () => {
+  const rows = areThere ? corpus("jsontestsuite") : []
+
+  it("is parsed as it says", () => {
+    for (const { input, verdict } of rows) {
+      const parsed = parse(input)
+      if (verdict !== "either") assert.strictEqual(parsed.ok, verdict === "value", JSON.stringify(input).slice(0, 200))
+    }
+  })
+
+  it("has no text in which a fault is found, and none is, or the other way round", () => {
+    const names = ["jsontestsuite", "jsonrepair", "json_repair_py", "toolcalls_valid"]
+    for (const { input } of areThere ? names.flatMap(corpus) : []) {
+      const fault = strictFault(input)
+      // So deep a text is no use to anybody.
+      if (fault?.kind === "too_deep") continue
+      assert.strictEqual(fault === undefined, parse(input).ok, JSON.stringify(input).slice(0, 200))
+    }
+  })
+})
