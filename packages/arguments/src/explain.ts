@@ -132,7 +132,9 @@ const noSuchKey = "no such key"
 
 const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean): string => {
   const { kind, schema, value } = misfit
-  const words = (otherwise: string) => describe(schema, document) ?? otherwise
+  // What a part of the schema requires, another part may describe.
+  const words = (otherwise: string) =>
+    describe(schema, document) ?? describe(document.at(misfit.path), document) ?? otherwise
   if (kind === "unknown_key") return noSuchKey
   if (kind === "key_name") return `a key that is ${words("another")}`
   if (kind === "missing_key") return words("a value")

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { inspect } from "@fallible/arguments"
 import { dual } from "effect/Function"
 import type * as JsonSchema from "effect/JsonSchema"
 import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
@@ -92,6 +93,10 @@ const define = (tool: Tool.Any): Definition => {
         String(parameters["type"])
       }'; a model can send an object alone.`
     )
+  }
+  const { refused: [refused] } = inspect(parameters)
+  if (refused !== undefined) {
+    throw new TypeError(`The parameters of '${tool.name}' cannot be used: ${refused.path.join("/")}: ${refused.why}.`)
   }
   return { name: tool.name, description: tool.description, parameters }
 }

@@ -22,7 +22,7 @@ export const describe = (schema: unknown, document: Document, limit?: Limit, dep
   if (schema === undefined || schema === true || depth > 4) return undefined
   const flat = document.flat(schema)
   const choices = choicesOf(flat)
-  if (choices !== undefined) return listed(choices)
+  if (choices !== undefined) return listed(flat["nullable"] === true ? [...choices, null] : choices)
   const members = document.members(flat)
   if (members !== undefined) {
     const tag = document.tag(members)

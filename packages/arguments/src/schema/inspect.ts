@@ -3,9 +3,10 @@
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { excerpt } from "../text/excerpt.ts"
+import { pathOf, type Place } from "../value.ts"
 import { formats } from "./check.ts"
 import { documentOf } from "./document.ts"
-import { annotations, checked, isOf, schemasIn } from "./keyword.ts"
+import { checked, isAnnotation, isOf, schemasIn } from "./keyword.ts"
 import { patternOf } from "./pattern.ts"
 
 /** A keyword in a schema. */
@@ -56,16 +57,24 @@ const inspected = (root: JsonSchema): Inspection => {
   const unchecked: Array<KeywordAt> = []
   const refused: Array<KeywordAt> = []
   const seen = new Set<unknown>()
-  const queue: Array<readonly [path: Path, schema: JsonSchema]> = [[[], root]]
+  // Places, and not paths: a schema may be as deep as it is large.
+  const queue: Array<readonly [place: Place | undefined, schema: JsonSchema]> = [[undefined, root]]
   const { resolve } = documentOf(root)
   for (const [at, schema] of queue) {
     if (seen.has(schema)) continue
     seen.add(schema)
     for (const [keyword, value] of Object.entries(schema)) {
       const [list, why] = verdictOn(keyword, value, schema, at, resolve)
-      if (list !== "fine") (list === "refused" ? refused : unchecked).push({ path: [...at, keyword], keyword, why })
+      if (list !== "fine") {
+        ;(list === "refused" ? refused : unchecked).push({ path: [...pathOf(at), keyword], keyword, why })
+      }
     }
-    for (const [path, inner] of schemasIn(schema)) if (isObject(inner)) queue.push([[...at, ...path], inner])
+    const target = typeof schema["$ref"] === "string" ? resolve(schema) : undefined
+    if (isObject(target)) queue.push([{ above: at, key: "$ref" }, target])
+    for (const [path, inner] of schemasIn(schema)) {
+      const place = path.reduce<Place | undefined>((above, key) => ({ above, key }), at)
+      if (isObject(inner)) queue.push([place, inner])
+    }
   }
   return { unchecked, refused }
 }
@@ -81,12 +90,12 @@ const verdictOn = (
   keyword: string,
   value: unknown,
   schema: JsonSchema,
-  at: Path,
+  at: Place | undefined,
   resolve: (schema: JsonSchema) => unknown
 ): Verdict => {
   const content = checked.get(keyword)
   if (keyword === "$schema" && !dialects.test(String(value))) return ["unchecked", `the dialect ${excerpt(value, 80)}`]
-  if (value === undefined || annotations.has(keyword)) return fine
+  if (value === undefined || isAnnotation(keyword)) return fine
   if (content === undefined) return ["unchecked", "a keyword that is not known"]
   if (!isOf[content](value)) return ["refused", `it cannot be ${excerpt(value, 40)}`]
   if (keyword === "$ref" && resolve(schema) === undefined) return ["refused", "it leads nowhere in this schema"]
@@ -101,7 +110,7 @@ const verdictOn = (
   const unmatched = patterns.find((pattern) => patternOf(pattern) === undefined)
   if (unmatched === undefined) return fine
   // There, what is passed over would refuse a value and not accept it.
-  const isInverse = at.some((key) => key === "not" || key === "if" || key === "oneOf" || key === "contains")
+  const isInverse = pathOf(at).some((key) => key === "not" || key === "if" || key === "oneOf" || key === "contains")
   return [isInverse ? "refused" : "unchecked", `the pattern ${excerpt(unmatched, 40)}`]
 }
 

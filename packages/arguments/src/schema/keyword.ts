@@ -73,13 +73,17 @@ export const checked: ReadonlyMap<string, Content> = new Map<string, Content>([
   ["uniqueItems", "boolean"]
 ])
 
-/** The keywords that ask nothing of a value. */
-export const annotations: ReadonlySet<string> = new Set([
+/** Does a keyword ask nothing of a value? */
+export const isAnnotation = (keyword: string): boolean => annotations.has(keyword) || keyword.startsWith("x-")
+
+const annotations: ReadonlySet<string> = new Set([
   "$anchor",
   "$comment",
   "$dynamicAnchor",
   "$id",
   "$schema",
+  // Of OpenAPI; what references reach in it is looked at.
+  "components",
   "default",
   "deprecated",
   "description",
