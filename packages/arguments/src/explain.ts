@@ -15,7 +15,7 @@ import { Gathered, type Group, listed, within } from "./schema/gathered.ts"
 import { secretsOf } from "./secret.ts"
 import * as Suggestion from "./suggestion.ts"
 import { excerpt } from "./text/excerpt.ts"
-import { kindOf, mark, nameOf, type NumberAt, show, Unsafe, type Value } from "./value.ts"
+import { kindOf, mark, nameOf, type NumberAt, placeOf, show, Unsafe, type Value } from "./value.ts"
 
 /** What `explain` may be told. */
 export interface Explaining extends Options {
@@ -57,9 +57,9 @@ export const explain = (
   const { findings = [], numberAt, written } = options
   const { issues: most } = limitsOf(options)
   const root = schema ?? unsaid
-  const conformance = conformanceTo(root)
   // What no schema describes may be no JSON either, and is not walked.
   const marked = schema === undefined ? value : mark(value, numberAt)
+  const conformance = conformanceTo(root, schema === undefined ? null : marked)
   const original = written === undefined ? marked : mark(written.value, written.numberAt)
   const isSecret = secretsOf(root, options)
   const actual = (path: Path, came: Value | undefined): string =>
@@ -90,7 +90,10 @@ export const explain = (
   const rest = new Gathered<Issue>(most)
   for (const finding of news.length === 0 && own.length === 0 ? said.all : news) {
     const { path } = finding
-    rest.add(path, () => found(finding, root, value, isSecret(path), actual(path, asValue(partAt(marked, path)))))
+    rest.add(
+      placeOf(path),
+      () => found(finding, root, value, isSecret(path), actual(path, asValue(partAt(marked, path))))
+    )
   }
   const issues = listed([...own, ...rest.groups()], most, others)
   return issues.length === 0 ? undefined : refusal(issues, root, value)

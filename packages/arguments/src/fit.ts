@@ -102,9 +102,9 @@ const from = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numberAt 
  */
 export const coerce = (value: Json, schema: JsonSchema, options: Origin = {}): Coerced => {
   const { issues } = limitsOf(options)
-  const conformance = conformanceTo(usable(schema))
   const { numberAt = () => undefined } = options
   const marked = mark(value, numberAt)
+  const conformance = conformanceTo(usable(schema), marked)
   if (conformance.fits(marked, schema)) return { value, repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
   // A number that lost digits is refused by its place in the text, which a moved value no longer has.
@@ -132,8 +132,10 @@ export const coerce = (value: Json, schema: JsonSchema, options: Origin = {}): C
  * fits("01/31/2024", { type: "string", format: "date" }) // => false
  * ```
  */
-export const fits = (value: Json, schema: JsonSchema, { numberAt }: Origin = {}): boolean =>
-  conformanceTo(usable(schema)).fits(mark(value, numberAt), schema)
+export const fits = (value: Json, schema: JsonSchema, { numberAt }: Origin = {}): boolean => {
+  const marked = mark(value, numberAt)
+  return conformanceTo(usable(schema), marked).fits(marked, schema)
+}
 
 /** A text that was read, and fits. */
 export interface Decoded {

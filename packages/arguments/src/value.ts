@@ -135,3 +135,6 @@ export const pathOf = (place: Place | undefined): Path => {
   for (let at = place; at !== undefined; at = at.above) path.push(at.key)
   return path.toReversed()
 }
+
+export const placeOf = (path: Path): Place | undefined =>
+  path.reduce<Place | undefined>((above, key) => ({ above, key }), undefined)

@@ -1,9 +1,10 @@
 /**
  * Keys in another spelling: case, `-`, `_` and spaces. A key is renamed where one key alone is meant by it, and no other key says the same.
  */
-import type { JsonSchema } from "../json.ts"
-import { extraOf, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
-import { folded, type Record } from "../value.ts"
+import { isObject, type JsonSchema } from "../json.ts"
+import { choicesOf, extraOf, isRequired, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
+import { folded, type Record, type Value } from "../value.ts"
+import { wrapperOf } from "./wrapper.ts"
 
 /** What the keys of an object are respelled as. */
 export interface Respelled {
@@ -31,10 +32,42 @@ export const respelled = (value: Record, flat: JsonSchema): Respelled => {
     const [target = "", ...targets] = spellingsOf(properties).get(fold) ?? []
     const isUnknown = extraOf(flat, source) === false
     const isMeant = others.length === 0 && targets.length === 0 && !Object.hasOwn(value, target) &&
-      (isUnknown || requiredOf(flat).includes(target)) && !isOfPrototype(source) && !isOfPrototype(target)
+      (isUnknown || isRequired(target, flat)) && !isOfPrototype(source) && !isOfPrototype(target)
     if (isMeant) meant.set(source, target)
   }
   return { meant, isRival: (key) => rivals.has(folded(key)) }
+}
+
+/**
+ * May an object come to fit a member of a union at all? Not if it has no key for a required one, one key too many, or the literal of another member.
+ * Of a long union most members are passed over so, which would each be tried at every level.
+ */
+export const mayBecome = (value: Record, member: JsonSchema): boolean => {
+  const keys = Object.keys(value)
+  // What is inside of a wrapper is not looked at.
+  if (wrapperOf(value) !== undefined || member["$ref"] !== undefined) return true
+  const properties = propertiesOf(member)
+  const isOpen = member["additionalProperties"] !== false || member["patternProperties"] !== undefined
+  const spelled = new Set<string>()
+  for (const key of keys) {
+    if (Object.hasOwn(properties, key)) {
+      if (isAnotherLiteral(value[key]!, properties[key])) return false
+      continue
+    }
+    const fold = key.length > longestKey ? "" : folded(key)
+    if (!isOpen && !spellingsOf(properties).has(fold)) return false
+    spelled.add(fold)
+  }
+  return requiredOf(member).every((key) => Object.hasOwn(value, key) || spelled.has(folded(key)))
+}
+
+// A choice of texts, and a text that is none of them in any spelling.
+const isAnotherLiteral = (value: Value, property: unknown): boolean => {
+  if (typeof value !== "string" || !isObject(property) || property["nullable"] === true) return false
+  const choices = choicesOf(property)
+  if (choices === undefined || choices.length > 8) return false
+  const fold = folded(value)
+  return choices.every((choice) => typeof choice === "string" && choice !== value && folded(choice) !== fold)
 }
 
 const asWritten: Respelled = { meant: new Map(), isRival: () => false }

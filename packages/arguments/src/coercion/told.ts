@@ -2,6 +2,7 @@
  * What is told of repairs: thirty items that drifted in one way are one thing to learn, and of a thousand things twenty teach as much.
  */
 import { isTold, type ValueRepair, type ValueRepairKind } from "../repair.ts"
+import { Fields } from "../schema/field.ts"
 import { keyOf, nameOf, pathOf, type Place, type Value } from "../value.ts"
 import { noteOf } from "../words.ts"
 import type { Undoing } from "./undo.ts"
@@ -23,7 +24,7 @@ export const repairsOf = (
   limit: number,
   show: (value: Value, place: Place | undefined) => string
 ): ReadonlyArray<ValueRepair> => {
-  const fields = new Fields()
+  const fields = new Fields<Map<ValueRepairKind, Group & { readonly isListed: boolean }>>()
   const listed: Array<Undoing | Group> = []
   let [silent, noted, others] = [0, 0, 0]
   for (const undoing of undoings) {
@@ -31,7 +32,8 @@ export const repairsOf = (
       if (silent++ < limit) listed.push(undoing)
       continue
     }
-    const groups = fields.at(undoing.place).groups
+    const field = fields.at(undoing.place)
+    const groups = field.value ??= new Map()
     const known = groups.get(undoing.kind)
     if (known !== undefined) {
       known.count++
@@ -68,28 +70,3 @@ const noteOn = (
 }
 
 const keyIn = (value: Value): string => typeof value === "string" ? keyOf(value) : ""
-
-/** The fields of a value, the same for all items of an array. */
-class Fields {
-  readonly groups = new Map<ValueRepairKind, Group & { readonly isListed: boolean }>()
-  readonly #inner = new Map<string | null, Fields>()
-  readonly #known = new Map<Place, Fields>()
-
-  at(place: Place | undefined): Fields {
-    if (place === undefined) return this
-    const known = this.#known.get(place)
-    if (known !== undefined) return known
-    const above = place.above === undefined ? this : this.#container(place.above)
-    const key = typeof place.key === "number" ? null : place.key
-    const field = above.#inner.get(key) ?? new Fields()
-    above.#inner.set(key, field)
-    return field
-  }
-
-  // What holds many items is looked for once.
-  #container(place: Place): Fields {
-    const known = this.#known.get(place) ?? this.at(place)
-    this.#known.set(place, known)
-    return known
-  }
-}

@@ -9,12 +9,12 @@ import type { Json, JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
 import { isTold, type ValueRepairKind } from "../repair.ts"
 import type { Conformance } from "../schema/conformance.ts"
-import { allowsKind, extraOf, itemOf, propertiesOf, requiredOf } from "../schema/document.ts"
+import { allowsKind, extraOf, isRequired, itemOf, propertiesOf } from "../schema/document.ts"
 import { isEqual } from "../schema/equal.ts"
 import { plainly } from "../text/reader.ts"
 import { isList, isRecord, type List, type NumberAt, pathOf, type Place, type Record, type Value } from "../value.ts"
 import { isBlank, readingsOf } from "./reading.ts"
-import { respelled } from "./spelling.ts"
+import { mayBecome, respelled } from "./spelling.ts"
 import { wrapperOf, wrappers } from "./wrapper.ts"
 
 /** What was undone, and where. */
@@ -43,7 +43,7 @@ export const undo = (
   numberAt: NumberAt
 ): Undone => {
   const { document, fits } = conformance
-  const memory = { all: new WeakMap(), silent: new WeakMap(), inner: new WeakMap() } satisfies { [E in Extent]: Memory }
+  const memory = { all: new Map(), silent: new Map(), inner: new Map() } satisfies { [E in Extent]: Memory }
 
   let depth = 0
   const within = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone => {
@@ -67,17 +67,18 @@ export const undo = (
   }
 
   const remembered = (value: object & Value, schema: unknown, place: Place | undefined, extent: Extent): Undone => {
-    const known = memory[extent].get(value) ?? new Map<unknown, Undone>()
-    memory[extent].set(value, known)
-    const earlier = known.get(schema)
+    const memories: Memory = memory[extent]
+    const known = memories.get(schema) ?? new Map<object, Undone>()
+    memories.set(schema, known)
+    const earlier = known.get(value)
     if (earlier !== undefined) return earlier
     // What refers to itself without a step into the value gets no further.
-    known.set(schema, unchanged(value))
+    known.set(value, unchanged(value))
     const outside = open
-    open = new Set()
+    if (outside.size > 0) open = new Set()
     const undone = reading(value, document.flat(schema), schema, place, extent)
     open = outside
-    known.set(schema, undone)
+    if (undone.value !== value) known.set(value, undone)
     return undone
   }
 
@@ -108,6 +109,7 @@ export const undo = (
   ): Undone => {
     const meant: Array<Undone> = []
     for (const member of members) {
+      if (isRecord(value) && !mayBecome(value, member)) continue
       const undone = within(value, member, place, extent)
       if (undone.value === value || !fits(undone.value, schema)) continue
       const same = meant.findIndex((other) => isEqual(other.value, undone.value))
@@ -134,12 +136,10 @@ export const undo = (
     const unwrapped = extent === "all" ? withoutWrapper(value, flat, schema, place) : undefined
     if (unwrapped !== undefined) return unwrapped
     const properties = propertiesOf(flat)
-    const required = requiredOf(flat)
     const { isRival, meant } = respelled(value, flat)
     const repairs: Array<Undoing> = []
     const dropped: Array<Undoing> = []
-    const entries: Array<readonly [string, Value]> = []
-    const kept: Array<readonly [string, Value]> = []
+    const entries: Array<readonly [key: string, value: Value, drop: Undoing | undefined]> = []
     for (const written of Object.keys(value)) {
       const key = extent === "all" ? meant.get(written) ?? written : written
       const child = value[written]!
@@ -148,22 +148,23 @@ export const undo = (
       const at = { above: place, key: written }
       if (key !== written) repairs.push({ kind: "renamed_key", place: at, from: written, to: key })
       const undone = within(child, inner, at, extent)
-      kept.push([key, undone.value])
       // Beside a key that is spelled like it, it is not clear which of the two was meant.
-      const drop = isDeclared && !required.includes(key) && undone.value === child && (key !== written || !isRival(key))
+      const drop = isDeclared && undone.value === child && (key !== written || !isRival(key)) && !isRequired(key, flat)
         ? dropping(child, inner, at, extent)
         : undefined
+      entries.push([key, undone.value, drop])
       if (drop !== undefined) dropped.push(drop)
-      else {
-        entries.push([key, undone.value])
-        append(repairs, undone.repairs)
-      }
+      else append(repairs, undone.repairs)
     }
+    if (dropped.length === 0) return repairs.length === 0 ? unchanged(value) : { value: recordOf(entries), repairs }
+    const kept = entries.filter(([, , drop]) => drop === undefined)
+    const [only] = kept
     // What would be a wrapper without what was dropped is not to be taken for one later.
-    const isBare = entries.length === 1 && kept.length > 1 && wrappers.has(entries[0]![0]) &&
-      !Object.hasOwn(properties, entries[0]![0])
-    if (!isBare) append(repairs, dropped)
-    return repairs.length === 0 ? unchanged(value) : { value: Object.fromEntries(isBare ? kept : entries), repairs }
+    const isBare = kept.length === 1 && only !== undefined && wrappers.has(only[0]) &&
+      !Object.hasOwn(properties, only[0])
+    if (isBare) return repairs.length === 0 ? unchanged(value) : { value: recordOf(entries), repairs }
+    append(repairs, dropped)
+    return { value: recordOf(kept), repairs }
   }
 
   const withoutWrapper = (
@@ -251,7 +252,7 @@ export const undo = (
 
   // A long text costs as much as a large value; what is no JSON at first sight costs nothing.
   const textOf = (text: string): Json | undefined => {
-    if (!/^\s*[[{]/.test(text) || !conformance.spend(text.length >> 3)) return undefined
+    if (!mayBeJson.test(text) || !conformance.spend(text.length >> 3)) return undefined
     const read = plainly(text, { depth: deepest })
     return "kind" in read || read.hasUnsafeInteger ? undefined : read.value
   }
@@ -259,7 +260,22 @@ export const undo = (
   return within(value, schema, undefined, "all")
 }
 
-type Memory = WeakMap<object, Map<unknown, Undone>>
+type Memory = Map<unknown, Map<object, Undone>>
+
+const mayBeJson = /^\s*(?:\[\s*(?:["[\]{\-\dtfn]|$)|\{\s*(?:["}]|$))/
+
+// An own key may be called `__proto__`: it is defined, never assigned.
+const recordOf = (
+  entries: ReadonlyArray<readonly [key: string, value: Value, ...rest: ReadonlyArray<unknown>]>
+): Record => {
+  const record: { [key: string]: Value } = {}
+  for (const [key, value] of entries) {
+    if (key === "__proto__") {
+      Object.defineProperty(record, key, { value, configurable: true, enumerable: true, writable: true })
+    } else record[key] = value
+  }
+  return record
+}
 
 const unchanged = (value: Value): Undone => ({ value, repairs: none })
 

@@ -12,8 +12,15 @@ import { patternOf } from "./pattern.ts"
 /** What a value is told of: another kind of value, none of the choices, no such text at all, or out of bounds. */
 export type Complaint = "type" | "choice" | "format" | "bound"
 
-/** Looks at a value; `undefined` when it is all right. */
-export type Check = (value: Value) => Complaint | undefined
+/** What is to be looked at of a value by a schema. */
+export interface Check {
+  /** What a value is told of by itself; `undefined` when it is all right. */
+  readonly complaintOf: (value: Value) => Complaint | undefined
+  /** Does the schema ask anything of the same value by another schema? Nearly none does. */
+  readonly hasParts: boolean
+}
+
+const parts = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"]
 
 /** The formats that are checked; all others are on the list of what is not. */
 export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map([
@@ -28,14 +35,14 @@ export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\
 export const checkOf = (schema: JsonSchema): Check => {
   const known = checks.get(schema)
   if (known !== undefined) return known
-  const made = checkFor(schema)
+  const made = { complaintOf: checkFor(schema), hasParts: parts.some((keyword) => schema[keyword] !== undefined) }
   checks.set(schema, made)
   return made
 }
 
 const checks = new WeakMap<JsonSchema, Check>()
 
-const checkFor = (schema: JsonSchema): Check => {
+const checkFor = (schema: JsonSchema): Check["complaintOf"] => {
   const { type } = schema
   const allowed = type === undefined ? everything : bitsFor(Array.isArray(type) ? type : [type])
   const isChoice = choiceCheck(choicesOf(schema))

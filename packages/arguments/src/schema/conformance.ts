@@ -57,6 +57,7 @@ interface Sink {
 }
 
 const leastBudget = 1_000_000
+// As many as any schema of use asks for.
 const visitsPerValue = 100
 
 // A walk is deeper than its value where it goes through references and unions.
@@ -65,16 +66,15 @@ const deepestWalk = 3 * deepest
 // So many references and unions lead from a value to itself only where they go round in circles.
 const mostDetours = 32
 
-/** Checks against one document, whose definitions are inside. */
-export const conformanceTo = (root: JsonSchema): Conformance => {
+/** Checks a value against one document, whose definitions are inside. */
+export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const document = documentOf(root)
-  let left = leastBudget
+  let left = leastBudget + visitsPerValue * count(value, 0)
   let depth = 0
   let detours = 0
   const leafSchemas = new Set<unknown>()
-  const known = new Map<object, Map<unknown, boolean>>()
+  const known = new Map<unknown, Map<object, boolean>>()
 
-  // Each value is worth as many visits as any schema of use asks for.
   const spend = (visits: number): boolean => (left -= visits) >= 0
 
   const report = (
@@ -86,8 +86,7 @@ export const conformanceTo = (root: JsonSchema): Conformance => {
     of: Pick<Misfit, "parent" | "keys"> = {}
   ): false => {
     if (sink !== undefined) {
-      const path = pathOf(place)
-      sink.found.add(path, () => ({ path, kind, schema, value, ...of }))
+      sink.found.add(place, () => ({ path: pathOf(place), kind, schema, value, ...of }))
     }
     return false
   }
@@ -109,12 +108,13 @@ export const conformanceTo = (root: JsonSchema): Conformance => {
   const visitNode = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
     // As OpenAPI 3.0 says that there may be nothing.
     if (value === null && schema["nullable"] === true) return true
-    const complaint = checkOf(schema)(value)
+    const { complaintOf, hasParts } = checkOf(schema)
+    const complaint = complaintOf(value)
     if (complaint !== undefined) {
       report(sink, place, complaint, value, schema)
       if (sink === undefined || complaint !== "bound") return false
     }
-    const fits = !hasParts(schema) || visitParts(value, schema, place, sink)
+    const fits = !hasParts || visitParts(value, schema, place, sink)
     if (!fits && sink === undefined) return false
     const isWhole = typeof value !== "object" || value === null || visitChildren(value, schema, place, sink)
     return isWhole && fits && complaint === undefined
@@ -243,7 +243,7 @@ export const conformanceTo = (root: JsonSchema): Conformance => {
     const properties = propertiesOf(schema)
     const declared = Object.keys(properties)
     let fits = true
-    const isDone = () => !fits && (sink === undefined || sink.found.isFull(pathOf(place)))
+    const isDone = () => !fits && (sink === undefined || sink.found.isFull(place))
     // What is missing is told before what is too much.
     for (const key of requiredBy(value, schema)) {
       if (Object.hasOwn(value, key)) continue
@@ -302,9 +302,7 @@ export const conformanceTo = (root: JsonSchema): Conformance => {
 
   // What was found of a container is remembered, so that no other look at it walks it again.
   const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
-    sink === undefined && typeof value === "object" && value !== null
-      ? tested(value, schema, false)
-      : visit(value, schema, place, sink)
+    sink === undefined ? tested(value, schema, false) : visit(value, schema, place, sink)
 
   // ---------------------------------------------------------------------------
   // What other keywords have looked at
@@ -369,26 +367,34 @@ export const conformanceTo = (root: JsonSchema): Conformance => {
 
   const tested = (value: Value, schema: unknown, isAside = true): boolean => {
     if (typeof value !== "object" || value === null) {
-      if (!isObject(schema) || !hasParts(schema)) return visit(value, schema, undefined, undefined)
-      // A leaf has no way out of a schema that refers to itself.
-      if (leafSchemas.has(schema)) return false
-      leafSchemas.add(schema)
-      const fits = aside(value, schema, undefined, undefined)
-      leafSchemas.delete(schema)
-      return fits
+      return isObject(schema)
+        ? testedLeaf(value, schema)
+        : schema !== false
     }
-    let answers = known.get(value)
+    let answers = known.get(schema)
     if (answers === undefined) {
       answers = new Map()
-      known.set(value, answers)
-      left += visitsPerValue * (isList(value) ? value.length : Object.keys(value).length)
+      known.set(schema, answers)
     }
-    const answer = answers.get(schema)
+    const answer = answers.get(value)
     if (answer !== undefined) return answer
     // What is asked of itself, without a step into the value, cannot fit.
-    answers.set(schema, false)
+    answers.set(value, false)
     const fits = isAside ? aside(value, schema, undefined, undefined) : visit(value, schema, undefined, undefined)
-    answers.set(schema, fits)
+    if (fits) answers.set(value, true)
+    return fits
+  }
+
+  const testedLeaf = (value: Value, schema: JsonSchema): boolean => {
+    const { complaintOf, hasParts } = checkOf(schema)
+    if (!hasParts) {
+      return left-- > 0 && (complaintOf(value) === undefined || value === null && schema["nullable"] === true)
+    }
+    // A leaf has no way out of a schema that refers to itself.
+    if (leafSchemas.has(schema)) return false
+    leafSchemas.add(schema)
+    const fits = aside(value, schema, undefined, undefined)
+    leafSchemas.delete(schema)
     return fits
   }
 
@@ -410,16 +416,13 @@ export const conformanceTo = (root: JsonSchema): Conformance => {
 const anything: JsonSchema = {}
 const nothing: ReadonlyArray<never> = []
 
-// Does it ask anything of a value by another schema? Nearly none does.
-const hasParts = (schema: JsonSchema): boolean => {
-  const known = withParts.get(schema)
-  if (known !== undefined) return known
-  const found = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"].some((keyword) => schema[keyword] !== undefined)
-  withParts.set(schema, found)
-  return found
+const count = (value: Value, depth: number): number => {
+  if (typeof value !== "object" || value === null || depth > deepest) return 1
+  let all = 1
+  if (isList(value)) { for (const item of value) all += count(item, depth + 1) }
+  else if (isRecord(value)) { for (const key of Object.keys(value)) all += count(value[key]!, depth + 1) }
+  return all
 }
-
-const withParts = new WeakMap<JsonSchema, boolean>()
 
 /** The keys that an object with these keys must have. */
 const requiredBy = (value: Record, schema: JsonSchema): ReadonlyArray<string> => {

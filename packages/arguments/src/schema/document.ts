@@ -203,6 +203,17 @@ const none: ReadonlyArray<never> = []
 export const requiredOf = (schema: JsonSchema): ReadonlyArray<string> =>
   Array.isArray(schema["required"]) ? schema["required"] : none
 
+/** Must an object have a key? */
+export const isRequired = (key: string, schema: JsonSchema): boolean => {
+  const required = requiredOf(schema)
+  if (required.length < 8) return required.includes(key)
+  const known = requiredKeys.get(required) ?? new Set(required)
+  requiredKeys.set(required, known)
+  return known.has(key)
+}
+
+const requiredKeys = new WeakMap<ReadonlyArray<string>, ReadonlySet<string>>()
+
 /** The schema of an array's item. */
 export const itemOf = (schema: JsonSchema, index: number): unknown => {
   const { items, prefixItems = Array.isArray(items) ? items : undefined } = schema

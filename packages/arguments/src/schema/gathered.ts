@@ -2,7 +2,9 @@
  * Findings by field, those of one field over the items of an array together: sixty items that are wrong in the same way are one thing to say.
  */
 import type { Path } from "../json.ts"
+import { pathOf, type Place } from "../value.ts"
 import { ByPath } from "./byPath.ts"
+import { Fields } from "./field.ts"
 
 /** What was found of one field: all of it, but of an array's items the first few, and how many there are. */
 export interface Group<A> {
@@ -12,20 +14,21 @@ export interface Group<A> {
   readonly count: number
 }
 
-interface Gathering<A> extends Group<A> {
+interface Gathering<A> {
+  readonly place: Place | undefined
   readonly first: Array<A>
-  last: Path
+  last: Place | undefined
   count: number
 }
 
 /** So many of a group are kept. */
 const mostAlike = 3
 
-/** Gathers what is found of at most `limit` fields, one finding a path. */
+/** Gathers what is found of at most `limit` fields, one finding a place. */
 export class Gathered<A> {
   readonly #limit: number
   readonly #groups: Array<Gathering<A>> = []
-  readonly #byPath = new ByPath<Gathering<A>>(true)
+  readonly #fields = new Fields<Gathering<A>>()
 
   constructor(limit: number) {
     this.#limit = limit
@@ -36,30 +39,37 @@ export class Gathered<A> {
     return this.#groups.length
   }
 
-  add(path: Path, make: () => A): void {
-    const known = this.#byPath.get(path)
+  add(place: Place | undefined, make: () => A): void {
+    const field = this.#fields.at(place)
+    const known = field.value
     if (known === undefined) {
       if (this.count === this.#limit) return
-      const group = { path, last: path, first: [make()], count: 1 }
-      this.#groups.push(group)
-      this.#byPath.set(path, group)
-      // What is found of one path is found in a row, as far as its group goes.
-    } else if (!isSame(known.last, path)) {
-      known.last = path
+      field.value = { place, last: place, first: [make()], count: 1 }
+      this.#groups.push(field.value)
+      // What is found of one place is found in a row, as far as its group goes.
+    } else if (!isSame(known.last, place)) {
+      known.last = place
       known.count++
       if (known.first.length < mostAlike) known.first.push(make())
     }
   }
 
-  /** Is nothing more to be learnt below this path? Items are counted to the end. */
-  isFull(path: Path): boolean {
-    return this.count === this.#limit && !path.some((key) => typeof key === "number")
+  /** Is nothing more to be learnt below this place? Items are counted to the end. */
+  isFull(place: Place | undefined): boolean {
+    return this.count === this.#limit && !isInList(place)
   }
 
   groups(): ReadonlyArray<Group<A>> {
-    return this.#groups
+    return this.#groups.map(({ count, first, place }) => ({ path: pathOf(place), first, count }))
   }
 }
+
+const isInList = (place: Place | undefined): boolean =>
+  place !== undefined && (typeof place.key === "number" || isInList(place.above))
+
+const isSame = (one: Place | undefined, other: Place | undefined): boolean =>
+  one === other ||
+  one !== undefined && other !== undefined && one.key === other.key && isSame(one.above, other.above)
 
 /** The findings of all groups, at most `limit`: of those that have more, the first few and a word for the others. */
 export const listed = <A>(
@@ -89,5 +99,3 @@ export const within = (groups: ReadonlyArray<Group<{ readonly path: Path }>>): (
 // Is one path a part of the other?
 const isAlong = (first: Path, second: Path): boolean =>
   first.slice(0, second.length).every((key, index) => key === second[index])
-
-const isSame = (first: Path, second: Path): boolean => first.length === second.length && isAlong(first, second)
