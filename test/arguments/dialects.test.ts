@@ -218,6 +218,7 @@ describe("Pydantic and MCP servers", () => {
       properties: { b: { type: "string" } },
       dependentRequired: { b: ["a"] },
       if: { required: ["a"], properties: { a: { const: 1 } } },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
       then: { required: ["b"] },
       unevaluatedProperties: false
     }

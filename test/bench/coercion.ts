@@ -112,9 +112,9 @@ const families: { readonly [name: string]: readonly [(size: number) => string, J
   ],
   "unique items": [items(String), closed({ a: { ...list(integer), uniqueItems: true } })],
   "unique objects": [items(order), closed({ a: { ...list({}), uniqueItems: true } })],
-  "a recursive union": [(size) => `{"a":[${grown(Math.round(Math.log2(size / 20)), "\"1\"")}]}`, Expression],
+  "a recursive union": [(size) => `{"a":[${grown(Math.floor(Math.log2(size / 40)), "\"1\"")}]}`, Expression],
   "a recursive union that does not fit": [
-    (size) => `{"a":[${grown(Math.round(Math.log2(size / 20)), "\"x\"")}]}`,
+    (size) => `{"a":[${grown(Math.floor(Math.log2(size / 40)), "\"x\"")}]}`,
     Expression
   ],
   "a union of eight that does not fit": [

@@ -15,7 +15,7 @@ import { Gathered, type Group, listed, within } from "./schema/gathered.ts"
 import { secretsOf } from "./secret.ts"
 import * as Suggestion from "./suggestion.ts"
 import { excerpt } from "./text/excerpt.ts"
-import { kindOf, mark, nameOf, type NumberAt, placeOf, show, Unsafe, type Value } from "./value.ts"
+import { kindOf, mark, nameOf, type NumberAt, pathOf, placeOf, show, Unsafe, type Value } from "./value.ts"
 
 /** What `explain` may be told. */
 export interface Explaining extends Options {
@@ -64,8 +64,8 @@ export const explain = (
   const isSecret = secretsOf(root, options)
   const actual = (path: Path, came: Value | undefined): string =>
     (isSecret(path) ? kindOf : options.show ?? show)(original === marked ? came : writtenAt(original, marked, path))
-  const { fields, unions } = schema === undefined
-    ? { fields: [], unions: [] }
+  const { fields, isWhole, unions } = schema === undefined
+    ? { fields: [], unions: [], isWhole: true }
     : conformance.misfits(marked, schema, most)
 
   const said = fieldsOf(findings)
@@ -83,7 +83,7 @@ export const explain = (
   // Of what the schema does not see: all but what other members of a union say, of which one was meant.
   const isTold = within(fields)
   const settled = new ByPath<true>()
-  for (const path of unions) settled.set(path, true)
+  if (findings.length > 0) { for (const place of unions) settled.set(pathOf(place), true) }
   const news = said.all.filter(({ kind, path }) =>
     !isTold(path) && !settled.hasAlong(path) && !(kind !== "check" && conformance.document.isInUnion(path))
   )
@@ -95,7 +95,7 @@ export const explain = (
       () => found(finding, root, value, isSecret(path), actual(path, asValue(partAt(marked, path))))
     )
   }
-  const issues = listed([...own, ...rest.groups()], most, others)
+  const issues = listed([...own, ...rest.groups()], most, (group, count) => others(group, count, isWhole))
   return issues.length === 0 ? undefined : refusal(issues, root, value)
 }
 
@@ -206,7 +206,7 @@ const mentions = (words: string, value: unknown): boolean =>
 const asValue = (value: unknown): Value | undefined => value as Value | undefined
 
 // Sixty items that are wrong in the same way are told of three times, and counted.
-const others = ({ first, path }: Group<Issue>, count: number): Issue => {
+const others = ({ first, path }: Group<Issue>, count: number, isWhole: boolean): Issue => {
   const index = path.findIndex((key) => typeof key === "number")
   const [array, field] = [path.slice(0, index), path.slice(index + 1)]
   const [expected = "", ...rest] = new Set(first.map(({ expected }) => expected))
@@ -218,7 +218,7 @@ const others = ({ first, path }: Group<Issue>, count: number): Issue => {
     expected: kind === "unknown_key"
       ? `${noSuchKey} as ${nameOf(field)}`
       : `${rest.length === 0 ? expected : "the same"} for ${of}each item`,
-    actual: `${count} more ${count === 1 ? "item" : "items"} like these`,
+    actual: `${isWhole ? "" : "at least "}${count} more ${count === 1 ? "item" : "items"} like these`,
     more: count
   }
 }

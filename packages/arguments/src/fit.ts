@@ -108,7 +108,7 @@ export const coerce = (value: Json, schema: JsonSchema, options: Origin = {}): C
   if (conformance.fits(marked, schema)) return { value, repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
   // A number that lost digits is refused by its place in the text, which a moved value no longer has.
-  if (undone.repairs.length === 0 || !conformance.spend(0) || !isJson(undone.value)) {
+  if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
     return { value, repairs: [], fits: false }
   }
   const isSecret = secretsOf(schema, options)

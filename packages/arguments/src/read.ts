@@ -4,12 +4,12 @@
  *     text ─ JSON.parse ─ faithful? ──────────────────────── value
  *              └ no ─ the object in it ─ tolerant reader ──── value and repairs, or a refusal
  */
-import { isObject, type JsonObject, type Path } from "./json.ts"
+import { isJsonObject, isObject, type JsonObject, type Path } from "./json.ts"
 import { limitsOf, type Options } from "./options.ts"
 import type { Unreadable } from "./refusal.ts"
 import type { TextRepair } from "./repair.ts"
 import { utf8Length } from "./text/excerpt.ts"
-import { isFaithful } from "./text/faithful.ts"
+import { isFaithful, parsed } from "./text/faithful.ts"
 import type { Fault } from "./text/fault.ts"
 import { findObject } from "./text/object.ts"
 import { numbersOf, Reader } from "./text/reader.ts"
@@ -160,19 +160,6 @@ const mayBeStrict = (text: string): boolean =>
   beginsStrictly.test(text) && text.trimEnd().endsWith("}")
 
 const strictObject = (text: string, depth: number): JsonObject | undefined => {
-  if (!mayBeStrict(text)) return undefined
-  const limit = errors.stackTraceLimit
-  if (isLimitWritable) errors.stackTraceLimit = 0
-  try {
-    const value: JsonObject = JSON.parse(text)
-    return isFaithful(value, text, depth) ? value : undefined
-  } catch {
-    return undefined
-  } finally {
-    if (isLimitWritable) errors.stackTraceLimit = limit
-  }
+  const value = mayBeStrict(text) ? parsed(text) : undefined
+  return isJsonObject(value) && isFaithful(value, text, depth) ? value : undefined
 }
-
-// Nobody looks at the stack of the error, and capturing it costs as much as reading the text. Only V8 has a limit. (Effect does the same.)
-const errors: ErrorConstructor & { stackTraceLimit?: number | undefined } = Error
-const isLimitWritable = Object.getOwnPropertyDescriptor(errors, "stackTraceLimit")?.writable === true

@@ -27,11 +27,13 @@ export const nearest = (
   name: string,
   candidates: Iterable<string>,
   limit = Number.POSITIVE_INFINITY
-): ReadonlyArray<string> =>
-  Array.from(candidates, (candidate) => ({ candidate, distance: distance(fold(name), fold(candidate)) }))
+): ReadonlyArray<string> => {
+  const written = fold(name)
+  return Array.from(candidates, (candidate) => ({ candidate, distance: distance(written, fold(candidate)) }))
     .toSorted((a, b) => a.distance - b.distance)
     .slice(0, limit)
     .map(({ candidate }) => candidate)
+}
 
 /**
  * The one candidate that is probably meant, or `undefined` where none is near enough: its distance is at
@@ -61,6 +63,9 @@ const fold = (name: string): string => name.slice(0, longest).toLowerCase().repl
 const distance = (a: string, b: string): number => {
   if (a === b) return 0
   if (Math.min(a.length, b.length) >= 3 && (a.includes(b) || b.includes(a))) return 1
+  // So far apart nothing is meant, and how far does not matter.
+  const apart = Math.abs(a.length - b.length)
+  if (apart > Math.max(a.length, b.length) / 2) return apart
   let beforeLast: Array<number> = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

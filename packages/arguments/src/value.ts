@@ -93,6 +93,19 @@ export const keyOf = (written: string): string => oneLine(written) === written ?
  * is nothing else, nothing is left, and nothing is spelled like it.
  */
 export const folded = (name: string): string => {
+  // Keys and choices repeat.
+  const known = folds.get(name)
+  if (known !== undefined) return known
+  const fold = foldedAnew(name)
+  if (name.length > 40) return fold
+  if (folds.size === 2_000) folds.clear()
+  folds.set(name, fold)
+  return fold
+}
+
+const folds = new Map<string, string>()
+
+const foldedAnew = (name: string): string => {
   const text = name.trim().toLowerCase()
   return /^[-_\s]*$/.test(text) ? "" : text.replace(/[-_\s]+/g, (separator, at: number) => {
     const isBetweenDigits = /\d/.test(text.charAt(at - 1)) && /\d/.test(text.charAt(at + separator.length))

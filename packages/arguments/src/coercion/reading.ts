@@ -8,7 +8,17 @@ import type { JsonSchema } from "../json.ts"
 import type { ValueRepairKind } from "../repair.ts"
 import { dateOf, dateTimeOf } from "../schema/calendar.ts"
 import { choicesOf, longestChoice } from "../schema/document.ts"
-import { folded, isList, isNumberToken, mayBeGrouped, type Place, Unsafe, type Value } from "../value.ts"
+import {
+  folded,
+  isList,
+  isNumberToken,
+  mayBeGrouped,
+  type NumberAt,
+  pathOf,
+  type Place,
+  Unsafe,
+  type Value
+} from "../value.ts"
 import { pythonList } from "./pythonList.ts"
 
 export interface Reading {
@@ -19,37 +29,44 @@ export interface Reading {
   readonly from?: Value
 }
 
-/** A value as it was written: where, and as which token if it is a number. */
+/** A value as it was written, and where. */
 export interface Written {
   readonly value: Value
   readonly place: Place | undefined
-  readonly token: () => string | undefined
+  readonly numberAt: NumberAt
 }
 
-/** All readings of a value by a flat schema; rarely more than one. */
-export const readingsOf = (written: Written, schema: JsonSchema): ReadonlyArray<Reading> => {
-  const choices = choicesOf(schema)
-  const type = schema["type"] ??
-    (choices !== undefined ? undefined : typeof schema["format"] === "string" ? "string" : "")
-  const readings = [
-    ...(choices === undefined ? [] : [choice(written, choices), numericChoice(written, choices)]),
-    ...(drifts.get(type) ?? []).map((drift) => drift(written, schema)),
-    type === "array" ? oneForMany(written) : manyForOne(written)
+/** The drifts that are known of what a flat schema declares. Of a value, rarely more than one has a reading. */
+export const driftsFor = (flat: JsonSchema): ReadonlyArray<Drift> => {
+  const found = known.get(flat) ?? declaredDrifts(flat)
+  known.set(flat, found)
+  return found
+}
+
+const known = new WeakMap<JsonSchema, ReadonlyArray<Drift>>()
+
+const declaredDrifts = (flat: JsonSchema): ReadonlyArray<Drift> => {
+  const choices = choicesOf(flat)
+  const type = flat["type"] ?? (choices !== undefined ? undefined : typeof flat["format"] === "string" ? "string" : "")
+  return [
+    ...(choices === undefined ? [] : [choice(choices), numericChoice(choices)]),
+    ...(drifts.get(type) ?? []),
+    type === "array" ? oneForMany : manyForOne
   ]
-  return readings.filter((reading) => reading !== undefined)
 }
 
 /** Texts that stand for nothing. */
 export const isBlank = (value: Value): boolean =>
   value === "" || value === "null" || value === "None" || value === "undefined"
 
-type Drift = (written: Written, schema: JsonSchema) => Reading | undefined
+/** What a value can only have meant, if it has drifted in one way. */
+export type Drift = (written: Written, schema: JsonSchema) => Reading | undefined
 
 // -----------------------------------------------------------------------------
 // Choices
 // -----------------------------------------------------------------------------
 
-const choice = ({ value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
+const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   if (typeof value !== "string" || value.length > longestChoice) return undefined
   const { byCase, bySpelling } = spellingsOf(choices)
   const cased = byCase.get(value.trim().toLowerCase()) ?? []
@@ -87,7 +104,7 @@ const grouped = (texts: ReadonlyArray<string>, by: (text: string) => string) => 
   return groups
 }
 
-const numericChoice = ({ value }: Written, choices: ReadonlyArray<unknown>): Reading | undefined => {
+const numericChoice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   const number = typeof value === "string" ? numberOf(value) : undefined
   const meant = number === undefined ? undefined : choices.find((choice) => choice === number)
   return typeof meant === "number" ? { kind: "text_for_choice", to: meant } : undefined
@@ -99,8 +116,9 @@ const numericChoice = ({ value }: Written, choices: ReadonlyArray<unknown>): Rea
 
 const integer: Drift = ({ value }) => {
   const meant = typeof value === "string" ? numberOf(value) : undefined
-  if (typeof value !== "string" || !Number.isSafeInteger(meant) || !isWhole(value)) return undefined
-  return { kind: String(meant) === bare(value) ? "text_for_number" : "decimal_for_integer", to: meant! }
+  if (typeof value !== "string" || !Number.isSafeInteger(meant)) return undefined
+  if (String(meant) === bare(value)) return { kind: "text_for_number", to: meant! }
+  return isWhole(value) ? { kind: "decimal_for_integer", to: meant! } : undefined
 }
 
 // A number may round to a whole one that it is not: 100.00000000000000001.
@@ -138,13 +156,13 @@ const boolean: Drift = ({ value }) =>
     ? { kind: "text_for_boolean", to: value.toLowerCase() === "true" }
     : undefined
 
-const string: Drift = ({ token, value }, schema) => {
+const string: Drift = ({ numberAt, place, value }, schema) => {
   // What a format allows is not known of all of them.
   if (schema["format"] !== undefined && schema["format"] !== "password") return undefined
   if (typeof value === "boolean") return { kind: "boolean_for_text", to: String(value) }
   if (value instanceof Unsafe) return { kind: "number_for_text", to: value.token }
   if (typeof value !== "number") return undefined
-  const source = token() ?? String(value)
+  const source = numberAt(pathOf(place)) ?? String(value)
   // Written in two ways, as a key that stands twice may be.
   return source === "" ? undefined : { kind: "number_for_text", from: new Unsafe(source), to: source }
 }
@@ -172,7 +190,7 @@ const python: Drift = ({ value }) => {
   return items === undefined ? undefined : { kind: "python_list", to: items }
 }
 
-const oneForMany = ({ place, value }: Written): Reading | undefined => {
+const oneForMany: Drift = ({ place, value }) => {
   // An item of a list is not: [1,2] may stand for [[1,2]] or [[1],[2]].
   if (typeof place?.key === "number" || typeof value === "object") return undefined
   if (typeof value === "string" && !isOneItem(value)) return undefined
@@ -188,7 +206,7 @@ const isOneItem = (text: string): boolean =>
 const separator = /\s&|&\s|[,;|\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
 const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
 
-const manyForOne = ({ value }: Written): Reading | undefined => {
+const manyForOne: Drift = ({ value }) => {
   const [only] = isList(value) && value.length === 1 ? value : []
   return only === undefined || typeof only === "object" ? undefined : { kind: "array_for_single", to: only }
 }

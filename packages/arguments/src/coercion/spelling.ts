@@ -2,8 +2,8 @@
  * Keys in another spelling: case, `-`, `_` and spaces. A key is renamed where one key alone is meant by it, and no other key says the same.
  */
 import { isObject, type JsonSchema } from "../json.ts"
-import { choicesOf, extraOf, isRequired, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
-import { folded, type Record, type Value } from "../value.ts"
+import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
+import { folded, isList, isRecord, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /** What the keys of an object are respelled as. */
@@ -39,10 +39,13 @@ export const respelled = (value: Record, flat: JsonSchema): Respelled => {
 }
 
 /**
- * May an object come to fit a member of a union at all? Not if it has no key for a required one, one key too many, or the literal of another member.
- * Of a long union most members are passed over so, which would each be tried at every level.
+ * May a value come to fit a member of a union at all? Not a list that is to be a scalar, nor an object that has no key for a required one, one key
+ * too many, or the literal of another member. Of a long union most members are passed over so, which would each be tried at every level.
  */
-export const mayBecome = (value: Record, member: JsonSchema): boolean => {
+export const mayBecome = (value: Value, member: JsonSchema): boolean => {
+  if (isList(value)) return allowsKind(member, value) || value.length === 1 && typeof value[0] !== "object"
+  if (!isRecord(value)) return true
+  if (!allowsKind(member, value)) return false
   const keys = Object.keys(value)
   // What is inside of a wrapper is not looked at.
   if (wrapperOf(value) !== undefined || member["$ref"] !== undefined) return true

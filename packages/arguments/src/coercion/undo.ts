@@ -8,14 +8,14 @@
 import type { Json, JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
 import { isTold, type ValueRepairKind } from "../repair.ts"
-import type { Conformance } from "../schema/conformance.ts"
+import { type Conformance, mostMisfits } from "../schema/conformance.ts"
 import { allowsKind, extraOf, isRequired, itemOf, propertiesOf } from "../schema/document.ts"
 import { isEqual } from "../schema/equal.ts"
 import { plainly } from "../text/reader.ts"
-import { isList, isRecord, type List, type NumberAt, pathOf, type Place, type Record, type Value } from "../value.ts"
-import { isBlank, readingsOf } from "./reading.ts"
+import { isList, isRecord, type List, type NumberAt, type Place, type Record, type Value } from "../value.ts"
+import { driftsFor, isBlank } from "./reading.ts"
 import { mayBecome, respelled } from "./spelling.ts"
-import { wrapperOf, wrappers } from "./wrapper.ts"
+import { wrapperOf } from "./wrapper.ts"
 
 /** What was undone, and where. */
 export interface Undoing {
@@ -26,28 +26,36 @@ export interface Undoing {
   readonly to: Value
 }
 
-/** A value and what was undone to get it; the same reference and nothing where nothing was. */
-export interface Undone {
+/** What was undone, in the order of the value: those of its parts are nested, and not copied at each level. */
+type Undoings = Undoing | ReadonlyArray<Undoings>
+
+/** A value and what was undone to get it. */
+interface Undone {
   readonly value: Value
-  readonly repairs: ReadonlyArray<Undoing>
+  readonly repairs: Undoings
 }
 
 /** How much is undone: everything; what needs no word; the same within a text, which is not read again. */
 type Extent = "all" | "silent" | "inner"
 
-/** Undoes the drifts of one value. */
+/** Undoes the drifts of one value; `undefined` where there is nothing to undo. */
 export const undo = (
   value: Value,
   schema: JsonSchema,
   conformance: Conformance,
   numberAt: NumberAt
-): Undone => {
+): { readonly value: Value; readonly repairs: ReadonlyArray<Undoing> } | undefined => {
   const { document, fits } = conformance
-  const memory = { all: new Map(), silent: new Map(), inner: new Map() } satisfies { [E in Extent]: Memory }
+  const known = new Map<object, Memory>()
 
   let depth = 0
-  const within = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone => {
-    if (fits(value, schema) || !conformance.spend(2) || depth > 2 * deepest) return unchanged(value)
+  // What has no reading, and refuses the whole value: after so many nothing more would be told.
+  let hopeless = 0
+  let inUnions = 0
+  const within = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
+    if (fits(value, schema) || !conformance.spend(2) || depth > 2 * deepest || hopeless > mostMisfits) {
+      return undefined
+    }
     depth++
     const undone = typeof value !== "object" || value === null
       ? ofPrimitive(value, schema, place, extent)
@@ -58,28 +66,34 @@ export const undo = (
 
   // A primitive has no way out of a schema that refers to itself.
   let open = new Set<unknown>()
-  const ofPrimitive = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone => {
-    if (open.has(schema)) return unchanged(value)
+  const ofPrimitive = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
+    if (open.has(schema)) return undefined
     open.add(schema)
     const undone = reading(value, document.flat(schema), schema, place, extent)
     open.delete(schema)
     return undone
   }
 
-  const remembered = (value: object & Value, schema: unknown, place: Place | undefined, extent: Extent): Undone => {
-    const memories: Memory = memory[extent]
-    const known = memories.get(schema) ?? new Map<object, Undone>()
-    memories.set(schema, known)
-    const earlier = known.get(value)
-    if (earlier !== undefined) return earlier
+  const remembered = (
+    value: object & Value,
+    schema: unknown,
+    place: Place | undefined,
+    extent: Extent
+  ): Undone | undefined => {
+    // Outside of unions, each value is undone once.
+    if (inUnions === 0) return reading(value, document.flat(schema), schema, place, extent)
+    const first = known.get(value)
+    for (let earlier = first; earlier !== undefined; earlier = earlier.next) {
+      if (earlier.schema === schema && earlier.extent === extent) return earlier.undone
+    }
     // What refers to itself without a step into the value gets no further.
-    known.set(value, unchanged(value))
+    const memory: Memory = { schema, extent, undone: undefined, next: first }
+    known.set(value, memory)
     const outside = open
     if (outside.size > 0) open = new Set()
-    const undone = reading(value, document.flat(schema), schema, place, extent)
+    memory.undone = reading(value, document.flat(schema), schema, place, extent)
     open = outside
-    if (undone.value !== value) known.set(value, undone)
-    return undone
+    return memory.undone
   }
 
   const reading = (
@@ -88,7 +102,7 @@ export const undo = (
     schema: unknown,
     place: Place | undefined,
     extent: Extent
-  ): Undone => {
+  ): Undone | undefined => {
     const members = document.members(flat)
     if (members !== undefined) return ofUnion(value, members, schema, place, extent)
     if (isRecord(value) && allowsKind(flat, value)) return ofRecord(value, flat, schema, place, extent)
@@ -106,20 +120,23 @@ export const undo = (
     schema: unknown,
     place: Place | undefined,
     extent: Extent
-  ): Undone => {
+  ): Undone | undefined => {
     const meant: Array<Undone> = []
+    inUnions++
     for (const member of members) {
-      if (isRecord(value) && !mayBecome(value, member)) continue
+      if (!mayBecome(value, member)) continue
       const undone = within(value, member, place, extent)
-      if (undone.value === value || !fits(undone.value, schema)) continue
+      if (undone === undefined || !fits(undone.value, schema)) continue
       const same = meant.findIndex((other) => isEqual(other.value, undone.value))
       if (same === -1) meant.push(undone)
       else if (notes(undone) < notes(meant[same]!)) meant[same] = undone
     }
+    inUnions--
     if (meant.length === 1) return meant[0]!
-    if (meant.length > 1 || !isRecord(value) && !isList(value)) return unchanged(value)
+    if (inUnions === 0 && meant.length === 0) hopeless++
+    if (meant.length > 1 || !isRecord(value) && !isList(value)) return undefined
     const likely = document.likely(value, members)
-    return likely === undefined ? unchanged(value) : within(value, likely, place, extent)
+    return likely === undefined ? undefined : within(value, likely, place, extent)
   }
 
   // ---------------------------------------------------------------------------
@@ -132,14 +149,14 @@ export const undo = (
     schema: unknown,
     place: Place | undefined,
     extent: Extent
-  ): Undone => {
+  ): Undone | undefined => {
     const unwrapped = extent === "all" ? withoutWrapper(value, flat, schema, place) : undefined
     if (unwrapped !== undefined) return unwrapped
     const properties = propertiesOf(flat)
     const { isRival, meant } = respelled(value, flat)
-    const repairs: Array<Undoing> = []
+    const repairs: Array<Undoings> = []
     const dropped: Array<Undoing> = []
-    const entries: Array<readonly [key: string, value: Value, drop: Undoing | undefined]> = []
+    const record: { [key: string]: Value } = {}
     for (const written of Object.keys(value)) {
       const key = extent === "all" ? meant.get(written) ?? written : written
       const child = value[written]!
@@ -149,22 +166,17 @@ export const undo = (
       if (key !== written) repairs.push({ kind: "renamed_key", place: at, from: written, to: key })
       const undone = within(child, inner, at, extent)
       // Beside a key that is spelled like it, it is not clear which of the two was meant.
-      const drop = isDeclared && undone.value === child && (key !== written || !isRival(key)) && !isRequired(key, flat)
-        ? dropping(child, inner, at, extent)
-        : undefined
-      entries.push([key, undone.value, drop])
+      const mayDrop = isDeclared && undone === undefined && (key !== written || !isRival(key))
+      const drop = mayDrop && !isRequired(key, flat) ? dropping(child, inner, at, extent) : undefined
       if (drop !== undefined) dropped.push(drop)
-      else append(repairs, undone.repairs)
+      else define(record, key, undone?.value ?? child)
+      if (undone !== undefined) repairs.push(undone.repairs)
     }
-    if (dropped.length === 0) return repairs.length === 0 ? unchanged(value) : { value: recordOf(entries), repairs }
-    const kept = entries.filter(([, , drop]) => drop === undefined)
-    const [only] = kept
     // What would be a wrapper without what was dropped is not to be taken for one later.
-    const isBare = kept.length === 1 && only !== undefined && wrappers.has(only[0]) &&
-      !Object.hasOwn(properties, only[0])
-    if (isBare) return repairs.length === 0 ? unchanged(value) : { value: recordOf(entries), repairs }
-    append(repairs, dropped)
-    return { value: recordOf(kept), repairs }
+    if (dropped.length > 0 && isBare(record, properties)) {
+      for (const { from, place: at } of dropped) define(record, String(at?.key), from)
+    } else if (dropped.length > 0) repairs.push(dropped)
+    return repairs.length === 0 ? undefined : { value: record, repairs }
   }
 
   const withoutWrapper = (
@@ -180,9 +192,10 @@ export const undo = (
     const inner: Value | undefined = isText ? textOf(content) : content
     if (inner === undefined || !isRecord(inner)) return undefined
     const undone = within(inner, schema, { above: place, key: wrapper }, isText ? "inner" : "silent")
-    if (!fits(undone.value, schema)) return undefined
-    const repair: Undoing = { kind: "wrapper", place: { above: place, key: wrapper }, from: wrapper, to: undone.value }
-    return { value: undone.value, repairs: [repair, ...undone.repairs] }
+    const to = undone?.value ?? inner
+    if (!fits(to, schema)) return undefined
+    const repair: Undoing = { kind: "wrapper", place: { above: place, key: wrapper }, from: wrapper, to }
+    return { value: to, repairs: [repair, undone?.repairs ?? none] }
   }
 
   const isDeclared = (key: string, flat: JsonSchema): boolean =>
@@ -197,14 +210,17 @@ export const undo = (
   // Arrays and leaves
   // ---------------------------------------------------------------------------
 
-  const ofList = (value: List, flat: JsonSchema, place: Place | undefined, extent: Extent): Undone => {
-    const repairs: Array<Undoing> = []
-    const items = value.map((item, index) => {
-      const undone = within(item, itemOf(flat, index), { above: place, key: index }, extent)
-      append(repairs, undone.repairs)
-      return undone.value
-    })
-    return repairs.length === 0 ? unchanged(value) : { value: items, repairs }
+  const ofList = (value: List, flat: JsonSchema, place: Place | undefined, extent: Extent): Undone | undefined => {
+    let items: Array<Value> | undefined
+    const repairs: Array<Undoings> = []
+    for (let index = 0; index < value.length; index++) {
+      const undone = within(value[index]!, itemOf(flat, index), { above: place, key: index }, extent)
+      if (undone === undefined) continue
+      items ??= value.slice()
+      items[index] = undone.value
+      repairs.push(undone.repairs)
+    }
+    return items === undefined ? undefined : { value: items, repairs }
   }
 
   const ofLeaf = (
@@ -213,18 +229,21 @@ export const undo = (
     schema: unknown,
     place: Place | undefined,
     extent: Extent
-  ): Undone => {
+  ): Undone | undefined => {
     if (typeof value === "string" && extent !== "inner") {
       const undone = fromText(value, flat, schema, place, extent)
       if (undone !== undefined) return undone
     }
-    const token = () => extent === "inner" ? undefined : numberAt(pathOf(place))
-    for (const { from = value, kind, to } of readingsOf({ value, place, token }, flat)) {
-      if ((extent === "all" || !isTold(kind)) && fits(to, schema)) {
-        return { value: to, repairs: [{ kind, place, from, to }] }
-      }
+    const written = { value, place, numberAt: extent === "inner" ? nothing : numberAt }
+    for (const drift of driftsFor(flat)) {
+      const reading = drift(written, flat)
+      if (reading === undefined || extent !== "all" && isTold(reading.kind) || !fits(reading.to, schema)) continue
+      const { from = value, kind, to } = reading
+      return { value: to, repairs: { kind, place, from, to } }
     }
-    return unchanged(value)
+    // Of a union, another member may still be meant.
+    if (inUnions === 0) hopeless++
+    return undefined
   }
 
   // An array or an object as strict JSON.
@@ -241,13 +260,13 @@ export const undo = (
     if (value === undefined || (type === "array" ? !isList(value) : !isRecord(value))) return undefined
     if (fits(value, schema)) {
       const kind = type === "array" ? "text_for_array" : "text_for_object"
-      return { value, repairs: [{ kind, place, from: text, to: value }] }
+      return { value, repairs: { kind, place, from: text, to: value } }
     }
     if (extent !== "all") return undefined
     const undone = within(value, schema, place, "inner")
-    if (!fits(undone.value, schema)) return undefined
+    if (undone === undefined || !fits(undone.value, schema)) return undefined
     const repair: Undoing = { kind: "text_with_drift", place, from: text, to: undone.value }
-    return { value: undone.value, repairs: [repair, ...undone.repairs] }
+    return { value: undone.value, repairs: [repair, undone.repairs] }
   }
 
   // A long text costs as much as a large value; what is no JSON at first sight costs nothing.
@@ -257,33 +276,39 @@ export const undo = (
     return "kind" in read || read.hasUnsafeInteger ? undefined : read.value
   }
 
-  return within(value, schema, undefined, "all")
+  const undone = within(value, schema, undefined, "all")
+  return undone === undefined ? undefined : { value: undone.value, repairs: flattened(undone.repairs) }
 }
 
-type Memory = Map<unknown, Map<object, Undone>>
+/** What a value was undone to by a schema, and by the next one. */
+interface Memory {
+  readonly schema: unknown
+  readonly extent: Extent
+  undone: Undone | undefined
+  readonly next: Memory | undefined
+}
 
 const mayBeJson = /^\s*(?:\[\s*(?:["[\]{\-\dtfn]|$)|\{\s*(?:["}]|$))/
 
 // An own key may be called `__proto__`: it is defined, never assigned.
-const recordOf = (
-  entries: ReadonlyArray<readonly [key: string, value: Value, ...rest: ReadonlyArray<unknown>]>
-): Record => {
-  const record: { [key: string]: Value } = {}
-  for (const [key, value] of entries) {
-    if (key === "__proto__") {
-      Object.defineProperty(record, key, { value, configurable: true, enumerable: true, writable: true })
-    } else record[key] = value
-  }
-  return record
+const define = (record: { [key: string]: Value }, key: string, value: Value): void => {
+  if (key !== "__proto__") record[key] = value
+  else Object.defineProperty(record, key, { value, configurable: true, enumerable: true, writable: true })
 }
 
-const unchanged = (value: Value): Undone => ({ value, repairs: none })
+// Has it nothing but a key that could be a wrapper?
+const isBare = (record: Record, properties: JsonSchema): boolean => {
+  const wrapper = wrapperOf(record)
+  return wrapper !== undefined && !Object.hasOwn(properties, wrapper)
+}
 
 const none: ReadonlyArray<Undoing> = []
+const nothing = () => undefined
 
-const notes = ({ repairs }: Undone): number => repairs.filter(({ kind }) => isTold(kind)).length
+const notes = ({ repairs }: Undone): number => flattened(repairs).filter(({ kind }) => isTold(kind)).length
 
-// A spread would put each on the stack.
-const append = <A>(all: Array<A>, more: ReadonlyArray<A>): void => {
-  for (const one of more) all.push(one)
+const flattened = (undoings: Undoings, all: Array<Undoing> = []): Array<Undoing> => {
+  if ("kind" in undoings) all.push(undoings)
+  else for (const part of undoings) flattened(part, all)
+  return all
 }

@@ -15,10 +15,6 @@ export const wrappers: ReadonlySet<string> = new Set([
 
 /** The key of an object that has no other one, if it may be a wrapper. */
 export const wrapperOf = (value: Record): string | undefined => {
-  let only: string | undefined
-  for (const key of Object.keys(value)) {
-    if (only !== undefined || !wrappers.has(key)) return undefined
-    only = key
-  }
-  return only
+  for (const key of wrappers) if (Object.hasOwn(value, key)) return Object.keys(value).length === 1 ? key : undefined
+  return undefined
 }

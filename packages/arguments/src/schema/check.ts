@@ -5,7 +5,7 @@
 import type { JsonSchema } from "../json.ts"
 import { isRecord, type List, type Record, type Value } from "../value.ts"
 import { isDate, isDateTime } from "./calendar.ts"
-import { choicesOf } from "./document.ts"
+import { choicesOf, propertiesOf } from "./document.ts"
 import { canonical, isEqual } from "./equal.ts"
 import { patternOf } from "./pattern.ts"
 
@@ -18,7 +18,22 @@ export interface Check {
   readonly complaintOf: (value: Value) => Complaint | undefined
   /** Does the schema ask anything of the same value by another schema? Nearly none does. */
   readonly hasParts: boolean
+  /** Does it say nothing but what another schema says? */
+  readonly isReference: boolean
+  /** The properties that it declares. */
+  readonly declared: ReadonlyArray<string>
+  /** Does it say of an object's keys nothing but which there are, which there must be, and what the others are? */
+  readonly isPlain: boolean
 }
+
+const ofKeys = [
+  "dependencies",
+  "dependentRequired",
+  "dependentSchemas",
+  "patternProperties",
+  "propertyNames",
+  "unevaluatedProperties"
+]
 
 const parts = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"]
 
@@ -35,7 +50,13 @@ export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\
 export const checkOf = (schema: JsonSchema): Check => {
   const known = checks.get(schema)
   if (known !== undefined) return known
-  const made = { complaintOf: checkFor(schema), hasParts: parts.some((keyword) => schema[keyword] !== undefined) }
+  const made = {
+    complaintOf: checkFor(schema),
+    hasParts: parts.some((keyword) => schema[keyword] !== undefined),
+    isReference: typeof schema["$ref"] === "string" && Object.keys(schema).length === 1,
+    declared: Object.keys(propertiesOf(schema)),
+    isPlain: ofKeys.every((keyword) => schema[keyword] === undefined)
+  }
   checks.set(schema, made)
   return made
 }

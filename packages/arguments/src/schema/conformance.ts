@@ -24,6 +24,13 @@ import {
 } from "./document.ts"
 import { Gathered, type Group } from "./gathered.ts"
 
+/** What was found of a value by a schema, and by the next one. */
+interface Answer {
+  readonly schema: unknown
+  fits: boolean
+  readonly next: Answer | undefined
+}
+
 /** What is the matter with a field. */
 export interface Misfit {
   readonly path: Path
@@ -45,20 +52,29 @@ export interface Conformance {
   readonly spend: (visits: number) => boolean
 }
 
-/** What is wrong with a value. `unions`: the paths of unions of which one member was spoken of for all. */
+/** What is wrong with a value. `unions`: the places of unions of which one member was spoken of for all. */
 export interface Misfits {
   readonly fields: ReadonlyArray<Group<Misfit>>
-  readonly unions: ReadonlyArray<Path>
+  readonly unions: ReadonlyArray<Place | undefined>
+  /** Were all of them looked at? */
+  readonly isWhole: boolean
 }
 
 interface Sink {
   readonly found: Gathered<Misfit>
-  readonly unions: Array<Path>
+  readonly unions: Array<Place | undefined>
+  /** How many more misfits are counted. */
+  left: number
 }
 
 const leastBudget = 1_000_000
 // As many as any schema of use asks for.
 const visitsPerValue = 100
+
+const fewVisits = 8
+
+/** So many misfits are counted; of more, nothing more would be told. */
+export const mostMisfits = 1000
 
 // A walk is deeper than its value where it goes through references and unions.
 const deepestWalk = 3 * deepest
@@ -69,11 +85,14 @@ const mostDetours = 32
 /** Checks a value against one document, whose definitions are inside. */
 export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const document = documentOf(root)
-  let left = leastBudget + visitsPerValue * count(value, 0)
+  const size = count(value, 0)
+  let left = leastBudget + visitsPerValue * Math.abs(size)
+  // Where anything fits, nothing need be looked for.
+  const isShallow = size > 0
   let depth = 0
   let detours = 0
-  const leafSchemas = new Set<unknown>()
-  const known = new Map<unknown, Map<object, boolean>>()
+  let open = new Set<unknown>()
+  const known = new Map<object, Answer>()
 
   const spend = (visits: number): boolean => (left -= visits) >= 0
 
@@ -86,6 +105,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     of: Pick<Misfit, "parent" | "keys"> = {}
   ): false => {
     if (sink !== undefined) {
+      sink.left--
       sink.found.add(place, () => ({ path: pathOf(place), kind, schema, value, ...of }))
     }
     return false
@@ -127,6 +147,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     sink: Sink | undefined
   ): boolean => {
     const before = detours
+    const outside = open
+    if (outside.size > 0) open = new Set()
     detours = 0
     const fits = isList(value)
       ? visitItems(value, schema, place, sink)
@@ -134,6 +156,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       ? visitKeys(value, schema, place, sink)
       : true
     detours = before
+    open = outside
     return fits
   }
 
@@ -171,7 +194,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     sink: Sink | undefined
   ): boolean => {
     if (sink === undefined) return false
-    sink.unions.push(pathOf(place))
+    sink.unions.push(place)
     const before = sink.found.count
     const flat = alternatives.map((member) => document.flat(member))
     const likely = document.likely(value, flat)
@@ -214,6 +237,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const visitItems = (value: List, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
     let fits = true
     for (let index = 0; index < value.length; index++) {
+      if (sink !== undefined && sink.left <= 0) return false
       const inner = sink === undefined ? undefined : { above: place, key: index }
       if (visitPart(value[index]!, itemOf(schema, index), inner, sink)) continue
       if (sink === undefined) return false
@@ -240,10 +264,11 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   }
 
   const visitKeys = (value: Record, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
+    const { declared, isPlain } = checkOf(schema)
     const properties = propertiesOf(schema)
-    const declared = Object.keys(properties)
+    if (sink === undefined && isPlain) return fitsKeys(value, schema, properties, declared)
     let fits = true
-    const isDone = () => !fits && (sink === undefined || sink.found.isFull(place))
+    const isDone = () => !fits && (sink === undefined || (sink.left <= 0 || sink.found.isFull(place)))
     // What is missing is told before what is too much.
     for (const key of requiredBy(value, schema)) {
       if (Object.hasOwn(value, key)) continue
@@ -279,6 +304,26 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     }
     for (const dependent of dependentOn(value, schema)) fits = test(value, dependent, place, sink) && fits
     return schema["unevaluatedProperties"] === undefined ? fits : visitUnevaluated(value, schema, place, sink) && fits
+  }
+
+  // The same where nobody is told, for an object with properties and little else, as nearly all are.
+  const fitsKeys = (
+    value: Record,
+    schema: JsonSchema,
+    properties: JsonSchema,
+    declared: ReadonlyArray<string>
+  ): boolean => {
+    for (const key of requiredOf(schema)) if (!Object.hasOwn(value, key)) return false
+    let others = Object.keys(value).length
+    for (const key of declared) {
+      if (!Object.hasOwn(value, key)) continue
+      others--
+      if (!tested(value[key]!, properties[key], false)) return false
+    }
+    const extra = schema["additionalProperties"]
+    if (others === 0 || isShallow && (extra === undefined || extra === true)) return true
+    return extra !== false &&
+      Object.keys(value).every((key) => Object.hasOwn(properties, key) || tested(value[key]!, extra, false))
   }
 
   const visitUnevaluated = (
@@ -365,36 +410,48 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  const tested = (value: Value, schema: unknown, isAside = true): boolean => {
-    if (typeof value !== "object" || value === null) {
-      return isObject(schema)
-        ? testedLeaf(value, schema)
-        : schema !== false
-    }
-    let answers = known.get(schema)
-    if (answers === undefined) {
-      answers = new Map()
-      known.set(schema, answers)
-    }
-    const answer = answers.get(value)
-    if (answer !== undefined) return answer
-    // What is asked of itself, without a step into the value, cannot fit.
-    answers.set(value, false)
-    const fits = isAside ? aside(value, schema, undefined, undefined) : visit(value, schema, undefined, undefined)
-    if (fits) answers.set(value, true)
-    return fits
-  }
-
-  const testedLeaf = (value: Value, schema: JsonSchema): boolean => {
+  const tested = (value: Value, asked: unknown, isAside = true): boolean => {
+    const schema = targetOf(asked)
+    if (!isObject(schema)) return visit(value, schema, undefined, undefined)
     const { complaintOf, hasParts } = checkOf(schema)
-    if (!hasParts) {
+    if (typeof value !== "object" || value === null) {
+      if (hasParts) return guarded(value, schema)
       return left-- > 0 && (complaintOf(value) === undefined || value === null && schema["nullable"] === true)
     }
-    // A leaf has no way out of a schema that refers to itself.
-    if (leafSchemas.has(schema)) return false
-    leafSchemas.add(schema)
+    const first = known.get(value)
+    for (let answer = first; answer !== undefined; answer = answer.next) {
+      if (answer.schema === schema) return answer.fits
+    }
+    const walk = isAside ? aside : visit
+    if (!hasParts) {
+      const before = left
+      const fits = walk(value, schema, undefined, undefined)
+      // To look at a few scalars once more costs less than to remember them.
+      if (before - left > fewVisits) known.set(value, { schema, fits, next: known.get(value) })
+      return fits
+    }
+    // What is asked of itself, without a step into the value, cannot fit.
+    const answer: Answer = { schema, fits: false, next: first }
+    known.set(value, answer)
+    answer.fits = walk(value, schema, undefined, undefined)
+    return answer.fits
+  }
+
+  // What a schema refers to that says nothing else.
+  const targetOf = (schema: unknown): unknown => {
+    let target = schema
+    for (let hops = 0; hops < mostDetours && isObject(target) && checkOf(target).isReference; hops++) {
+      target = document.resolve(target)
+    }
+    return target
+  }
+
+  // A scalar has no way out of a schema that refers to itself.
+  const guarded = (value: Value, schema: unknown): boolean => {
+    if (open.has(schema)) return false
+    open.add(schema)
     const fits = aside(value, schema, undefined, undefined)
-    leafSchemas.delete(schema)
+    open.delete(schema)
     return fits
   }
 
@@ -402,12 +459,12 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     document,
     fits: (value, schema) => tested(value, schema) && left > 0,
     misfits: (value, schema, limit) => {
-      const sink: Sink = { found: new Gathered(limit), unions: [] }
+      const sink: Sink = { found: new Gathered(limit), unions: [], left: mostMisfits }
       if (!visit(value, schema, undefined, sink) && sink.found.count === 0) {
         report(sink, undefined, "complex", value, undefined)
       }
       if (left <= 0) report(sink, undefined, "complex", value, undefined)
-      return { fields: sink.found.groups(), unions: sink.unions }
+      return { fields: sink.found.groups(), unions: sink.unions, isWhole: sink.left > 0 }
     },
     spend
   }
@@ -416,12 +473,19 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 const anything: JsonSchema = {}
 const nothing: ReadonlyArray<never> = []
 
+// How many values there are; negative where one of them fits nowhere, for its digits or its depth.
 const count = (value: Value, depth: number): number => {
-  if (typeof value !== "object" || value === null || depth > deepest) return 1
+  if (typeof value !== "object" || value === null) return 1
+  if (value instanceof Unsafe || depth > deepest) return -1
   let all = 1
-  if (isList(value)) { for (const item of value) all += count(item, depth + 1) }
-  else if (isRecord(value)) { for (const key of Object.keys(value)) all += count(value[key]!, depth + 1) }
-  return all
+  let sign = 1
+  const add = (part: number) => {
+    all += Math.abs(part)
+    if (part < 0) sign = -1
+  }
+  if (isList(value)) { for (const item of value) add(count(item, depth + 1)) }
+  else if (isRecord(value)) { for (const key of Object.keys(value)) add(count(value[key]!, depth + 1)) }
+  return sign * all
 }
 
 /** The keys that an object with these keys must have. */

@@ -49,7 +49,9 @@ export const documentOf = (root: JsonSchema): Document => {
 const documents = new WeakMap<JsonSchema, Document>()
 
 const made = (root: JsonSchema): Document => {
-  const resolve = referencesIn(root)
+  const targetOf = referencesIn(root)
+  const targets = new Map<JsonSchema, unknown>()
+  const resolve = (schema: JsonSchema): unknown => remember(targets, schema, () => targetOf(schema))
 
   const flatten = (schema: unknown, depth: number): JsonSchema => {
     if (!isObject(schema)) return schema === false ? { not: {} } : {}

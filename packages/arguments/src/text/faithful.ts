@@ -1,5 +1,4 @@
 import type { Json, JsonArray, JsonObject } from "../json.ts"
-import { isPrototypeKey } from "./reader.ts"
 
 /**
  * Does a value say all that its text says? `JSON.parse` lets pass without a word: keys that stand twice, whole numbers that lose digits,
@@ -71,3 +70,25 @@ const colonsWithin = (value: Json): number => {
 const hasBackslash = (value: Json): boolean =>
   typeof value === "object" && value !== null &&
   Object.entries(value).some(([key, item]) => key.includes("\\") || hasBackslash(item))
+
+/** Keys that reach an object's prototype when somebody copies them: refused, wherever they are. */
+export const isPrototypeKey = (key: string, value: Json): boolean =>
+  key === "__proto__" ||
+  key === "constructor" && typeof value === "object" && value !== null && Object.hasOwn(value, "prototype")
+
+/** What `JSON.parse` makes of a text; `undefined` where it throws. */
+export const parsed = (text: string): Json | undefined => {
+  const limit = errors.stackTraceLimit
+  if (isLimitWritable) errors.stackTraceLimit = 0
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  } finally {
+    if (isLimitWritable) errors.stackTraceLimit = limit
+  }
+}
+
+// Nobody looks at the stack of the error, and capturing it costs as much as reading the text. Only V8 has a limit. (Effect does the same.)
+const errors: ErrorConstructor & { stackTraceLimit?: number | undefined } = Error
+const isLimitWritable = Object.getOwnPropertyDescriptor(errors, "stackTraceLimit")?.writable === true
