@@ -69,6 +69,14 @@ describe("the rules", () => {
     assert.strictEqual(result.repairs.some(({ note }) => note !== undefined), told === "yes")
   })
 
+  it.each(coercions)("%s: %s for %s, however often", (_kind, schema, text) => {
+    const { value } = written(text)
+    const many = { type: "array", items: { type: "object", properties: { v: schemaOf(schema) }, required: ["v"] } }
+    const result = coerce(Array.from({ length: 2_500 }, () => ({ v: value })), many)
+    assert.isTrue(result.fits)
+    assert.isAtMost(result.repairs.length, 40)
+  })
+
   it.each(misfits)("%s: %s for %s", (kind, schema, text) => {
     const { value, numberAt } = written(text)
     const result = fit(value, schemaOf(schema), { numberAt })

@@ -2,57 +2,17 @@
  * From a model's argument text to a tool's typed parameters: text to JSON ({@link parse}), JSON to
  * parameters ({@link decode}).
  *
- *     text ─ JSON.parse ─ faithful? ──────────────────────── value ─ decode ─ params
- *              └ no ─ the object in it ─ tolerant reader ─┘           └ no ─ coerce ─ decode
+ *     text ─ read ─ decode ──────────────────────── params
+ *                     └ no ─ coerce ─ decode ────── params and repairs
+ *                                       └ no ────── one issue for each field
  *
- * The rule of both: **what has exactly one reading is accepted, and nothing else**. No text that was cut off is completed, even where only
+ * The rule: **what has exactly one reading is accepted, and nothing else**. No text that was cut off is completed, even where only
  * closers are missing: `{"amount": 1` may have been 1500, and a schema does not see the difference. No value is guessed. What is refused
- * says where and why, and what to do.
+ * says where and why, and what to write.
  *
- * Strict JSON of one object is accepted as it is, at about the cost of `JSON.parse`. What else is accepted is a {@link Repair}:
- *
- * | repairs that the model is not told of                                           | with a note to the model             |
- * | ------------------------------------------------------------------------------- | ------------------------------------ |
- * | `no_arguments`: missing, blank, `null` or `[]`                                  | `prose`: words around strict JSON    |
- * | `byte_order_mark`, `code_fence`, `template_token` around the whole              | `surplus_closers` after it           |
- * | `double_encoded`: a JSON string that holds the object                           | `missing_comma`: see below           |
- * | `trailing_comma`, `single_quotes`, `unquoted_key`                               | `smart_quotes`                       |
- * | `comment`: `//`, a block, or `#` with white space before it                     |                                      |
- * | `remark`: a comment before or after the object                                  |                                      |
- * | `python_constant`: `True`, `False`, `None`                                      | `escaped_quotes`: all of them        |
- * | `control_character`: raw, in a string                                           | `duplicate_key` with an equal value  |
- *
- * At most two kinds of the right column in one text.
- *
- * A comma may be missing between a value and the next key, and in an array only over a line break. It may not be missing after a string, beside a
- * quote that touches a number (`[5", 6"]` are inches), or before a string that begins with a comma.
- *
- * Words around the object are passed over only for a tool that reads: "I will NOT call it with …" must not run even a deletion that is idempotent. The object has
- * to be strict JSON and the only one, and no name, `(` or `=` may touch it. Template tokens may stand between it and the words behind it. A `remark` counts as words.
- *
- * What is refused has a {@link ToolFailure.TextFault} of one of these kinds:
- *
- * | kind                                                 | it means                                                            |
- * | ---------------------------------------------------- | ------------------------------------------------------------------- |
- * | `cut_off`                                            | the text ends inside of a string, a number, a word or an open brace |
- * | `no_object`, `array`, `several_objects`              | not one object                                                      |
- * | `prose`                                              | words around the arguments of a tool that acts                      |
- * | `duplicate_key`                                      | a key stands twice, with different values                           |
- * | `prototype_key`                                      | `__proto__`, or `constructor` with a `prototype`                    |
- * | `expression`, `bareword`, `concatenation`            | something to be worked out, or a text without quotes                |
- * | `ellipsis`, `missing_value`                          | something was left out                                              |
- * | `invalid_number`                                     | NaN, Infinity, 1e999, 01, .5, 1_000, 0x10                           |
- * | `invalid_escape`                                     | a backslash before what JSON does not escape, as in `C:\Users`      |
- * | `unescaped_quote`, `unquoted_key`                    | a quote too many, one that is missing, or one for inches            |
- * | `missing_comma`, `missing_colon`, `bracket_mismatch` | the structure is a guess                                            |
- * | `unclear_comment`                                    | a quote or strange line break is in it; a `#` touches a value       |
- * | `too_many_repairs`                                   | three kinds of repairs that are each plausible                      |
- * | `too_deep`, `too_long`                               | more than {@link maxDepth} levels, or {@link maxBytes}              |
- * | `unexpected_character`                               | anything else                                                       |
- *
- * Decoding goes by the canonical JSON form of the parameters' schema, which is what the model was
- * shown ({@link jsonSchema}). It is closed: a key that no parameter has is refused. What does not decode is coerced, field by field
- * (`Coercion`).
+ * `@fallible/arguments` reads and coerces; its `RULES.md` has an example of each repair and each refusal. Here is what Effect's schemas add: the JSON Schema that a model
+ * is shown, which is closed (a key that no parameter has is refused), and the decoder, which has the last word. Words around the arguments are passed over only for
+ * a tool that reads: "I will NOT call it with …" must not run even a deletion that is idempotent.
  *
  * @since 0.1.0
  */

@@ -133,7 +133,7 @@ export const undo = (
     }
     inUnions--
     if (meant.length === 1) return meant[0]!
-    if (inUnions === 0 && meant.length === 0) hopeless++
+    if (inUnions === 0 && extent === "all" && meant.length === 0) hopeless++
     if (meant.length > 1 || !isRecord(value) && !isList(value)) return undefined
     const likely = document.likely(value, members)
     return likely === undefined ? undefined : within(value, likely, place, extent)
@@ -156,6 +156,7 @@ export const undo = (
     const { isRival, meant } = respelled(value, flat)
     const repairs: Array<Undoings> = []
     const dropped: Array<Undoing> = []
+    const left: Array<readonly [key: string, value: Value]> = []
     const record: { [key: string]: Value } = {}
     for (const written of Object.keys(value)) {
       const key = extent === "all" ? meant.get(written) ?? written : written
@@ -164,17 +165,21 @@ export const undo = (
       const inner = isDeclared ? properties[key] : extraOf(flat, key)
       const at = { above: place, key: written }
       if (key !== written) repairs.push({ kind: "renamed_key", place: at, from: written, to: key })
+      const before = hopeless
       const undone = within(child, inner, at, extent)
       // Beside a key that is spelled like it, it is not clear which of the two was meant.
       const mayDrop = isDeclared && undone === undefined && (key !== written || !isRival(key))
       const drop = mayDrop && !isRequired(key, flat) ? dropping(child, inner, at, extent) : undefined
-      if (drop !== undefined) dropped.push(drop)
-      else define(record, key, undone?.value ?? child)
+      if (drop !== undefined) {
+        hopeless = before
+        dropped.push(drop)
+        left.push([key, child])
+      } else define(record, key, undone?.value ?? child)
       if (undone !== undefined) repairs.push(undone.repairs)
     }
     // What would be a wrapper without what was dropped is not to be taken for one later.
     if (dropped.length > 0 && isBare(record, properties)) {
-      for (const { from, place: at } of dropped) define(record, String(at?.key), from)
+      for (const [key, child] of left) define(record, key, child)
     } else if (dropped.length > 0) repairs.push(dropped)
     return repairs.length === 0 ? undefined : { value: record, repairs }
   }
@@ -241,8 +246,8 @@ export const undo = (
       const { from = value, kind, to } = reading
       return { value: to, repairs: { kind, place, from, to } }
     }
-    // Of a union, another member may still be meant.
-    if (inUnions === 0) hopeless++
+    // Of a union another member may still be meant, and what was tried inside of a wrapper or a text is not all.
+    if (inUnions === 0 && extent === "all") hopeless++
     return undefined
   }
 
