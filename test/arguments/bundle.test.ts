@@ -17,7 +17,7 @@ import { root } from "../support/program.ts"
 const rowsOf = (name: string): ReadonlyArray<{ readonly [key: string]: Json }> =>
   JSON.parse(readFileSync(join(root, `test/corpora/${name}.json`), "utf8"))
 
-const policy = rowsOf("policy").map(({ input }) => String(input))
+const policy = rowsOf("policy").map(({ input = "" }) => typeof input === "string" ? input : "")
 const drifts = rowsOf("coercion").map(({ input_value: value = null, schema = {} }) => ({ value, schema }))
 
 const schemaOf = (schema: Json): JsonSchema => schema as object as JsonSchema

@@ -286,5 +286,20 @@ describe("what cannot be used", () => {
     let deep: JsonSchema = { type: "integer" }
     for (let level = 0; level < 20_000; level++) deep = { items: deep }
     assert.deepStrictEqual(inspect(deep), { unchecked: [], refused: [] })
+    assert.isTrue(decode("{\"a\":[[[1]]]}", { properties: { a: deep } }).ok)
+    const knot: { [keyword: string]: unknown } = { type: "array" }
+    knot["items"] = knot
+    assert.isTrue(fits([[[]]], knot))
+    assert.isFalse(fits([[1]], knot))
+  })
+
+  it("is asked of values of any depth", () => {
+    let deep: Json = 1
+    for (let level = 0; level < 50_000; level++) deep = [deep]
+    for (const schema of [{}, { uniqueItems: true }, { enum: [[1]] }, { const: { a: 1 } }, { items: { $ref: "#" } }]) {
+      assert.isFalse(fits(deep, schema))
+      assert.isDefined(explain(deep, schema))
+      assert.isFalse(coerce({ a: deep }, schema).fits)
+    }
   })
 })

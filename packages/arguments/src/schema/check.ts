@@ -167,7 +167,8 @@ const listChecks = (schema: JsonSchema): ReadonlyArray<Test<List>> => [
   ...(schema["uniqueItems"] === true ? [isWithoutDuplicates] : [])
 ]
 
-const isWithoutDuplicates = (items: List): boolean => new Set(items.map(canonical)).size === items.length
+const isWithoutDuplicates = (items: List): boolean =>
+  new Set(items.map((item) => canonical(item))).size === items.length
 
 const countChecks = <A>(what: string, schema: JsonSchema, count: (value: A) => number): Array<Test<A>> => {
   const [least, most] = [schema[`min${what}`], schema[`max${what}`]]

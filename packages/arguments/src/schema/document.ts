@@ -306,10 +306,16 @@ export const hasSecrets = (schema: object): boolean => {
 
 const secrets = new WeakMap<object, boolean>()
 
-const mentionsSecret = (value: unknown): boolean =>
-  Array.isArray(value)
-    ? value.some(mentionsSecret)
-    : isObject(value) && (isSecret(value) || Object.values(value).some(mentionsSecret))
+// A schema from elsewhere may be as deep as it is large, and what a program makes may contain itself.
+const mentionsSecret = (root: object): boolean => {
+  const seen = new Set<object>([root])
+  for (const value of seen) {
+    if (isObject(value) && isSecret(value)) return true
+    const parts: ReadonlyArray<unknown> = Object.values(value)
+    for (const part of parts) if (typeof part === "object" && part !== null) seen.add(part)
+  }
+  return false
+}
 
 // -----------------------------------------------------------------------------
 // Unions

@@ -1,15 +1,18 @@
+import { deepest } from "../options.ts"
+
 /** Are two JSON values equal? The order of keys does not count. */
 export const isEqual = (first: unknown, second: unknown): boolean =>
   first === second ||
   typeof first === "object" && first !== null && typeof second === "object" && second !== null &&
     canonical(first) === canonical(second)
 
-/** A JSON value as a text that is the same for equal values. */
-export const canonical = (value: unknown): string => {
+/** A JSON value as a text that is the same for equal values. What is too deep to be looked at is all the same. */
+export const canonical = (value: unknown, depth = 0): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value === 0 ? 0 : value) ?? "undefined"
   if ("toJSON" in value && typeof value.toJSON === "function") return `#${String(value.toJSON())}`
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`)
+  if (depth > deepest) return "#"
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join()}]`
+  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}:${canonical(member, depth + 1)}`)
   return `{${members.toSorted(byText).join()}}`
 }
 

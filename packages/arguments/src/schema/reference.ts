@@ -33,18 +33,18 @@ interface Index {
 
 const indexOf = (root: JsonSchema): Index => {
   const index: Index = { resources: new Map(), anchors: new Map(), bases: new Map() }
-  const add = (schema: JsonSchema, outer: string): void => {
-    if (index.bases.has(schema)) return
+  // A loop over a map comes to what is added meanwhile, and to each schema once.
+  const outer = new Map<JsonSchema, string>([[root, ""]])
+  for (const [schema, around] of outer) {
     const { $anchor, $dynamicAnchor, $id, id = $id } = schema
-    const base = typeof id === "string" && !id.startsWith("#") ? resolved(split(id)[0] ?? "", outer) : outer
+    const base = typeof id === "string" && !id.startsWith("#") ? resolved(split(id)[0] ?? "", around) : around
     index.bases.set(schema, base)
-    if (base !== outer || schema === root) index.resources.set(base, schema)
+    if (base !== around || schema === root) index.resources.set(base, schema)
     for (const anchor of [$anchor, $dynamicAnchor]) {
       if (typeof anchor === "string") index.anchors.set(`${base}#${anchor}`, schema)
     }
-    for (const [, inner] of schemasIn(schema)) if (isObject(inner)) add(inner, base)
+    for (const [, inner] of schemasIn(schema)) if (isObject(inner) && !outer.has(inner)) outer.set(inner, base)
   }
-  add(root, "")
   return index
 }
 
@@ -57,11 +57,13 @@ const mentionsId = (root: JsonSchema): boolean => {
 
 const withIds = new WeakMap<JsonSchema, boolean>()
 
-const holdsId = (schema: JsonSchema, seen = new Set<unknown>()): boolean => {
-  if (seen.has(schema)) return false
-  seen.add(schema)
-  return typeof schema["$id"] === "string" ||
-    schemasIn(schema).some(([, inner]) => isObject(inner) && holdsId(inner, seen))
+const holdsId = (root: JsonSchema): boolean => {
+  const seen = new Set([root])
+  for (const schema of seen) {
+    if (typeof schema["$id"] === "string") return true
+    for (const [, inner] of schemasIn(schema)) if (isObject(inner)) seen.add(inner)
+  }
+  return false
 }
 
 const split = (reference: string): ReadonlyArray<string> => {

@@ -61,7 +61,7 @@ export class Reader extends Lexer {
       const keyAt = this.at
       this.path.length = this.depth - 1
       const key = this.key()
-      if (key === undefined) return holder
+      if (key === undefined || this.fault !== undefined) return holder
       this.path.push(key)
       if (!this.colon()) return holder
       const valueAt = this.at
