@@ -150,6 +150,10 @@ describe("OpenAPI", () => {
     assert.deepStrictEqual(unchecked(schema), [])
     assert.isTrue(fits({ price: 0.1, size: null, at: null }, schema))
     assert.strictEqual(said({ price: 0 }, schema), "'price': expected number greater than 0, got 0.")
+    const below = { type: "number", maximum: 5, exclusiveMaximum: true }
+    assert.isTrue(fits(4.9, below))
+    assert.strictEqual(said(5, below), "the arguments: expected number less than 5, got 5.")
+    assert.isTrue(fits(5, { ...below, exclusiveMaximum: false }))
     assert.strictEqual(said({ size: "x" }, schema), "'size': expected \"s\" | \"m\" | null, got \"x\".")
     assert.include(said({ at: {} }, schema), "'at.city'")
     assert.deepStrictEqual<unknown>(coerce({ size: "S" }, schema).value, { size: "s" })
@@ -238,7 +242,14 @@ describe("what cannot be used", () => {
     [{ enum: "a" }, "enum", "it cannot be \"a\""],
     [{ items: { $ref: "https://example.com/item.json" } }, "items/$ref", "it leads nowhere in this schema"],
     [{ $ref: "#/$defs/Missing" }, "$ref", "it leads nowhere in this schema"],
-    [{ not: { pattern: "(a)\\1" } }, "not/pattern", "the pattern \"(a)\\\\1\""]
+    [{ not: { pattern: "(a)\\1" } }, "not/pattern", "the pattern \"(a)\\\\1\""],
+    [{ oneOf: [{ pattern: "(a)\\1" }] }, "oneOf/0/pattern", "the pattern \"(a)\\\\1\""],
+    [{ if: { pattern: "(a)\\1" } }, "if/pattern", "the pattern \"(a)\\\\1\""],
+    [
+      { contains: { properties: { a: { pattern: "(a)\\1" } } } },
+      "contains/properties/a/pattern",
+      "the pattern \"(a)\\\\1\""
+    ]
   ]
 
   it.each(cases)("%j", (schema, path, why) => {

@@ -64,6 +64,54 @@ describe("decode", () => {
     assert.include(refused(text, {}).said, "'a': expected a whole number of at most 9007199254740991")
   })
 
+  it("shows what was written, also beside what was coerced", () => {
+    const { said } = refused("{\"ID\":\"1\",\"big\":12345678901234567890}", {
+      properties: { id: { type: "integer" }, big: { type: "number" } },
+      required: ["id"],
+      additionalProperties: false
+    })
+    assert.include(said, "got 12345678901234567890")
+  })
+
+  it("names the keys where one is missing or unknown, and not elsewhere", () => {
+    const keysOf = (text: string) => {
+      const { refusal } = refused(text, weather)
+      return "keys" in refusal ? refusal.keys?.names : undefined
+    }
+    assert.deepStrictEqual(keysOf("{}"), ["city", "days"])
+    assert.isUndefined(keysOf("{\"city\":\"Rome\",\"days\":9}"))
+    assert.strictEqual(
+      refused("{\"a\":1}", { type: "object", properties: {}, additionalProperties: false }).said,
+      "'a': no such key. No arguments are expected."
+    )
+  })
+
+  it("advises by the member of a union that can be meant", () => {
+    const day = { anyOf: [{ type: "string", format: "date" }, { type: "null" }] }
+    const schema = { properties: { day }, required: ["day"] }
+    assert.include(refused("{\"day\":\"2023-02-29\"}", schema).said, "There is no 29 February 2023.")
+    assert.include(refused("{\"day\":\"null\"}", schema).said, "Write null, without quotes.")
+  })
+
+  it("reports of a union the keys that none of its members has", () => {
+    const member = (kind: string, more: object) => ({
+      type: "object",
+      properties: { kind: { const: kind }, ...more },
+      required: ["kind"],
+      additionalProperties: false
+    })
+    const schema = { properties: { x: { anyOf: [member("a", { one: {} }), member("b", { two: {} })] } } }
+    const { refusal } = refused("{\"x\":{\"kind\":\"c\",\"one\":1,\"three\":3}}", schema)
+    const issues = refusal.kind === "misfit" ? refusal.issues : []
+    assert.deepStrictEqual(issues.map(({ kind, path }) => [kind, path.join(".")]), [
+      ["choice", "x.kind"],
+      ["unknown_key", "x.three"]
+    ])
+    const open = { properties: { x: { anyOf: [member("a", {}), { ...member("b", {}), additionalProperties: true }] } } }
+    const said = refused("{\"x\":{\"kind\":\"c\",\"one\":1}}", open)
+    assert.notInclude(said.said, "'x.one'")
+  })
+
   it("gives what can be done as data", () => {
     const { refusal } = refused("{\"citi\":\"Rome\",\"days\":\"1,000\"}", weather)
     if (refusal.kind !== "misfit") return assert.fail(refusal.kind)
@@ -138,6 +186,17 @@ describe("secrets", () => {
       assert.notInclude(all({ a: secret }, schema, {}), secret)
       assert.notInclude(JSON.stringify(decode(`{"a": ${secret}}`, schema)), secret)
     }
+  })
+
+  it("may be in one member of a union", () => {
+    const schema = {
+      properties: {
+        a: {
+          anyOf: [{ type: "object", properties: { pin: { writeOnly: true, type: "integer" } } }, { type: "integer" }]
+        }
+      }
+    }
+    assert.notInclude(all({ a: [secret] }, schema, {}), secret)
   })
 
   it("leave the rest to be quoted", () => {
