@@ -1038,7 +1038,7 @@ describe("Coercion", () => {
       ])
       assert.deepStrictEqual(notes({ pins: secret }, open), ["'pins' is an array: a string was read as an array of 1"])
       assert.deepStrictEqual(notes({ password: [secret] }, open), [
-        "'password' is one value: an array of 1 was read as a string"
+        "'password' is a single value: an array of 1 was read as a string"
       ])
     })
 

@@ -236,10 +236,18 @@ describe("Pydantic and MCP servers", () => {
 
 describe("what cannot be used", () => {
   const cases: ReadonlyArray<readonly [JsonSchema, path: string, why: string]> = [
-    [{ type: "int" }, "type", "it cannot be \"int\""],
-    [{ properties: { a: { type: "string", required: true } } }, "properties/a/required", "it cannot be true"],
-    [{ properties: { a: { minimum: "1" } } }, "properties/a/minimum", "it cannot be \"1\""],
-    [{ enum: "a" }, "enum", "it cannot be \"a\""],
+    [
+      { type: "int" },
+      "type",
+      "expected one of array, boolean, integer, null, number, object, string, or a list of these, got \"int\""
+    ],
+    [
+      { properties: { a: { type: "string", required: true } } },
+      "properties/a/required",
+      "expected a list of keys, got true"
+    ],
+    [{ properties: { a: { minimum: "1" } } }, "properties/a/minimum", "expected a number, got \"1\""],
+    [{ enum: "a" }, "enum", "expected a list, got \"a\""],
     [{ items: { $ref: "https://example.com/item.json" } }, "items/$ref", "it leads nowhere in this schema"],
     [{ $ref: "#/$defs/Missing" }, "$ref", "it leads nowhere in this schema"],
     [{ not: { pattern: "(a)\\1" } }, "not/pattern", "the pattern \"(a)\\\\1\""],

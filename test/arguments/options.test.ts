@@ -244,7 +244,7 @@ describe("limits", () => {
       ] as const
     ) {
       assert.throws(() => read("{}", { limits }), RangeError, said)
-      assert.throws(() => fit({}, {}, { limits }), RangeError, said)
+      assert.throws(() => decode("{}", {}, { limits }), RangeError, said)
     }
   })
 })

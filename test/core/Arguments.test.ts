@@ -403,7 +403,7 @@ describe("Arguments", () => {
       )
       assert.strictEqual(
         detail("{\"amount\":1"),
-        "They end too early, at offset 11 (line 1, column 12): the rest of a number or what follows it is missing."
+        "They end too early, at offset 11 (line 1, column 12): the rest after a number is missing."
       )
       assert.strictEqual(
         detail("{\n\"amount\":"),
@@ -416,7 +416,7 @@ describe("Arguments", () => {
         const { fault, issues } = refusal(text)
         return [fault?.kind, fault?.offset, text.slice(fault?.offset), issues[0]?.expected]
       }
-      const rest = "the rest of a number or what follows it"
+      const rest = "the rest after a number"
       assert.deepStrictEqual(faultOf("\"{\\\"a\\\":1\""), ["cut_off", 9, "\"", rest])
       for (
         const [before, inner, after] of [
@@ -542,7 +542,7 @@ describe("Arguments", () => {
         issues: [{
           path: [],
           expected: "an escape of JSON, such as \\n or \\\\",
-          actual: JSON.stringify(`{"a": 1, b: "x\\y${"x".repeat(18)}`)
+          actual: JSON.stringify(`{"a": 1, b: "x\\y${"x".repeat(18)}…`)
         }]
       })
     })

@@ -137,10 +137,10 @@ describe("Guard", () => {
           ["{\"orders\":[{\"id\":\"7\",\"total\":", "at orders[0].total, a value is missing."],
           [
             "{\"orders\":[{\"id\":\"7\",\"total\":1",
-            "at orders[0].total, the rest of a number or what follows it is missing."
+            "at orders[0].total, the rest after a number is missing."
           ],
           ["{\"or", "the closing '\"' of a string is missing."],
-          ["[[1,2],[3", "at [1][0], the rest of a number or what follows it is missing."],
+          ["[[1,2],[3", "at [1][0], the rest after a number is missing."],
           ["{\"a b\":{\"$c\":", "at [\"a b\"].$c, a value is missing."],
           [
             "{\"a\":".repeat(30),

@@ -130,7 +130,7 @@ describe("B4 argument text that is no JSON", () => {
       assert.strictEqual(
         failure.detail,
         "The arguments cannot be read. A quote is missing, or there is an extra one, at offset 42 (line 3, column 22), " +
-          "near `\"guestName\": \"Ada \"the\" Great\" }`: expected ',' or '}'."
+          "near `…\"guestName\": \"Ada \"the\" Great\" }`: expected ',' or '}'."
       )
       assert.deepStrictEqual(failure._tag === "SchemaMismatch" ? failure.fault : undefined, {
         kind: "unescaped_quote",

@@ -5,7 +5,7 @@ import { adviceFor, keysMeant } from "./coercion/advice.ts"
 import { writtenAt } from "./coercion/writtenAt.ts"
 import { type Field, fieldsOf, type Finding } from "./finding.ts"
 import { isObject, type Json, type JsonSchema, partAt, type Path } from "./json.ts"
-import { limitsOf, type Options } from "./options.ts"
+import { type Limits, limitsOf, type Options } from "./options.ts"
 import type { Issue, IssueKind, Misfit as MisfitRefusal } from "./refusal.ts"
 import { ByPath } from "./schema/byPath.ts"
 import { type Conformance, conformanceTo, type Misfit } from "./schema/conformance.ts"
@@ -18,7 +18,8 @@ import { excerpt } from "./text/excerpt.ts"
 import { kindOf, mark, nameOf, type NumberAt, pathOf, placeOf, show, Unsafe, type Value } from "./value.ts"
 
 /** What `explain` may be told. */
-export interface Explaining extends Options {
+export interface Explaining extends Pick<Options, "secrets"> {
+  readonly limits?: Pick<Limits, "issues">
   /** The source text of a number at a path, where it is known. */
   readonly numberAt?: NumberAt
   /** What the model wrote, where the value was coerced: issues show that. */
@@ -50,7 +51,7 @@ export interface Explaining extends Options {
  * @returns `undefined` when there is nothing to say
  */
 export const explain = (
-  value: Json,
+  value: unknown,
   schema: JsonSchema | undefined,
   options: Explaining = {}
 ): MisfitRefusal | undefined => {
@@ -58,7 +59,8 @@ export const explain = (
   const { issues: most } = limitsOf(options)
   const root = schema ?? unsaid
   // What no schema describes may be no JSON either, and is not walked.
-  const marked = schema === undefined ? value : mark(value, numberAt)
+  const json = asJson(value)
+  const marked = schema === undefined ? json : mark(json, numberAt)
   const conformance = conformanceTo(root, schema === undefined ? null : marked)
   const original = written === undefined ? marked : mark(written.value, written.numberAt)
   const isSecret = secretsOf(root, options)
@@ -92,11 +94,11 @@ export const explain = (
     const { path } = finding
     rest.add(
       placeOf(path),
-      () => found(finding, root, value, isSecret(path), actual(path, asValue(partAt(marked, path))))
+      () => found(finding, root, json, isSecret(path), actual(path, asValue(partAt(marked, path))))
     )
   }
   const issues = listed([...own, ...rest.groups()], most, (group, count) => others(group, count, isWhole))
-  return issues.length === 0 ? undefined : refusal(issues, root, value)
+  return issues.length === 0 ? undefined : refusal(issues, root, json)
 }
 
 const unsaid: JsonSchema = {}
@@ -202,6 +204,9 @@ const mentions = (words: string, value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.values(value).some((part) => mentions(words, part))
     : (typeof value === "string" || typeof value === "number") && value !== "" && words.includes(String(value))
+
+// What is no JSON is no value of any type, and is refused where it stands.
+const asJson = (value: unknown) => value as Json
 
 const asValue = (value: unknown): Value | undefined => value as Value | undefined
 

@@ -11,7 +11,7 @@ export interface Finding {
   readonly kind: "key" | "type" | "check"
   /** What it expects, in a few words; `""` where `keywords` say all of it. */
   readonly expected: string
-  /** Are these the words of the schema's author? Then they stand in place of what the JSON Schema says of a bound. */
+  /** Did the author of the schema write these words? They replace what the JSON Schema says of a bound. */
   readonly isAuthors?: boolean
   /** The check as keywords of JSON Schema, where it knows them more exactly than the schema says: `{ maxLength: 5 }`. */
   readonly keywords?: JsonSchema

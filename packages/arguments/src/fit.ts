@@ -11,8 +11,8 @@
 import { repairsOf } from "./coercion/told.ts"
 import { undo } from "./coercion/undo.ts"
 import { explain } from "./explain.ts"
-import type { Json, JsonSchema } from "./json.ts"
-import { limitsOf, type Options } from "./options.ts"
+import { isJsonObject, type Json, type JsonObject, type JsonSchema } from "./json.ts"
+import { type Limits, limitsOf, type Options } from "./options.ts"
 import { numberAt, read, type Refused } from "./read.ts"
 import type { Misfit, Refusal } from "./refusal.ts"
 import type { Repair, ValueRepair } from "./repair.ts"
@@ -25,6 +25,7 @@ import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
 export interface Fitted {
   readonly ok: true
   readonly value: Json
+  /** At most twenty with a note, and twenty without. */
   readonly repairs: ReadonlyArray<ValueRepair>
 }
 
@@ -36,8 +37,9 @@ export interface Coerced {
   readonly fits: boolean
 }
 
-/** How a value came about. */
-export interface Origin extends Options {
+/** How a value came about, and what is said of it. */
+export interface Origin extends Pick<Options, "secrets"> {
+  readonly limits?: Pick<Limits, "issues">
   /**
    * The source text of a number at a path, where it is known: `"1.10"`, `"12345678901234567890"`. Default: it was written as JavaScript writes it.
    */
@@ -66,16 +68,17 @@ export interface Origin extends Options {
  * fit({ userId: "7 or 8" }, schema).ok // => false
  * ```
  *
- * @param value any JSON
- * @param schema the JSON Schema that describes it, with its definitions inside
+ * @param value any JSON, as `JSON.parse` gives it
+ * @param schema the JSON Schema that describes it, with its definitions inside. Keep the object: what is made of it is kept with it, so it must not be
+ * changed after its first use
  */
-export const fit = (value: Json, schema: JsonSchema, options: Origin = {}): Fitted | Refused<Misfit> => {
+export const fit = (value: unknown, schema: JsonSchema, options: Origin = {}): Fitted | Refused<Misfit> => {
   const { fits, repairs, value: coerced } = coerce(value, schema, options)
   if (fits) return { ok: true, value: coerced, repairs }
   const refusal = explain(coerced, schema, {
     ...options,
     // What was written where is known of values that were not moved; of those that were, none has lost digits.
-    ...(repairs.length === 0 ? {} : { numberAt: unknown, written: { value, ...from(options) } })
+    ...(repairs.length === 0 ? {} : { numberAt: unknown, written: { value: asJson(value), ...from(options) } })
   })
   return { ok: false, refusal: refusal ?? { kind: "misfit", issues: [], alternatives: [] } }
 }
@@ -100,16 +103,16 @@ const from = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numberAt 
  * coerce("7 or 8", { type: "integer" }) // => { value: "7 or 8", repairs: [], fits: false }
  * ```
  */
-export const coerce = (value: Json, schema: JsonSchema, options: Origin = {}): Coerced => {
+export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {}): Coerced => {
   const { issues } = limitsOf(options)
   const { numberAt = () => undefined } = options
-  const marked = mark(value, numberAt)
+  const marked = mark(asJson(value), numberAt)
   const conformance = conformanceTo(usable(schema), marked)
-  if (conformance.fits(marked, schema)) return { value, repairs: [], fits: true }
+  if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
   // A number that lost digits is refused by its place in the text, which a moved value no longer has.
   if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
-    return { value, repairs: [], fits: false }
+    return { value: asJson(value), repairs: [], fits: false }
   }
   const isSecret = secretsOf(schema, options)
   return {
@@ -132,15 +135,19 @@ export const coerce = (value: Json, schema: JsonSchema, options: Origin = {}): C
  * fits("01/31/2024", { type: "string", format: "date" }) // => false
  * ```
  */
-export const fits = (value: Json, schema: JsonSchema, { numberAt }: Origin = {}): boolean => {
-  const marked = mark(value, numberAt)
+export const fits = (value: unknown, schema: JsonSchema, { numberAt }: Origin = {}): boolean => {
+  const marked = mark(asJson(value), numberAt)
   return conformanceTo(usable(schema), marked).fits(marked, schema)
 }
+
+// What is no JSON is no value of any type, and is refused where it stands.
+const asJson = (value: unknown) => value as Json
 
 /** A text that was read, and fits. */
 export interface Decoded {
   readonly ok: true
-  readonly value: Json
+  readonly value: JsonObject
+  /** Those of the text first, in its order; then those of the values, as in {@link Coerced}. */
   readonly repairs: ReadonlyArray<Repair>
 }
 
@@ -171,7 +178,7 @@ export interface Decoded {
  * ```
  *
  * @param text what the model wrote; `undefined` where it sent nothing
- * @param schema the JSON Schema of the arguments, with its definitions inside
+ * @param schema the JSON Schema of the arguments, with its definitions inside. Keep the object, and do not change it after its first use
  */
 export const decode = (
   text: string | undefined,
@@ -182,5 +189,8 @@ export const decode = (
   const found = read(text, secrets.length === 0 ? options : { ...options, secrets })
   if (!found.ok) return found
   const fitted = fit(found.value, schema, { ...options, numberAt: (path) => numberAt(found, path) })
-  return fitted.ok ? { ...fitted, repairs: [...found.repairs, ...fitted.repairs] } : fitted
+  if (!fitted.ok) return fitted
+  // What was made of an object is one, whatever a schema asks for.
+  const value = isJsonObject(fitted.value) ? fitted.value : found.value
+  return { ok: true, value, repairs: [...found.repairs, ...fitted.repairs] }
 }

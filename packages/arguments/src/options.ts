@@ -15,7 +15,7 @@ export interface Limits {
 
 export interface Options {
   /**
-   * Are words around the object passed over, as in `Here you are: {"a":1}`? Default: `false`. Leave it so for a tool that changes anything: "I will
+   * Are words around the object passed over, as in `Here you are: {"a":1}`? Default: `false`. Leave it off for a tool that changes anything: "I will
    * not call it with {…}" is prose, too.
    */
   readonly prose?: boolean
@@ -28,7 +28,7 @@ export interface Options {
 }
 
 /** All limits, checked. Throws a `RangeError` for one that is none. */
-export const limitsOf = ({ limits }: Options): Required<Limits> => {
+export const limitsOf = ({ limits }: Pick<Options, "limits">): Required<Limits> => {
   if (limits === undefined) return defaults
   const all = { ...defaults, ...limits }
   for (const [name, limit] of Object.entries(all)) {

@@ -6,7 +6,7 @@ import type { Options } from "./options.ts"
 import { documentOf, hasSecrets } from "./schema/document.ts"
 
 /** Is what stands at a path a secret, or part of one, or does it hold one? By the schema, or as somebody says. */
-export const secretsOf = (schema: JsonSchema, { secrets = [] }: Options): (path: Path) => boolean => {
+export const secretsOf = (schema: JsonSchema, { secrets = [] }: Pick<Options, "secrets">): (path: Path) => boolean => {
   if (secrets.length === 0 && !hasSecrets(schema)) return () => false
   const { isSecretAt } = documentOf(schema)
   return (path) =>

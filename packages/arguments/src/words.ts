@@ -12,7 +12,7 @@ import { nameOf } from "./value.ts"
 /**
  * Says a refusal, an issue or a repair in words that a model can act on.
  *
- * When to use: for the message that goes back to the model. A repair that is not worth a word gives `undefined`.
+ * When to use: for the message that goes back to the model. A repair that is not worth a word gives `undefined`; of a list, all that are give one text.
  *
  * @example
  * ```ts
@@ -27,11 +27,16 @@ import { nameOf } from "./value.ts"
 export const message: {
   (what: Refusal | Issue): string
   (what: Repair): string | undefined
-  (what: Refusal | Issue | Repair): string | undefined
-} = (what: Refusal | Issue | Repair): never => said(what) as never
+  (what: ReadonlyArray<Repair>): string
+  (what: Sayable): string | undefined
+} = (what: Sayable): never => said(what) as never
 
-const said = (what: Refusal | Issue | Repair): string | undefined =>
-  "issues" in what
+type Sayable = Refusal | Issue | Repair | ReadonlyArray<Repair>
+
+const said = (what: Sayable): string | undefined =>
+  isList(what)
+    ? what.flatMap((repair) => said(repair) ?? []).join(" ")
+    : "issues" in what
     ? misfit(what)
     : "line" in what
     ? unread(what)
@@ -40,6 +45,8 @@ const said = (what: Refusal | Issue | Repair): string | undefined =>
     : what.note === undefined
     ? undefined
     : `${what.note}.`
+
+const isList = (what: Sayable): what is ReadonlyArray<Repair> => Array.isArray(what)
 
 // -----------------------------------------------------------------------------
 // Texts
@@ -74,8 +81,8 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   invalid_escape: ["A backslash is not escaped", "Write a backslash as \\\\."],
   invalid_number: ["JSON has no such number"],
   invisible_character: ["There is an invisible character", "Remove it, or write it as an escape inside a string."],
-  missing_colon: ["They are not valid JSON"],
-  missing_comma: ["They are not valid JSON"],
+  missing_colon: ["They are not valid JSON", "Put a colon after each key."],
+  missing_comma: ["They are not valid JSON", "Put a comma between the values."],
   missing_value: ["A value is missing"],
   no_object: ["They are not a JSON object"],
   prose: ["There are words around them", "Send the object alone."],
@@ -124,8 +131,8 @@ const expectations: { readonly [E in Expected]: string | ((of: string) => string
   plain_quotes: "quotes that are not escaped",
   quote: (of) => `'${of}'`,
   rest_of_escape: "the rest of an escape",
-  rest_of_number: "the rest of a number or what follows it",
-  rest_of_word: "the rest of a word or what follows it",
+  rest_of_number: "the rest after a number",
+  rest_of_word: "the rest after a word",
   text_in_quotes: "a value; a text has to be in double quotes",
   value: "a value",
   value_or_no_key: "a value; else leave out the key"
@@ -157,8 +164,11 @@ export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unrea
   }
 }
 
-const around = (text: string, offset: number): string =>
-  oneLine(offset >= text.length ? text.slice(-30) : text.slice(Math.max(0, offset - 20), offset + 20))
+const around = (text: string, offset: number): string => {
+  const start = Math.max(0, Math.min(offset, text.length) - (offset >= text.length ? 30 : 20))
+  const end = offset + 20
+  return `${start > 0 ? "…" : ""}${oneLine(text.slice(start, end))}${end < text.length ? "…" : ""}`
+}
 
 /** What is said of the whole text, and of no place in it. */
 const isWhole: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
@@ -190,7 +200,7 @@ interface Change {
 const readAs = (type: string) => ({ from, name, to }: Change) => `${name} is ${type}: ${from} was read as ${to}`
 
 const changes: { readonly [K in ValueRepairKind]?: (change: Change) => string } = {
-  array_for_single: readAs("one value"),
+  array_for_single: readAs("a single value"),
   blank_for_optional: ({ from, name }) => `${name} is optional: leave it out instead of ${from}`,
   boolean_for_text: readAs("a string"),
   choice_spelling: ({ from, name, to }) => `${name} is ${to}: it was written as ${from}`,

@@ -101,6 +101,8 @@ const bits: ReadonlyMap<unknown, number> = new Map([
 ])
 const everything = 255
 const infinite = 128
+// What is no JSON: a function, or nothing at all.
+const nothing = 0
 
 const bitsFor = (types: ReadonlyArray<unknown>): number =>
   types.reduce<number>((all, type) => all | (bits.get(type) ?? 0), 0)
@@ -110,7 +112,7 @@ const bitOf = (value: Value): number => {
   // A whole number beyond the safe range may be another one than was written.
   if (typeof value === "number") return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
   if (typeof value === "boolean") return 2
-  return value === null ? 1 : Array.isArray(value) ? 32 : 64
+  return value === null ? 1 : typeof value !== "object" ? nothing : Array.isArray(value) ? 32 : 64
 }
 
 const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value) => boolean => {

@@ -6,7 +6,7 @@ import { excerpt } from "../text/excerpt.ts"
 import { pathOf, type Place } from "../value.ts"
 import { formats } from "./check.ts"
 import { documentOf } from "./document.ts"
-import { checked, isAnnotation, isOf, schemasIn } from "./keyword.ts"
+import { checked, contents, isAnnotation, isOf, schemasIn } from "./keyword.ts"
 import { patternOf } from "./pattern.ts"
 
 /** A keyword in a schema. */
@@ -40,7 +40,7 @@ export interface Inspection {
  * import { inspect } from "@fallible/arguments"
  *
  * inspect({ type: "string", format: "email" }).unchecked[0]?.why // => "the format \"email\""
- * inspect({ type: "int" }).refused[0]?.why // => "it cannot be \"int\""
+ * inspect({ minimum: "1" }).refused[0]?.why // => "expected a number, got \"1\""
  * ```
  */
 export const inspect = (schema: JsonSchema): Inspection => {
@@ -97,7 +97,7 @@ const verdictOn = (
   if (keyword === "$schema" && !dialects.test(String(value))) return ["unchecked", `the dialect ${excerpt(value, 80)}`]
   if (value === undefined || isAnnotation(keyword)) return fine
   if (content === undefined) return ["unchecked", "a keyword that is not known"]
-  if (!isOf[content](value)) return ["refused", `it cannot be ${excerpt(value, 40)}`]
+  if (!isOf[content](value)) return ["refused", `expected ${contents[content]}, got ${excerpt(value, 40)}`]
   if (keyword === "$ref" && resolve(schema) === undefined) return ["refused", "it leads nowhere in this schema"]
   if (keyword === "format" && !formats.has(value) && value !== "password") {
     return ["unchecked", `the format ${excerpt(value, 40)}`]

@@ -105,6 +105,26 @@ const isBy = (is: (value: unknown) => boolean) => (value: unknown): boolean =>
   isObject(value) && Object.values(value).every(is)
 const isEach = (is: (value: unknown) => boolean) => (value: unknown): boolean => Array.isArray(value) && value.every(is)
 
+/** What stands in a keyword, in words. */
+export const contents: { readonly [C in Content]: string } = {
+  anything: "anything",
+  boolean: "true or false",
+  bound: "a number, true or false",
+  count: "a whole number from 0",
+  dependencies: "schemas or lists of keys, by key",
+  list: "a list",
+  lists: "lists of keys, by key",
+  names: "a list of keys",
+  number: "a number",
+  reference: "a text",
+  schema: "a schema",
+  "schema or list": "a schema, or a list of schemas",
+  schemas: "a list of schemas",
+  "schemas by name": "schemas by name",
+  text: "a text",
+  types: `one of ${Array.from(types).join(", ")}, or a list of these`
+}
+
 /** Is it what stands in such a keyword? */
 export const isOf: { readonly [C in Content]: (value: unknown) => boolean } = {
   anything: () => true,

@@ -1,0 +1,229 @@
+/**
+ * What readers of broken JSON make of the same texts, and what that costs, as two tables in Markdown.
+ *
+ * They are made for different things. jsonrepair repairs documents for people; partial-json and best-effort-json-parser show JSON that is still
+ * streaming. To complete a text that was cut off is what they are for. What is compared is what would run if a tool call were read with them.
+ *
+ * The libraries are this folder's own, so that nobody else installs them: `npx -y pnpm@12 compare` installs and runs. The valid calls are those of
+ * `toolcalls_valid.json` in the folder that `FALLIBLE_CORPORA` names, or else `../shared/corpora` beside the repository, or else some of our own.
+ */
+import * as BestEffort from "best-effort-json-parser"
+import { jsonrepair } from "jsonrepair"
+import { existsSync, readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { isDeepStrictEqual } from "node:util"
+import * as PartialJson from "partial-json"
+import { decode } from "../../packages/arguments/src/index.ts"
+
+/** Gives the value of a text, or throws. */
+type Reader = (text: string) => unknown
+
+BestEffort.disableErrorLogging()
+BestEffort.parse.onExtraToken = () => undefined
+
+const readers: { readonly [name: string]: Reader } = {
+  "JSON.parse": (text) => JSON.parse(text),
+  "@fallible/arguments": (text) => {
+    const decoded = decode(text, { type: "object" })
+    if (!decoded.ok) throw new Error(decoded.refusal.kind)
+    return decoded.value
+  },
+  jsonrepair: (text) => JSON.parse(jsonrepair(text)),
+  "partial-json": (text) => PartialJson.parse(text),
+  "best-effort-json-parser": (text) => BestEffort.parse(text)
+}
+
+const refused = Symbol("refused")
+
+const outcome = (reader: Reader, text: string): unknown => {
+  try {
+    const value = reader(text)
+    return value === undefined ? refused : value
+  } catch {
+    return refused
+  }
+}
+
+const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>) => {
+  for (const row of [head, head.map((_, index) => index === 0 ? "---" : "---:"), ...rows]) {
+    console.log(`| ${row.join(" | ")} |`)
+  }
+}
+
+// -----------------------------------------------------------------------------
+// The texts
+// -----------------------------------------------------------------------------
+
+const root = resolve(import.meta.dirname, "../..")
+const corpora = process.env["FALLIBLE_CORPORA"] || join(root, "../shared/corpora")
+
+const rowsIn = <Row>(file: string): ReadonlyArray<Row> => JSON.parse(readFileSync(file, "utf8"))
+
+// Shapes that tool calls have: ids, amounts, free text with quotes and lines, lists, dates with colons, code, and no ASCII.
+const samples = [
+  { city: "Paris", unit: "celsius", days: 3 },
+  { base: 10, height: 5, unit: "units" },
+  { to: "ana@example.com", subject: "Re: lunch", body: "Hi Ana,\n\n\"12:30\" is fine.\n\nBest, Jo" },
+  { amount: 1500.5, currency: "EUR", confirm: true, memo: null },
+  { start: "2024-03-22T11:00:00Z", end: "2024-03-22T13:00:00+01:00", zone: "Europe/Paris" },
+  { sql: "SELECT \"name\" FROM users WHERE id = 7 -- it's one", limit: 100 },
+  { point1: [40.7128, -74.006], point2: [34.0522, -118.2437], unit: "degree" },
+  { items: [{ id: 1, tags: ["a", "b"] }, { id: 2, tags: [] }], dry_run: false },
+  { path: "C:\\Users\\jo\\a.txt", url: "https://example.com/a?b=c#d" },
+  { command: "다용도실, 통돌이, 중지", name: "阿迪达斯", mood: "😀" },
+  { code: "const a = {b: [1, 2]}; // it's done", language: "ts" },
+  { filter: { and: [{ field: "age", op: ">", value: 25 }, { or: [] }] }, page: { size: 20 } }
+]
+
+const corpus = join(corpora, "toolcalls_valid.json")
+const calls = existsSync(corpus)
+  ? rowsIn<{ readonly input: string }>(corpus).map(({ input }) => input)
+  : samples.map((sample) => JSON.stringify(sample))
+
+interface PolicyRow {
+  readonly input: string
+  readonly verdict: "value" | "invalid"
+  readonly expected: unknown
+}
+
+const policy = rowsIn<PolicyRow>(join(root, "test/corpora/policy.json"))
+
+// -----------------------------------------------------------------------------
+// What is made of them
+// -----------------------------------------------------------------------------
+
+/** Of each call, every beginning but the empty one, which is what a call without arguments looks like. */
+const beginnings = calls.flatMap((call) => {
+  const value: unknown = JSON.parse(call)
+  return Array.from({ length: Math.max(0, call.trimEnd().length - 1) }, (_, index) => ({
+    text: call.slice(0, index + 1),
+    value
+  }))
+})
+
+const readCutOff = (reader: Reader) => {
+  const count = { refused: 0, same: 0, another: 0 }
+  for (const { text, value } of beginnings) {
+    const read = outcome(reader, text)
+    count[read === refused ? "refused" : isDeepStrictEqual(read, value) ? "same" : "another"]++
+  }
+  return count
+}
+
+const readPolicy = (reader: Reader) => {
+  const count = { right: 0, wrong: 0, lost: 0 }
+  for (const { expected, input, verdict } of policy) {
+    const read = outcome(reader, input)
+    const isRight = verdict === "invalid" ? read === refused : isDeepStrictEqual(read, expected)
+    count[isRight ? "right" : read === refused ? "lost" : "wrong"]++
+  }
+  return count
+}
+
+const share = (part: number, whole: number) =>
+  part === 0 ? "none" : part === whole ? "all" : `${(100 * part / whole).toFixed(1)} %`
+
+console.log(
+  `${beginnings.length} texts that were cut off: every beginning of ${calls.length} valid calls. And the ${policy.length} texts of policy.json.\n`
+)
+table(
+  [
+    "reader",
+    "cut off: refused",
+    "cut off: same value",
+    "cut off: another value",
+    "policy: right",
+    "policy: wrong",
+    "policy: refused"
+  ],
+  Object.entries(readers).map(([name, reader]) => {
+    const { another, refused, same } = readCutOff(reader)
+    const { lost, right, wrong } = readPolicy(reader)
+    const all = beginnings.length
+    return [name, share(refused, all), share(same, all), share(another, all), `${right}`, `${wrong}`, `${lost}`]
+  })
+)
+
+// -----------------------------------------------------------------------------
+// What it costs
+// -----------------------------------------------------------------------------
+
+const order = {
+  id: 1234,
+  name: "Ana Lopez",
+  active: true,
+  memo: null,
+  tags: ["a", "b"],
+  at: { city: "Madrid", zip: "28001" },
+  total: 12.5
+}
+
+const large = 256_000
+const valid = JSON.stringify(order)
+const said = "He said \"hi\" to me. ".repeat(800)
+
+interface Text {
+  readonly name: string
+  readonly text: string
+  readonly meant: unknown
+}
+
+const ofOrders = (name: string, written: string): Text => {
+  const count = Math.round(large / (written.length + 1))
+  return {
+    name: `${name}, 256 KB`,
+    text: `{"a":[${Array.from({ length: count }, () => written).join()}]}`,
+    meant: { a: Array.from({ length: count }, () => order) }
+  }
+}
+
+const texts: ReadonlyArray<Text> = [
+  ofOrders("valid", valid),
+  ofOrders("single quotes", valid.replaceAll("\"", "'")),
+  ofOrders("Python constants", valid.replaceAll("true", "True").replaceAll("null", "None")),
+  ofOrders("trailing commas", valid.replaceAll(/[}\]]/g, ",$&")),
+  { name: "unescaped quotes, 16 KB", text: `{"text":"${said}"}`, meant: { text: said } }
+]
+
+/** Microseconds of CPU that something takes `runs` times. */
+const timed = (run: () => unknown, runs: number): number => {
+  const before = process.cpuUsage()
+  for (let i = 0; i < runs; i++) run()
+  const { system, user } = process.cpuUsage(before)
+  return user + system
+}
+
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+// So many that the clock's grain does not matter; twice, since the first ones are slow for other reasons.
+const runsOf = (run: () => unknown): number => {
+  let runs = 1
+  while (Math.min(timed(run, runs), timed(run, runs)) < 20_000) runs *= 2
+  return runs
+}
+
+const rounds = 9
+
+/** Nanoseconds a character of each reader, medians of interleaved rounds; and what became of the text. */
+const costsOf = ({ meant, text }: Text): ReadonlyArray<string> => {
+  const subjects = Object.values(readers).map((reader) => {
+    const run = () => outcome(reader, text)
+    const read = run()
+    const became = read === refused ? "refused" : isDeepStrictEqual(read, meant) ? "" : "another value"
+    return { run, runs: runsOf(run), became, costs: new Array<number>() }
+  })
+  for (let round = 0; round < rounds; round++) {
+    for (const { costs, run, runs } of subjects) costs.push(timed(run, runs) / runs)
+  }
+  return subjects.map(({ became, costs }) => {
+    const cost = (1000 * median(costs) / text.length).toFixed(1)
+    return became === "" ? cost : `${cost} (${became})`
+  })
+}
+
+console.log(`\nNanoseconds of CPU a character, Node ${process.version}.\n`)
+table(
+  ["text", ...Object.keys(readers)],
+  texts.map((text) => [text.name, ...costsOf(text)])
+)
