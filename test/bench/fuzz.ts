@@ -1,29 +1,23 @@
 /**
- * Any text at all: is there a value or a refusal, and soon? Millions of texts, at random and from the pieces that JSON and what models put
- * around it are made of, through `Arguments.parse`, `preview` and `decode`. Run it with `pnpm fuzz`; its arguments are how many texts
- * (default: a million) and a seed (default: another one each time, which is printed).
+ * Any text at all, and any value by any schema: is there a value or a refusal, and soon? Millions of texts, at random and from the pieces that JSON and what
+ * models put around it are made of, through `Arguments.parse`, `preview` and `decode`; and pairs of a schema of all keywords that are checked and a value near it,
+ * a worker for each core, of which the laws of `fit`, `coerce`, `fits` and `explain` are asked. Run it with `pnpm fuzz`; its arguments are how many texts (default: a
+ * million), a seed (default: another one each time, which is printed) and how many pairs (default: 400,000).
  */
 import { coerce } from "@fallible/arguments"
 import * as Arguments from "@fallible/core/Arguments"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { availableParallelism } from "node:os"
 import { isDeepStrictEqual } from "node:util"
+import { Worker } from "node:worker_threads"
 import { validCalls } from "../support/corpora.ts"
+import { randomly } from "../support/dialects.ts"
+import type { Report } from "../support/pairs.ts"
 
-const [count = "1000000", seed = String(Date.now() % 1_000_000_007)] = process.argv.slice(2)
-
-/** Mulberry32: small, and the same on every machine. */
-const random = (seed: number) => {
-  let state = seed | 0
-  return (below: number): number => {
-    state = state + 0x6d2b79f5 | 0
-    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
-    return ((mixed ^ mixed >>> 14) >>> 0) % below
-  }
-}
-const next = random(Number(seed))
+const [count = "1000000", seed = String(Date.now() % 1_000_000_007), pairs = "400000"] = process.argv.slice(2)
+const next = randomly(Number(seed))
 const pick = <A>(all: ReadonlyArray<A>): A => all[next(all.length)]!
 
 // -----------------------------------------------------------------------------
@@ -280,4 +274,40 @@ console.log(
   }`
 )
 for (const [what, { count, text }] of complaints) console.log(`WRONG, ${count} times: ${what}: ${JSON.stringify(text)}`)
-if (complaints.size > 0) process.exitCode = 1
+
+// -----------------------------------------------------------------------------
+// Values and schemas
+// -----------------------------------------------------------------------------
+
+const cores = availableParallelism()
+const url = new URL("../support/pairs.ts", import.meta.url)
+const started = performance.now()
+const counts = new Map<string, number>()
+const worst = { millis: 0, pair: "" }
+const wrong = new Map<string, { readonly count: number; readonly pair: string }>()
+const complainOfPair = (what: string, count: number, pair: string) => {
+  const known = wrong.get(what)
+  const shorter = known === undefined || pair.length < known.pair.length ? pair : known.pair
+  wrong.set(what, { count: count + (known?.count ?? 0), pair: shorter })
+}
+await Promise.all(Array.from({ length: cores }, (_, index) =>
+  new Promise<void>((done) => {
+    const seedOf = Number(seed) + 7919 * index
+    // Which pair it is at: a worker that runs out of memory cannot say so.
+    const at = new Int32Array(new SharedArrayBuffer(4))
+    const worker = new Worker(url, { workerData: { count: Math.ceil(Number(pairs) / cores), seed: seedOf, at } })
+    worker.on("message", (report: Report) => {
+      for (const [what, count] of report.counts) counts.set(what, (counts.get(what) ?? 0) + count)
+      if (report.slowest.millis > worst.millis) Object.assign(worst, report.slowest)
+      for (const [what, { count, pair }] of report.complaints) complainOfPair(what, count, pair)
+    })
+    worker.on("error", (error) => complainOfPair(`a worker died: ${String(error)}`, 1, `pair ${at[0]} of seed ${seedOf}`))
+    worker.on("exit", () => done())
+  })
+))
+console.log(`${pairs} pairs, seed ${seed}, ${cores} workers, ${((performance.now() - started) / 1000).toFixed(0)} s`)
+console.log("pairs:", listed(counts))
+console.log(`slowest: ${worst.millis.toFixed(1)} ms: ${worst.pair.slice(0, 300)}`)
+for (const [what, { count, pair }] of wrong) console.log(`WRONG, ${count} times: ${what}: ${pair}`)
+if (complaints.size + wrong.size === 0) console.log("Nothing found.")
+else process.exitCode = 1

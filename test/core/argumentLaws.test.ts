@@ -10,6 +10,7 @@ import { Arguments, type DispatchFailure, type ToolOutcome } from "@fallible/cor
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
+import { inside, write, Writer } from "../support/dialects.ts"
 
 type Kind = ToolOutcome.TextRepair["kind"]
 type Json = Schema.Json
@@ -135,198 +136,23 @@ const { object } = fc.letrec<{ value: Json; array: ReadonlyArray<Json>; object: 
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null
 
-// -----------------------------------------------------------------------------
-// A printer that takes liberties
-// -----------------------------------------------------------------------------
-
-/** A text for a value. */
-interface Written {
-  readonly text: string
-  /** Where the object is in it: from its opener, or the quote around it, to the one that closes it. */
-  readonly start: number
-  readonly end: number
-  readonly kinds: ReadonlySet<Kind>
-}
-
-const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
-const reserved = new Set([
-  "true",
-  "false",
-  "null",
-  "True",
-  "False",
-  "None",
-  "NaN",
-  "Infinity",
-  "undefined",
-  "nan",
-  "inf"
-])
-const comments = ["/* note */", "/**/", "// so it is\n", " # so it is\n", "/* a, b: [c] */"]
-const words = ["Here you are: ", "I will call it with\n", "Arguments:\n\n"]
-const lastWords = [" Done.", "\nThat is all", "\n\nIs it right?"]
-const tokens = ["<tool_call>", "<|python_tag|>", "<s>\n", "<function_call> "]
-const lastTokens = ["</tool_call>", "\n</tool_call>\n", "<|im_end|>", "</s>", "<|eot_id|><|end|>"]
-
-/** Writes values, and keeps which liberties it took; `choose(n)` is the next of the choices, below `n`. */
-class Writer {
-  readonly kinds = new Set<Kind>()
-  readonly closedBeforeMore = new Set<string>()
-
-  readonly choose: (n: number) => number
-  readonly liberties: ReadonlySet<Kind>
-
-  constructor(choose: (n: number) => number, liberties: ReadonlySet<Kind>) {
-    this.choose = choose
-    this.liberties = liberties
-  }
-
-  /** Is a liberty taken here? One time in `n`, where it is allowed. */
-  takes(kind: Kind, n: number): boolean {
-    if (!this.liberties.has(kind) || this.choose(n) !== 0) return false
-    this.kinds.add(kind)
-    return true
-  }
-
-  blank(): string {
-    const space = ["", "", "", " ", "\n", "\t ", "\r\n"][this.choose(7)]!
-    return this.takes("comment", 8) ? `${space}${comments[this.choose(comments.length)]}` : space
-  }
-
-  value(value: Json): string {
-    if (typeof value === "string") return this.string(value)
-    if (Array.isArray(value)) return this.container("[", "]", value, value.map((item) => this.value(item)))
-    if (isContainer(value)) {
-      const members = Object.entries(value).map(([key, item]) => this.member(key, item))
-      const again = Object.entries(value)[0]
-      if (again !== undefined && this.takes("duplicate_key", 3)) members.push(this.member(...again))
-      return this.container("{", "}", Object.values(value), members)
-    }
-    if (typeof value !== "number" && this.takes("python_constant", 2)) {
-      return value === null ? "None" : value ? "True" : "False"
-    }
-    return JSON.stringify(value)
-  }
-
-  private member(key: string, value: Json): string {
-    const name = identifier.test(key) && !reserved.has(key) && this.takes("unquoted_key", 2) ? key : this.string(key)
-    return `${name}${this.blank()}:${this.blank()}${this.value(value)}`
-  }
-
-  private container(opener: string, closer: string, values: ReadonlyArray<Json>, parts: ReadonlyArray<string>): string {
-    const inside = parts.map((part, index) => {
-      const value = values[index]
-      const isLast = index === parts.length - 1
-      const text = isLast ? this.trailing(part) : part
-      // What closed before a comma may have closed too early, if there are closers too many.
-      if (isContainer(value) && !(isLast && text === part)) this.closedBeforeMore.add(Array.isArray(value) ? "]" : "}")
-      if (isLast) return text
-      const next = parts[index + 1]!
-      const mayLackComma = typeof value !== "string" && !/^-|^["'“]\s*,/.test(next) &&
-        (!next.startsWith("[") || isContainer(value))
-      return mayLackComma && this.takes("missing_comma", 6)
-        ? `${part}\n${this.blank()}`
-        : `${part}${this.blank()},${this.blank()}`
-    })
-    return `${opener}${this.blank()}${inside.join("")}${this.blank()}${closer}`
-  }
-
-  private trailing(last: string): string {
-    return this.takes("trailing_comma", 3) ? `${last}${this.blank()},` : last
-  }
-
-  private string(value: string): string {
-    if (!/["“”\\\p{Cc}]/u.test(value) && this.takes("smart_quotes", 5)) return `“${value}”`
-    if (this.takes("single_quotes", 3)) return `'${this.escaped(value, "'")}'`
-    return `"${this.escaped(value, "\"")}"`
-  }
-
-  private escaped(value: string, quote: string): string {
-    return Array.from(value, (char) => {
-      if (char === quote || char === "\\") return `\\${char}`
-      if (/[\0-\x1f]/.test(char)) return this.takes("control_character", 2) ? char : JSON.stringify(char).slice(1, -1)
-      if (char === "/" && quote === "\"" && this.choose(4) === 0) return "\\/"
-      return this.choose(12) === 0
-        ? char.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-        : char
-    }).join("")
-  }
-}
-
-const pick = <A>(choose: (n: number) => number, all: ReadonlyArray<A>): A => all[choose(all.length)]!
-
-const inside: ReadonlyArray<Kind> = [
-  "comment",
-  "control_character",
-  "duplicate_key",
-  "missing_comma",
-  "python_constant",
-  "single_quotes",
-  "smart_quotes",
-  "trailing_comma",
-  "unquoted_key"
-]
-
-const write = (value: Schema.JsonObject, choices: ReadonlyArray<number>, allowed: ReadonlyArray<Kind>): Written => {
-  let at = 0
-  const choose = (n: number) => choices[at++ % choices.length]! % n
-  const shape = choose(8)
-  const liberties = new Set(shape < 3 ? [] : allowed)
-  const writer = new Writer(choose, liberties)
-  const written = writer.value(value)
-  const kinds = writer.kinds
-  let [before, object, after] = ["", written, ""]
-  if (shape === 0) {
-    kinds.add("prose")
-    before = pick(choose, ["", ...words])
-    after = pick(choose, before === "" ? lastWords : ["", ...lastWords])
-  } else if (shape === 1) {
-    kinds.add("double_encoded")
-    object = JSON.stringify(written)
-  } else if (shape === 2 && Object.keys(value).length > 0) {
-    kinds.add("escaped_quotes")
-    object = JSON.stringify(JSON.stringify(value)).slice(1, -1)
-  } else if (shape === 3 && !kinds.has("missing_comma")) {
-    after = ["}", "]", "}\n]}"].find((some) =>
-      !Array.from(writer.closedBeforeMore).some((closer) =>
-        some.includes(closer)
-      )
-    ) ?? ""
-    if (after !== "") kinds.add("surplus_closers")
-  }
-  if (shape > 0 && choose(3) === 0) {
-    kinds.add("code_fence")
-    before = `${pick(choose, ["```json\n", "```\n", "````json5\n", "```json "])}${before}`
-    after = `${after}\n${/^`+/.exec(before)?.[0]}`
-  }
-  if (choose(4) === 0) {
-    kinds.add("template_token")
-    if (choose(2) === 0) before = `${pick(choose, tokens)}${before}`
-    else after = `${after}${pick(choose, lastTokens)}`
-  }
-  if (choose(5) === 0) {
-    kinds.add("byte_order_mark")
-    before = `\ufeff${before}`
-  }
-  return {
-    text: `${before}${object}${after}`,
-    start: before.length,
-    end: before.length + object.length,
-    kinds
-  }
-}
-
 const choices = fc.array(fc.nat(840), { minLength: 20, maxLength: 60 })
 
+/** The next of the choices, below a number. */
+const choosing = (choices: ReadonlyArray<number>) => {
+  let at = 0
+  return (n: number) => choices[at++ % choices.length]! % n
+}
+
 const liberal = fc.record({ value: object, choices, allowed: fc.subarray([...inside], { minLength: 1 }) }).map(
-  ({ allowed, choices, value }) => ({ value, written: write(value, choices, allowed) })
+  ({ allowed, choices, value }) => ({ value, written: write(value, choosing(choices), allowed) })
 )
 
 /** Strict JSON, with white space and escapes of all sorts. */
-const plain = fc.record({ value: object, choices }).map(({ choices, value }) => {
-  let at = 0
-  return { value, text: new Writer((n) => choices[at++ % choices.length]! % n, new Set()).value(value) }
-})
+const plain = fc.record({ value: object, choices }).map(({ choices, value }) => ({
+  value,
+  text: new Writer(choosing(choices), new Set()).value(value)
+}))
 
 /** Every prefix of a short text; of a long one some. */
 const cuts = (from: number, to: number): ReadonlyArray<number> => {

@@ -30,7 +30,9 @@ for (const name of ["arguments"]) {
       const script = join(root, "test/support/smoke.mjs")
       run("npx", ["-y", `node@${version}`, script, join(folder, "package/dist/index.js")], folder)
     }
-    process.stdout.write(`@fallible/${name}: publint and attw have nothing to say; runs in Node ${versions.join(", ")}\n`)
+    process.stdout.write(
+      `@fallible/${name}: publint and attw have nothing to say; runs in Node ${versions.join(", ")}\n`
+    )
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -236,7 +236,9 @@ const keysAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> =>
   Array.from(new Set(documentOf(schema).formsAt(path).flatMap((form) => Object.keys(propertiesOf(form)))))
 
 const choicesAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> =>
-  documentOf(schema).formsAt(path).flatMap((form) => choicesOf(form)?.map(String) ?? [])
+  documentOf(schema).formsAt(path).flatMap((form) =>
+    choicesOf(form)?.map((choice) => typeof choice === "string" ? choice : excerpt(choice)) ?? []
+  )
 
 const refusal = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): MisfitRefusal => {
   const atFault = issues.find(({ kind }) => kind === "unknown_key" || kind === "missing_key")

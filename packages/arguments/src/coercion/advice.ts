@@ -8,7 +8,7 @@ import { choicesOf } from "../schema/document.ts"
 import * as Suggestion from "../suggestion.ts"
 import { cut, excerpt, oneLine } from "../text/excerpt.ts"
 import { plainly } from "../text/reader.ts"
-import { isRecord, mayBeGrouped, nameOf, type Record, type Value } from "../value.ts"
+import { isNumberToken, isRecord, mayBeGrouped, nameOf, type Record, type Value } from "../value.ts"
 
 /** What to write, in a sentence. */
 export const adviceFor = (misfit: Misfit, conformance: Conformance): string | undefined => {
@@ -26,8 +26,9 @@ export const adviceFor = (misfit: Misfit, conformance: Conformance): string | un
   if (meant !== undefined) return meant
   const readings = Array.from(
     new Set(forms.flatMap((form) => form["type"] === "array" && isItem ? [] : candidates(value, form)))
-  )
-    .filter((candidate) => fits(candidate, schema)).slice(0, 3)
+  ).filter((candidate) =>
+    JSON.stringify(candidate).length <= longestAdvice && fits(candidate, schema) && fits(candidate, misfit.whole)
+  ).slice(0, 3)
   if (readings.length > 0) {
     const unquoted = typeof value === "string" &&
       readings.every((reading) => typeof reading !== "string" && (typeof reading !== "object" || reading === null))
@@ -84,6 +85,7 @@ const choiceAdvice = (value: Value, forms: ReadonlyArray<JsonSchema>): string | 
 // -----------------------------------------------------------------------------
 
 const longest = 200
+const longestAdvice = 80
 
 const candidates = (value: Value, form: JsonSchema): ReadonlyArray<Json> => {
   const { format, type } = form
@@ -122,13 +124,16 @@ const numbersMeant = (written: string): ReadonlyArray<number> => {
     : /^-?\d+(?:_\d+)+$/.test(text)
     ? text.replaceAll("_", "")
     : text
-  const number = /^-?\d+(?:\.\d+)?$/.test(plain) ? Number(plain) : NaN
+  const number = isShortNumber.test(plain) ? Number(plain) : NaN
   return Number.isNaN(number)
     ? []
     : Number.isInteger(number)
     ? [number]
     : [number, Math.floor(number), Math.ceil(number)]
 }
+
+// What a number does not hold is not to be written as one.
+const isShortNumber = /^-?\d{1,15}(?:\.\d{1,15})?$/
 
 const booleanMeant = (value: Value): ReadonlyArray<boolean> => {
   const text = typeof value === "string" ? value.trim().toLowerCase() : value
@@ -145,7 +150,7 @@ const listsMeant = (value: Value): ReadonlyArray<Json> => {
   const parts = value.trim().replace(/^[[(]|[\])]$/g, "").split(/\s*[,;\n，、；،]\s*|\s+&\s+/).filter((part) =>
     part !== ""
   )
-  const numbers = parts.map(Number)
+  const numbers = parts.map((part) => isShortNumber.test(part) ? Number(part) : NaN)
   return parts.length === 0
     ? []
     : [...(numbers.some(Number.isNaN) ? [] : [numbers]), parts.map((part) => part.replace(/^(["'])(.*)\1$/, "$2"))]
@@ -163,7 +168,7 @@ const textAdvice = (text: string, forms: ReadonlyArray<JsonSchema>): string | un
   const isOf = (...kinds: ReadonlyArray<unknown>) =>
     forms.some(({ format, type }) => kinds.includes(type) || kinds.includes(format))
   if (isOf("number", "integer")) {
-    return numbersMeant(text).length === 0 && isNumberInWords(text)
+    return numbersMeant(text).length === 0 && !isNumberToken(text.trim()) && isNumberInWords(text)
       ? "Write it in digits."
       : undefined
   }

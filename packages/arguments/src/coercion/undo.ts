@@ -9,7 +9,7 @@ import type { Json, JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
 import { isTold, type ValueRepairKind } from "../repair.ts"
 import { type Conformance, mostMisfits } from "../schema/conformance.ts"
-import { allowsKind, extraOf, isRequired, itemOf, propertiesOf } from "../schema/document.ts"
+import { allowsKind, extraOf, isRequired, itemOf, mostTurns, propertiesOf } from "../schema/document.ts"
 import { isEqual } from "../schema/equal.ts"
 import { plainly } from "../text/reader.ts"
 import { isList, isRecord, type List, type NumberAt, type Place, type Record, type Value } from "../value.ts"
@@ -52,6 +52,8 @@ export const undo = (
   // What has no reading, and refuses the whole value: after so many nothing more would be told.
   let hopeless = 0
   let inUnions = 0
+  // How many unions stand in one another around the same value.
+  let turns = 0
   const within = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
     if (fits(value, schema) || !conformance.spend(2) || depth > 2 * deepest || hopeless > mostMisfits) {
       return undefined
@@ -105,9 +107,18 @@ export const undo = (
   ): Undone | undefined => {
     const members = document.members(flat)
     if (members !== undefined) return ofUnion(value, members, schema, place, extent)
-    if (isRecord(value) && allowsKind(flat, value)) return ofRecord(value, flat, schema, place, extent)
-    if (isList(value) && allowsKind(flat, value)) return ofList(value, flat, place, extent)
-    return ofLeaf(value, flat, schema, place, extent)
+    if (typeof value !== "object" || value === null || !allowsKind(flat, value)) {
+      return ofLeaf(value, flat, schema, place, extent)
+    }
+    const before = turns
+    turns = 0
+    const undone = isRecord(value)
+      ? ofRecord(value, flat, schema, place, extent)
+      : isList(value)
+      ? ofList(value, flat, place, extent)
+      : ofLeaf(value, flat, schema, place, extent)
+    turns = before
+    return undone
   }
 
   // ---------------------------------------------------------------------------
@@ -121,7 +132,9 @@ export const undo = (
     place: Place | undefined,
     extent: Extent
   ): Undone | undefined => {
+    if (turns >= mostTurns) return undefined
     const meant: Array<Undone> = []
+    turns++
     inUnions++
     for (const member of members) {
       if (!mayBecome(value, member)) continue
@@ -132,6 +145,7 @@ export const undo = (
       else if (notes(undone) < notes(meant[same]!)) meant[same] = undone
     }
     inUnions--
+    turns--
     if (meant.length === 1) return meant[0]!
     if (inUnions === 0 && extent === "all" && meant.length === 0) hopeless++
     if (meant.length > 1 || !isRecord(value) && !isList(value)) return undefined

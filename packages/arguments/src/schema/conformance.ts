@@ -37,6 +37,8 @@ export interface Misfit {
   readonly kind: Complaint | "missing_key" | "unknown_key" | "key_name" | "union" | "count" | "contains" | "complex"
   /** What the field should have been; of a key, what the object should have been. */
   readonly schema: unknown
+  /** All that is asked of what stands there, as far as it is known. */
+  readonly whole: unknown
   readonly value: Value | undefined
   /** Of a key: the object that has it, or has it not, and the keys that this may have. */
   readonly parent?: Record
@@ -65,9 +67,11 @@ interface Sink {
   readonly unions: Array<Place | undefined>
   /** How many more misfits are counted. */
   left: number
+  /** The schema of the value that is being walked, of which others may be parts. */
+  whole: unknown
 }
 
-const leastBudget = 1_000_000
+const leastBudget = 200_000
 // As many as any schema of use asks for.
 const visitsPerValue = 100
 
@@ -106,7 +110,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   ): false => {
     if (sink !== undefined) {
       sink.left--
-      sink.found.add(place, () => ({ path: pathOf(place), kind, schema, value, ...of }))
+      sink.found.add(place, () => ({ path: pathOf(place), kind, schema, whole: sink.whole, value, ...of }))
     }
     return false
   }
@@ -347,7 +351,15 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 
   // What was found of a container is remembered, so that no other look at it walks it again.
   const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
-    sink === undefined ? tested(value, schema, false) : visit(value, schema, place, sink)
+    sink === undefined ? tested(value, schema, false) : walked(value, schema, place, sink)
+
+  const walked = (value: Value, schema: unknown, place: Place | undefined, sink: Sink): boolean => {
+    const { whole } = sink
+    sink.whole = schema
+    const fits = visit(value, schema, place, sink)
+    sink.whole = whole
+    return fits
+  }
 
   // ---------------------------------------------------------------------------
   // What other keywords have looked at
@@ -459,7 +471,9 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     document,
     fits: (value, schema) => tested(value, schema) && left > 0,
     misfits: (value, schema, limit) => {
-      const sink: Sink = { found: new Gathered(limit), unions: [], left: mostMisfits }
+      // What fits by one walk is not told of by another, whatever circles the schema goes round in.
+      if (tested(value, schema) && left > 0) return { fields: [], unions: [], isWhole: true }
+      const sink: Sink = { found: new Gathered(limit), unions: [], left: mostMisfits, whole: schema }
       if (!visit(value, schema, undefined, sink) && sink.found.count === 0) {
         report(sink, undefined, "complex", value, undefined)
       }

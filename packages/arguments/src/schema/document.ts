@@ -125,12 +125,12 @@ const made = (root: JsonSchema): Document => {
     return undefined
   }
 
-  // A schema and the members of its union, and of theirs.
-  const forms = (schema: unknown, found = new Set<JsonSchema>()): ReadonlySet<JsonSchema> => {
+  // A schema and the members of its union, and of theirs. Those of one that refers to itself are other ones at each turn.
+  const forms = (schema: unknown, found = new Set<JsonSchema>(), depth = 0): ReadonlySet<JsonSchema> => {
     const node = flat(schema)
-    if (!found.has(node)) {
+    if (!found.has(node) && depth < mostTurns) {
       found.add(node)
-      for (const member of members(node) ?? []) forms(member, found)
+      for (const member of members(node) ?? []) forms(member, found, depth + 1)
     }
     return found
   }
@@ -173,12 +173,14 @@ const made = (root: JsonSchema): Document => {
     return steps.some((nodes) => nodes.some(isSecret)) || steps.at(-1)!.some((node) => holdsSecret(node, new Set()))
   }
 
-  const holdsSecret = (schema: unknown, seen: Set<unknown>): boolean => {
+  // What is too deep to be looked at may be one.
+  const holdsSecret = (schema: unknown, seen: Set<unknown>, depth = 0): boolean => {
     if (!isObject(schema) || seen.has(schema)) return false
     seen.add(schema)
-    return Array.from(forms(schema)).some((node) =>
-      isSecret(node) || partsOf(node).some((part) => holdsSecret(part, seen))
-    )
+    return depth > mostReferences ||
+      Array.from(forms(schema)).some((node) =>
+        isSecret(node) || partsOf(node).some((part) => holdsSecret(part, seen, depth + 1))
+      )
   }
 
   return { resolve, flat, members, likely, tag, at, formsAt, isInUnion, isSecretAt }
@@ -371,3 +373,6 @@ const remember = <K, V>(memory: Map<K, V>, key: K, make: () => V): V => {
 
 // In a row: one that refers to itself has no end.
 const mostReferences = 32
+
+/** So many unions may stand in one another. */
+export const mostTurns = 8
