@@ -301,10 +301,12 @@ await Promise.all(Array.from({ length: cores }, (_, index) =>
       if (report.slowest.millis > worst.millis) Object.assign(worst, report.slowest)
       for (const [what, { count, pair }] of report.complaints) complainOfPair(what, count, pair)
     })
-    worker.on("error", (error) => complainOfPair(`a worker died: ${String(error)}`, 1, `pair ${at[0]} of seed ${seedOf}`))
+    worker.on(
+      "error",
+      (error) => complainOfPair(`a worker died: ${String(error)}`, 1, `pair ${at[0]} of seed ${seedOf}`)
+    )
     worker.on("exit", () => done())
-  })
-))
+  })))
 console.log(`${pairs} pairs, seed ${seed}, ${cores} workers, ${((performance.now() - started) / 1000).toFixed(0)} s`)
 console.log("pairs:", listed(counts))
 console.log(`slowest: ${worst.millis.toFixed(1)} ms: ${worst.pair.slice(0, 300)}`)
