@@ -45,10 +45,10 @@ beforeAll(async () => {
 }, 30_000)
 
 describe("bundled and minified", () => {
-  it("is at most 40 KiB as it is sent, and 82 as it is run", () => {
+  it("is at most 40 KiB as it is sent, and 84 as it is run", () => {
     assert.isAbove(bundle.length, 10_000)
     assert.isAtMost(gzipSync(bundle).length, 40 * 1024)
-    assert.isAtMost(Buffer.byteLength(bundle), 82 * 1024)
+    assert.isAtMost(Buffer.byteLength(bundle), 84 * 1024)
   })
 
   it.live("runs where there is nothing but ECMAScript, and says the same", () =>

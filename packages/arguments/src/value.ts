@@ -109,7 +109,8 @@ const foldedAnew = (name: string): string => {
   const text = name.trim().toLowerCase()
   return /^[-_\s]*$/.test(text) ? "" : text.replace(/[-_\s]+/g, (separator, at: number) => {
     const isBetweenDigits = /\d/.test(text.charAt(at - 1)) && /\d/.test(text.charAt(at + separator.length))
-    return at === 0 ? separator : isBetweenDigits ? "-" : ""
+    const isAtEnd = at === 0 || at + separator.length === text.length
+    return isAtEnd ? separator : isBetweenDigits ? "-" : ""
   })
 }
 

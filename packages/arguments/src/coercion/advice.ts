@@ -22,19 +22,18 @@ export const adviceFor = (misfit: Misfit, conformance: Conformance): string | un
   const { document, fits } = conformance
   const flat = document.flat(schema)
   const forms = [flat, ...(document.members(flat) ?? [])]
-  const meant = choiceAdvice(value, forms)
+  const isRight = (candidate: Json) => fits(candidate, schema) && fits(candidate, misfit.whole)
+  const meant = choiceAdvice(value, forms, isRight)
   if (meant !== undefined) return meant
   const readings = Array.from(
     new Set(forms.flatMap((form) => form["type"] === "array" && isItem ? [] : candidates(value, form)))
-  ).filter((candidate) =>
-    JSON.stringify(candidate).length <= longestAdvice && fits(candidate, schema) && fits(candidate, misfit.whole)
-  ).slice(0, 3)
+  ).filter((candidate) => JSON.stringify(candidate).length <= longestAdvice && isRight(candidate)).slice(0, 3)
   if (readings.length > 0) {
     const unquoted = typeof value === "string" &&
       readings.every((reading) => typeof reading !== "string" && (typeof reading !== "object" || reading === null))
     return `Write ${readings.map((reading) => excerpt(reading)).join(" or ")}${unquoted ? ", without quotes" : ""}.`
   }
-  return typeof value === "string" ? textAdvice(value, forms) : undefined
+  return typeof value === "string" ? textAdvice(value, forms, isRight) : undefined
 }
 
 // -----------------------------------------------------------------------------
@@ -73,11 +72,15 @@ export const keysMeant = (written: string, keys: ReadonlyArray<string>, parent: 
   return [...near.filter((key) => !isUsed(key)), ...near.filter(isUsed)]
 }
 
-const choiceAdvice = (value: Value, forms: ReadonlyArray<JsonSchema>): string | undefined => {
+const choiceAdvice = (
+  value: Value,
+  forms: ReadonlyArray<JsonSchema>,
+  isRight: (candidate: Json) => boolean
+): string | undefined => {
   if (typeof value !== "string") return undefined
   const choices = forms.flatMap((form) => choicesOf(form) ?? []).filter((choice) => typeof choice === "string")
   const meant = choices.length === 0 ? undefined : Suggestion.didYouMean(value, choices)
-  return meant === undefined ? undefined : `Did you mean ${cut(oneLine(JSON.stringify(meant)), 80)}?`
+  return meant === undefined || !isRight(meant) ? undefined : `Did you mean ${cut(oneLine(JSON.stringify(meant)), 80)}?`
 }
 
 // -----------------------------------------------------------------------------
@@ -111,9 +114,12 @@ const candidates = (value: Value, form: JsonSchema): ReadonlyArray<Json> => {
   }
 }
 
+// Digits, signs, commas and dots of East Asian width.
+const halfWidth = (wide: string): string => String.fromCharCode(wide.charCodeAt(0) - 0xfee0)
+
 // `1,000`, `1_000`, `1 000`, `$5`, `50%`, `0x10`, `1.500` (which may be two numbers), and digits of another script.
 const numbersMeant = (written: string): ReadonlyArray<number> => {
-  const text = written.trim().normalize("NFKC").replace(/^[$€£¥]\s*|\s*(?:[$€£¥]|EUR|USD)$/g, "")
+  const text = written.trim().replace(/[\uff0b-\uff19]/g, halfWidth).replace(/^[$€£¥]\s*|\s*(?:[$€£¥]|EUR|USD)$/g, "")
   if (mayBeGrouped(text)) return [Number(text), Number(text.replace(".", ""))]
   if (/^-?0x[\da-f]+$/i.test(text)) return [Number(text)]
   if (/^-?[\d.]+\s*%$/.test(text)) return [parseFloat(text), parseFloat(text) / 100]
@@ -164,7 +170,11 @@ const datesMeant = (text: string): ReadonlyArray<string> => {
     : [day(first, second), day(second, first)]
 }
 
-const textAdvice = (text: string, forms: ReadonlyArray<JsonSchema>): string | undefined => {
+const textAdvice = (
+  text: string,
+  forms: ReadonlyArray<JsonSchema>,
+  isRight: (candidate: Json) => boolean
+): string | undefined => {
   const isOf = (...kinds: ReadonlyArray<unknown>) =>
     forms.some(({ format, type }) => kinds.includes(type) || kinds.includes(format))
   if (isOf("number", "integer")) {
@@ -172,8 +182,10 @@ const textAdvice = (text: string, forms: ReadonlyArray<JsonSchema>): string | un
       ? "Write it in digits."
       : undefined
   }
-  if (isOf("date-time") && isDate(text)) return `Add the time and the zone, as in ${text}T12:00:00Z.`
-  if (isOf("date-time") && isDateTime(`${text}Z`)) return `Add the zone, as in ${text}Z.`
+  if (isOf("date-time") && isDate(text) && isRight(`${text}T12:00:00Z`)) {
+    return `Add the time and the zone, as in ${text}T12:00:00Z.`
+  }
+  if (isOf("date-time") && isDateTime(`${text}Z`) && isRight(`${text}Z`)) return `Add the zone, as in ${text}Z.`
   const [, year = "", month = "", day = ""] = /^(\d{4})-(\d{2})-(\d{2})(?:$|[T ])/.exec(text) ?? []
   const name = months[Number(month) - 1]
   if (!isOf("date", "date-time") || name === undefined) return undefined

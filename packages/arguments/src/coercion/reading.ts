@@ -68,10 +68,11 @@ export type Drift = (written: Written, schema: JsonSchema) => Reading | undefine
 
 const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   if (typeof value !== "string" || value.length > longestChoice) return undefined
-  const { byCase, bySpelling } = spellingsOf(choices)
+  const { byCase, bySpelling, hasSigns } = spellingsOf(choices)
   const cased = byCase.get(value.trim().toLowerCase()) ?? []
   if (cased.length === 1) return { kind: "choice_case", to: cased[0]! }
-  if (cased.length > 1 || folded(value) === "") return undefined
+  // Beside a plus, a minus is a sign.
+  if (cased.length > 1 || folded(value) === "" || hasSigns) return undefined
   const spelled = bySpelling.get(folded(value)) ?? []
   return spelled.length === 1 ? { kind: "choice_spelling", to: spelled[0]! } : undefined
 }
@@ -83,7 +84,8 @@ const spellingsOf = (choices: ReadonlyArray<unknown>) => {
   const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
   const made = {
     byCase: grouped(texts, (text) => text.toLowerCase()),
-    bySpelling: grouped(texts, folded)
+    bySpelling: grouped(texts, folded),
+    hasSigns: texts.some((text) => text.includes("+"))
   }
   spellings.set(choices, made)
   return made
@@ -92,6 +94,7 @@ const spellingsOf = (choices: ReadonlyArray<unknown>) => {
 const spellings = new WeakMap<ReadonlyArray<unknown>, {
   readonly byCase: ReadonlyMap<string, ReadonlyArray<string>>
   readonly bySpelling: ReadonlyMap<string, ReadonlyArray<string>>
+  readonly hasSigns: boolean
 }>()
 
 const grouped = (texts: ReadonlyArray<string>, by: (text: string) => string) => {

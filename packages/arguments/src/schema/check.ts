@@ -156,7 +156,12 @@ const numberChecks = (schema: JsonSchema): ReadonlyArray<Test<number>> => {
   }
   if (typeof exclusiveMinimum === "number") tests.push((value) => value > exclusiveMinimum)
   if (typeof exclusiveMaximum === "number") tests.push((value) => value < exclusiveMaximum)
-  if (typeof multipleOf === "number" && multipleOf > 0) tests.push((value) => isMultiple(value / multipleOf))
+  if (typeof multipleOf === "number" && multipleOf > 0) {
+    const isWhole = Number.isSafeInteger(multipleOf)
+    tests.push((value) =>
+      isWhole && Number.isSafeInteger(value) ? value % multipleOf === 0 : isMultiple(value / multipleOf)
+    )
+  }
   return tests
 }
 

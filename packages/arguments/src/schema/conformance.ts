@@ -69,10 +69,12 @@ interface Sink {
   left: number
   /** The schema of the value that is being walked, of which others may be parts. */
   whole: unknown
+  /** By which schemas a value was walked. */
+  readonly told: Map<object, Set<unknown>>
 }
 
 const leastBudget = 200_000
-// As many as any schema of use asks for.
+// As many as schemas of use ask for; of a large one, as many as it has parts.
 const visitsPerValue = 100
 
 const fewVisits = 8
@@ -84,13 +86,13 @@ export const mostMisfits = 1000
 const deepestWalk = 3 * deepest
 
 // So many references and unions lead from a value to itself only where they go round in circles.
-const mostDetours = 32
+const mostDetours = 256
 
 /** Checks a value against one document, whose definitions are inside. */
 export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const document = documentOf(root)
   const size = count(value, 0)
-  let left = leastBudget + visitsPerValue * Math.abs(size)
+  let left = leastBudget + Math.max(visitsPerValue, document.size) * Math.abs(size)
   // Where anything fits, nothing need be looked for.
   const isShallow = size > 0
   let depth = 0
@@ -106,7 +108,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     kind: Misfit["kind"],
     value: Value | undefined,
     schema: unknown,
-    of: Pick<Misfit, "parent" | "keys"> = {}
+    of: Partial<Pick<Misfit, "parent" | "keys" | "whole">> = {}
   ): false => {
     if (sink !== undefined) {
       sink.left--
@@ -119,6 +121,9 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     if (left-- <= 0 || depth > deepestWalk || detours > mostDetours) {
       return report(sink, place, "complex", value, schema)
     }
+    if (sink !== undefined && typeof value === "object" && value !== null && isToldOf(value, schema, sink)) {
+      return tested(value, schema)
+    }
     if (value instanceof Unsafe) return report(sink, place, "type", value, schema)
     if (schema === false) return report(sink, place, "type", value, schema)
     depth++
@@ -127,6 +132,16 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       : typeof value !== "object" || value === null || visitChildren(value, anything, place, sink)
     depth--
     return fits
+  }
+
+  // What fits has nothing to be told, and what several parts of a schema refer to is told once.
+  const isToldOf = (value: Value & object, schema: unknown, sink: Sink): boolean => {
+    if (tested(value, schema)) return true
+    const told = sink.told.get(value) ?? new Set()
+    sink.told.set(value, told)
+    if (told.has(schema)) return true
+    told.add(schema)
+    return false
   }
 
   const visitNode = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
@@ -209,7 +224,9 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     if (meant !== undefined && (isRecord(value) || isList(value))) aside(value, meant, place, sink)
     else if (isUntagged) {
       const [written, inner] = [own(value, tag.key), { above: place, key: tag.key }]
-      report(sink, inner, written === undefined ? "missing_key" : "choice", written, { enum: tag.choices }, {
+      const choices = { enum: tag.choices }
+      report(sink, inner, written === undefined ? "missing_key" : "choice", written, choices, {
+        whole: choices,
         parent: value,
         keys: [tag.key]
       })
@@ -319,8 +336,9 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   ): boolean => {
     for (const key of requiredOf(schema)) if (!Object.hasOwn(value, key)) return false
     let others = Object.keys(value).length
-    for (const key of declared) {
-      if (!Object.hasOwn(value, key)) continue
+    // Of a thousand properties a value may have three.
+    for (const key of declared.length > 2 * others + 8 ? Object.keys(value) : declared) {
+      if (!Object.hasOwn(value, key) || !Object.hasOwn(properties, key)) continue
       others--
       if (!tested(value[key]!, properties[key], false)) return false
     }
@@ -378,31 +396,36 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return parts.filter(isObject).filter((part) => tested(value, part))
   }
 
-  const evaluatedKeys = (value: Record, schema: JsonSchema): Set<string> => {
+  // What a schema has looked at that several others refer to counts once.
+  const evaluatedKeys = (value: Record, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<string> => {
     const found = new Set<string>()
+    if (seen.has(schema)) return found
+    seen.add(schema)
     const { additionalProperties } = schema
     for (const key of Object.keys(value)) {
       const isOwn = Object.hasOwn(propertiesOf(schema), key) || patternsFor(schema, key).length > 0
       if (isOwn || additionalProperties !== undefined) found.add(key)
     }
     for (const part of beside(value, schema)) {
-      for (const key of part["unevaluatedProperties"] === undefined ? evaluatedKeys(value, part) : Object.keys(value)) {
-        found.add(key)
-      }
+      const isAll = part["unevaluatedProperties"] !== undefined
+      for (const key of isAll ? Object.keys(value) : evaluatedKeys(value, part, seen)) found.add(key)
     }
     return found
   }
 
-  const evaluatedItems = (value: List, schema: JsonSchema): Set<number> => {
-    const { contains, items, prefixItems } = schema
-    const prefix = Array.isArray(prefixItems) ? prefixItems.length : 0
+  const evaluatedItems = (value: List, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<number> => {
     const found = new Set<number>()
+    if (seen.has(schema)) return found
+    seen.add(schema)
+    const { additionalItems, contains, items, prefixItems = items } = schema
+    const prefix = Array.isArray(prefixItems) ? prefixItems.length : 0
+    const isRest = Array.isArray(items) ? additionalItems !== undefined : items !== undefined
     value.forEach((item, index) => {
-      if (index < prefix || items !== undefined || contains !== undefined && tested(item, contains)) found.add(index)
+      if (index < prefix || isRest || contains !== undefined && tested(item, contains)) found.add(index)
     })
     for (const part of beside(value, schema)) {
-      const inner = part["unevaluatedItems"] === undefined ? evaluatedItems(value, part) : value.keys()
-      for (const index of inner) found.add(index)
+      const isAll = part["unevaluatedItems"] !== undefined
+      for (const index of isAll ? value.keys() : evaluatedItems(value, part, seen)) found.add(index)
     }
     return found
   }
@@ -473,11 +496,9 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     misfits: (value, schema, limit) => {
       // What fits by one walk is not told of by another, whatever circles the schema goes round in.
       if (tested(value, schema) && left > 0) return { fields: [], unions: [], isWhole: true }
-      const sink: Sink = { found: new Gathered(limit), unions: [], left: mostMisfits, whole: schema }
-      if (!visit(value, schema, undefined, sink) && sink.found.count === 0) {
-        report(sink, undefined, "complex", value, undefined)
-      }
-      if (left <= 0) report(sink, undefined, "complex", value, undefined)
+      const sink: Sink = { found: new Gathered(limit), unions: [], left: mostMisfits, whole: schema, told: new Map() }
+      visit(value, schema, undefined, sink)
+      if (sink.found.count === 0 || left <= 0) report(sink, undefined, "complex", value, undefined)
       return { fields: sink.found.groups(), unions: sink.unions, isWhole: sink.left > 0 }
     },
     spend

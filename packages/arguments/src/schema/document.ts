@@ -6,7 +6,9 @@
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
-import { patternOf } from "./pattern.ts"
+import { isEqual } from "./equal.ts"
+import { schemasIn } from "./keyword.ts"
+import { type Pattern, patternOf } from "./pattern.ts"
 import { referencesIn } from "./reference.ts"
 
 /** Reads the schemas of one document. */
@@ -29,6 +31,8 @@ export interface Document {
   readonly isInUnion: (path: Path) => boolean
   /** Is what stands at a path, a part of it, or what it is a part of, a secret: never to be quoted? */
   readonly isSecretAt: (path: Path) => boolean
+  /** How many schemas there are in it. */
+  readonly size: number
 }
 
 /** What tells the members of a union apart. */
@@ -48,26 +52,37 @@ export const documentOf = (root: JsonSchema): Document => {
 
 const documents = new WeakMap<JsonSchema, Document>()
 
+const sizeOf = (root: JsonSchema): number => {
+  const seen = new Set([root])
+  for (const schema of seen) for (const [, inner] of schemasIn(schema)) if (isObject(inner)) seen.add(inner)
+  return seen.size
+}
+
 const made = (root: JsonSchema): Document => {
   const targetOf = referencesIn(root)
   const targets = new Map<JsonSchema, unknown>()
   const resolve = (schema: JsonSchema): unknown => remember(targets, schema, () => targetOf(schema))
 
-  const flatten = (schema: unknown, depth: number): JsonSchema => {
+  // A schema that is a part of itself adds nothing to itself.
+  const open = new Set<unknown>()
+  const flatten = (schema: unknown): JsonSchema => {
     if (!isObject(schema)) return schema === false ? { not: {} } : {}
     if (schema["$ref"] === undefined && schema["allOf"] === undefined) return schema
-    if (depth > mostReferences) return {}
+    if (open.has(schema)) return {}
+    open.add(schema)
     // Definitions say nothing of a value, and would make another schema of what refers to itself at each turn.
     const { $defs: _, $ref, allOf, definitions: __, ...rest } = schema
     const parts = [
       ...(typeof $ref === "string" ? [resolve(schema)] : []),
       ...(Array.isArray(allOf) ? allOf : [])
     ]
-    return parts.reduce<JsonSchema>((all, part) => merge(all, flatten(part, depth + 1)), rest)
+    const all = parts.reduce<JsonSchema>((all, part) => merge(all, flat(part)), rest)
+    open.delete(schema)
+    return all
   }
 
   const flats = new Map<unknown, JsonSchema>()
-  const flat = (schema: unknown): JsonSchema => remember(flats, schema, () => flatten(schema, 0))
+  const flat = (schema: unknown): JsonSchema => remember(flats, schema, () => flatten(schema))
 
   const unions = new Map<unknown, ReadonlyArray<JsonSchema> | undefined>()
   const members = (schema: JsonSchema): ReadonlyArray<JsonSchema> | undefined =>
@@ -168,22 +183,49 @@ const made = (root: JsonSchema): Document => {
 
   const isSecretAt = (path: Path): boolean => {
     if (!hasSecrets(root)) return false
-    const steps = along(path)
-    // What stands where nothing is declared may be any part of what surrounds it.
-    return steps.some((nodes) => nodes.some(isSecret)) || steps.at(-1)!.some((node) => holdsSecret(node, new Set()))
+    let nodes: ReadonlySet<JsonSchema> = lookedAt(root)
+    for (const key of path) {
+      if (Array.from(nodes).some(isSecret)) return true
+      const next = new Set<JsonSchema>()
+      for (const node of nodes) lookedAt(innerOf(node, key), next)
+      // What stands where nothing is declared may be any part of what surrounds it.
+      if (next.size === 0) break
+      nodes = next
+    }
+    return holdsSecret(nodes)
   }
 
-  // What is too deep to be looked at may be one.
-  const holdsSecret = (schema: unknown, seen: Set<unknown>, depth = 0): boolean => {
-    if (!isObject(schema) || seen.has(schema)) return false
-    seen.add(schema)
-    return depth > mostReferences ||
-      Array.from(forms(schema)).some((node) =>
-        isSecret(node) || partsOf(node).some((part) => holdsSecret(part, seen, depth + 1))
-      )
+  // All schemas that may have a say in a value at the same place, also those that only some values meet.
+  const lookedAt = (schema: unknown, found = new Set<JsonSchema>()): Set<JsonSchema> => {
+    const queue = new Set([schema])
+    for (const next of queue) {
+      if (!isObject(next)) continue
+      found.add(next)
+      const { $ref, allOf, anyOf, dependencies, dependentSchemas, else: otherwise, if: condition, not, oneOf, then } =
+        next
+      const lists = [allOf, anyOf, oneOf].flatMap((list: unknown) => Array.isArray(list) ? list : [])
+      const byKey = [dependencies, dependentSchemas].flatMap((of) => isObject(of) ? Object.values(of) : [])
+      const target = typeof $ref === "string" ? [resolve(next)] : []
+      for (const part of [...target, ...lists, ...byKey, condition, then, otherwise, not]) queue.add(part)
+    }
+    return found
   }
 
-  return { resolve, flat, members, likely, tag, at, formsAt, isInUnion, isSecretAt }
+  // Is there a secret in what these schemas say, or in what they refer to?
+  const holdsSecret = (nodes: Iterable<object>): boolean => {
+    const queue = new Set<object>(nodes)
+    for (const node of queue) {
+      if (isObject(node) && isSecret(node)) return true
+      for (const [key, part] of Object.entries(node)) {
+        if (typeof part === "object" && part !== null && key !== "$defs" && key !== "definitions") queue.add(part)
+      }
+      const target = isObject(node) && typeof node["$ref"] === "string" ? resolve(node) : undefined
+      if (typeof target === "object" && target !== null) queue.add(target)
+    }
+    return false
+  }
+
+  return { resolve, flat, members, likely, tag, at, formsAt, isInUnion, isSecretAt, size: sizeOf(root) }
 }
 
 // -----------------------------------------------------------------------------
@@ -191,8 +233,16 @@ const made = (root: JsonSchema): Document => {
 // -----------------------------------------------------------------------------
 
 /** The choices of a schema, where it has nothing but choices. */
-export const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined =>
-  Array.isArray(schema["enum"]) ? schema["enum"] : Object.hasOwn(schema, "const") ? [schema["const"]] : undefined
+export const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined => {
+  const { const: only, enum: choices } = schema
+  if (!Object.hasOwn(schema, "const")) return Array.isArray(choices) ? choices : undefined
+  const known = constants.get(schema) ??
+    (Array.isArray(choices) ? choices.filter((choice) => isEqual(choice, only)) : [only])
+  constants.set(schema, known)
+  return known
+}
+
+const constants = new WeakMap<JsonSchema, ReadonlyArray<unknown>>()
 
 /** The declared properties of an object. */
 export const propertiesOf = (schema: JsonSchema): JsonSchema => {
@@ -236,15 +286,17 @@ export const extraOf = (schema: JsonSchema, key: string): unknown => {
 export const patternsFor = (schema: JsonSchema, key: string): ReadonlyArray<unknown> => {
   const patterns = schema["patternProperties"]
   if (!isObject(patterns)) return none
-  return Object.keys(patterns).flatMap((source) => {
-    const pattern = patternOf(source)
-    return pattern === undefined ? [true] : pattern.test(key) ? [patterns[source]] : none
-  })
+  const compiled = compiledPatterns.get(patterns) ??
+    Object.entries(patterns).map(([source, inner]) => [patternOf(source), inner] as const)
+  compiledPatterns.set(patterns, compiled)
+  return compiled.flatMap(([pattern, inner]) => pattern === undefined ? [true] : pattern.test(key) ? [inner] : none)
 }
+
+const compiledPatterns = new WeakMap<object, ReadonlyArray<readonly [Pattern | undefined, unknown]>>()
 
 /** The schema of a part: an array's item, or what stands under a key. */
 export const innerOf = (schema: JsonSchema, key: string | number): unknown => {
-  if (typeof key === "number") return itemOf(schema, key)
+  if (typeof key === "number") return itemOf(schema, key) ?? schema["unevaluatedItems"]
   const properties = propertiesOf(schema)
   return Object.hasOwn(properties, key) ? properties[key] : extraOf(schema, key)
 }
@@ -283,13 +335,6 @@ export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): Json
     .map((member) => ({ member, score: shared(member) }))
     .toSorted((one, other) => other.score - one.score)
   return first !== undefined && first.score > 0 && first.score > (second?.score ?? 0) ? first.member : undefined
-}
-
-const partsOf = (node: JsonSchema): ReadonlyArray<unknown> => {
-  const { additionalItems, additionalProperties, contains, items, patternProperties, prefixItems } = node
-  const lists = [items, prefixItems].flatMap((part: unknown) => Array.isArray(part) ? part : [part])
-  const keys = [propertiesOf(node), patternProperties].flatMap((part) => isObject(part) ? Object.values(part) : [])
-  return [additionalItems, additionalProperties, contains, ...lists, ...keys]
 }
 
 // -----------------------------------------------------------------------------
@@ -370,9 +415,6 @@ const remember = <K, V>(memory: Map<K, V>, key: K, make: () => V): V => {
   memory.set(key, made)
   return made
 }
-
-// In a row: one that refers to itself has no end.
-const mostReferences = 32
 
 /** So many unions may stand in one another. */
 export const mostTurns = 8

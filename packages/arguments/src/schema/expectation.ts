@@ -3,7 +3,7 @@
  */
 import { isObject, type JsonSchema } from "../json.ts"
 import * as Suggestion from "../suggestion.ts"
-import { cut, list, oneLine } from "../text/excerpt.ts"
+import { cut, excerpt, list, oneLine } from "../text/excerpt.ts"
 import { isNumberToken, Unsafe, type Value } from "../value.ts"
 import { numberPattern } from "./check.ts"
 import { choicesOf, type Document, extraOf, propertiesOf, requiredOf } from "./document.ts"
@@ -66,7 +66,7 @@ const limitFor = (value: Value | undefined): Limit | undefined => {
 const mostChoices = 20
 
 const listed = (choices: ReadonlyArray<unknown>): string => {
-  const shown = choices.slice(0, mostChoices).map((choice) => cut(oneLine(JSON.stringify(choice) ?? ""), 80)).join(
+  const shown = choices.slice(0, mostChoices).map((choice) => excerpt(choice)).join(
     " | "
   )
   return choices.length > mostChoices ? `${shown} | … (${choices.length - mostChoices} more)` : shown

@@ -98,7 +98,11 @@ const verdictOn = (
   if (value === undefined || isAnnotation(keyword)) return fine
   if (content === undefined) return ["unchecked", "a keyword that is not known"]
   if (!isOf[content](value)) return ["refused", `expected ${contents[content]}, got ${excerpt(value, 40)}`]
-  if (keyword === "$ref" && resolve(schema) === undefined) return ["refused", "it leads nowhere in this schema"]
+  if (keyword === "$ref") {
+    const target = resolve(schema)
+    if (target === undefined) return ["refused", "it leads nowhere in this schema"]
+    if (!isObject(target) && typeof target !== "boolean") return ["refused", "it leads to what is not a schema"]
+  }
   if (keyword === "format" && !formats.has(value) && value !== "password") {
     return ["unchecked", `the format ${excerpt(value, 40)}`]
   }
@@ -130,6 +134,9 @@ export class SchemaRefused extends TypeError {
 
 /** The same schema, or a `SchemaRefused` thrown. */
 export const usable = (schema: JsonSchema): JsonSchema => {
+  if (!isObject(schema)) {
+    throw new SchemaRefused([{ path: [], keyword: "", why: `expected an object, got ${excerpt(schema, 40)}` }])
+  }
   const { refused } = inspect(schema)
   if (refused.length > 0) throw new SchemaRefused(refused)
   return schema

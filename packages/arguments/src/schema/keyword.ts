@@ -17,6 +17,7 @@ type Content =
   | "lists"
   | "names"
   | "number"
+  | "positive"
   | "reference"
   | "schema"
   | "schema or list"
@@ -56,7 +57,7 @@ export const checked: ReadonlyMap<string, Content> = new Map<string, Content>([
   ["minLength", "count"],
   ["minProperties", "count"],
   ["minimum", "number"],
-  ["multipleOf", "number"],
+  ["multipleOf", "positive"],
   ["not", "schema"],
   ["nullable", "boolean"],
   ["oneOf", "schemas"],
@@ -116,6 +117,7 @@ export const contents: { readonly [C in Content]: string } = {
   lists: "lists of keys, by key",
   names: "a list of keys",
   number: "a number",
+  positive: "a number greater than 0",
   reference: "a text",
   schema: "a schema",
   "schema or list": "a schema, or a list of schemas",
@@ -136,6 +138,7 @@ export const isOf: { readonly [C in Content]: (value: unknown) => boolean } = {
   lists: isBy(isNames),
   names: isNames,
   number: (value) => typeof value === "number",
+  positive: (value) => typeof value === "number" && value > 0,
   reference: (value) => typeof value === "string",
   schema: isSchema,
   "schema or list": (value) => isSchema(value) || isEach(isSchema)(value),

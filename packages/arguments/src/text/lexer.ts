@@ -78,8 +78,9 @@ export const quotes = /["'\u2018\u2019\u201c\u201d]/
 const lineEnd = /[\n\r]/g
 // What may be a part of a string, and line breaks that end a comment to some and not to others.
 const unclear = /["'\u2018\u2019\u201c\u201d\u2028\u2029]/
+const keyed = /[\p{L}\p{N}_$][ \t]*:(?!\/\/)/u
 const blanks = /\s/
-const arithmetic = /^[\s\d.+\-*/%(),]*$/
+const arithmetic = /^[\s~+\-*/%(),]*(?:\.?\d[\w.]*[\s~+\-*/%(),]+)*(?:\.?\d[\w.]*)?$/
 const hex = /[0-9a-fA-F]{4}/y
 const cutHex = /[0-9a-fA-F]{0,3}$/y
 
@@ -117,6 +118,8 @@ export class Lexer {
   hasUnsafeInteger = false
   /** How many objects and arrays it is in. */
   protected depth = 0
+  /** Is it a value that is to come next? */
+  protected isValueNext = false
   protected shape: Shape = "container"
   protected readonly mode: Mode
 
@@ -299,10 +302,13 @@ export class Lexer {
       const end = lineEnd.exec(text)?.index ?? text.length
       const inside = text.slice(unit === hash ? at + 1 : at + 2, end)
       // 7 // 2 is a division to some, and 7 with a comment to others.
-      if (afterNumber && unit === slash && /\d/.test(inside) && arithmetic.test(inside)) {
+      if (afterNumber && unit === slash && arithmetic.test(inside)) {
         return this.failed("expression", at, "computed")
       }
-      return this.commented(at, end, inside)
+      // A key and its value may have been meant, or an item: `[1, #2, #3`.
+      const isUnclear = keyed.test(inside) || this.isValueNext && unit === hash && /^[^\s#!]/.test(inside)
+      return this.commented(at, end, inside) &&
+        (!isUnclear || this.failed("unclear_comment", at, "no_comment"))
     }
     if (text.charCodeAt(at + 1) !== asterisk) return false
     const end = text.indexOf("*/", at + 2)

@@ -24,12 +24,16 @@ const namesOfAll = new Set(["arguments", "args", "parameters", "params", "input"
 const besideAfter = /^(?:\s|$|[.!?;`*_]+(?:\s|$))/
 const wordedAfter = /^(?:[\p{L}\p{Extended_Pictographic}`*_(—–]|\d+[.)]\s)/u
 
+// So far, it would be no arguments.
+const nothingFirst = /^\s*(?:null|None)\b/
+
 const isProse = (text: string): boolean => !foreign.test(text) && count(text, "(") === count(text, ")")
 
 /** Are these words before an object, and nothing else? */
 export const isProseBefore = (text: string): boolean => {
   const name = named.exec(text)?.[1]
-  return isProse(text) && worded.test(text) && besideBefore.test(text) && !unfinished.test(text.trimEnd()) &&
+  return isProse(text) && !nothingFirst.test(text) && worded.test(text) && besideBefore.test(text) &&
+    !unfinished.test(text.trimEnd()) &&
     !joiningBefore.test(text) && (name === undefined || namesOfAll.has(name))
 }
 

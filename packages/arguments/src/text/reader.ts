@@ -94,6 +94,7 @@ export class Reader extends Lexer {
     if (this.depth === depth) return this.failed("too_deep", this.at, "levels", String(depth))
     this.depth++
     this.at++
+    this.isValueNext = closer === closeBracket
     this.blank()
     return this.fault === undefined && this.text.charCodeAt(this.at) !== closer
   }
@@ -113,6 +114,7 @@ export class Reader extends Lexer {
   private more(closer: number): boolean {
     if (this.fault !== undefined) return false
     const end = this.at
+    this.isValueNext = false
     this.blank(this.shape === "number")
     if (this.fault !== undefined) return false
     const unit = this.text.charCodeAt(this.at)
@@ -123,6 +125,7 @@ export class Reader extends Lexer {
       return this.withoutComma(closer, end)
     }
     const commaAt = this.at++
+    this.isValueNext = closer === closeBracket
     this.blank()
     if (this.fault !== undefined) return false
     if (this.text.charCodeAt(this.at) === closer) {
@@ -245,6 +248,7 @@ export class Reader extends Lexer {
       return this.failed(isInText || this.isQuoteHere() ? "unescaped_quote" : "missing_colon", this.at, "colon")
     }
     this.at++
+    this.isValueNext = true
     this.blank()
     return this.fault === undefined
   }
