@@ -206,7 +206,7 @@ describe("architecture", () => {
 
   it("keeps the rooms of arguments in their order: data, text, schema, coercion, and what is made of them", () => {
     const rooms = [
-      ["json", "options", "repair"],
+      ["json", "memo", "options", "repair"],
       ["text/"],
       ["refusal", "suggestion", "value"],
       ["schema/"],

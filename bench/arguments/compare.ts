@@ -14,6 +14,7 @@ import { join, resolve } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 import * as PartialJson from "partial-json"
 import { decode } from "../../packages/arguments/src/index.ts"
+import { median, timed } from "../../test/support/measure.ts"
 
 /** Gives the value of a text, or throws. */
 type Reader = (text: string) => unknown
@@ -184,17 +185,6 @@ const texts: ReadonlyArray<Text> = [
   ofOrders("trailing commas", valid.replaceAll(/[}\]]/g, ",$&")),
   { name: "unescaped quotes, 16 KB", text: `{"text":"${said}"}`, meant: { text: said } }
 ]
-
-/** Microseconds of CPU that something takes `runs` times. */
-const timed = (run: () => unknown, runs: number): number => {
-  const before = process.cpuUsage()
-  for (let i = 0; i < runs; i++) run()
-  const { system, user } = process.cpuUsage(before)
-  return user + system
-}
-
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
 // So many that the clock's grain does not matter; twice, since the first ones are slow for other reasons.
 const runsOf = (run: () => unknown): number => {

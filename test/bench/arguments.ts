@@ -14,18 +14,8 @@ import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import { jsonrepair } from "jsonrepair"
 import { validCalls } from "../support/corpora.ts"
+import { median, timed } from "../support/measure.ts"
 import { misfits } from "../support/misfits.ts"
-
-/** Microseconds of CPU that something takes `runs` times. */
-const timed = (run: () => unknown, runs: number): number => {
-  const before = process.cpuUsage()
-  for (let i = 0; i < runs; i++) run()
-  const { system, user } = process.cpuUsage(before)
-  return user + system
-}
-
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
 const ratio = (value: number) => `${value.toFixed(2)} x`
 

@@ -3,6 +3,7 @@
  * Run it with `pnpm bench`, or `node test/bench/coercion.ts` alone.
  */
 import { decode, type JsonSchema } from "@fallible/arguments"
+import { median, timed } from "../support/measure.ts"
 
 const sizes = [16_000, 64_000, 256_000, 1_000_000]
 
@@ -140,19 +141,9 @@ const families: { readonly [name: string]: readonly [(size: number) => string, J
   ]
 }
 
-const cpu = (run: () => unknown): number => {
-  const before = process.cpuUsage()
-  run()
-  const { system, user } = process.cpuUsage(before)
-  return user + system
-}
-
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
-
 const measured = (run: () => unknown, rounds = 7): number => {
   for (let round = 0; round < 3; round++) run()
-  return median(Array.from({ length: rounds }, () => cpu(run)))
+  return median(Array.from({ length: rounds }, () => timed(run)))
 }
 
 const valid = (size: number) => items(order)(size)

@@ -1,10 +1,10 @@
 /**
  * Why a value does not fit its schema: one issue for each field.
  */
-import { adviceFor, keysMeant } from "./coercion/advice.ts"
+import { adviceFor, keyMeant, keysMeant } from "./coercion/advice.ts"
 import { writtenAt } from "./coercion/writtenAt.ts"
 import { type Field, fieldsOf, type Finding } from "./finding.ts"
-import { isObject, type Json, type JsonSchema, partAt, type Path } from "./json.ts"
+import { asJson, isObject, type Json, type JsonSchema, partAt, type Path } from "./json.ts"
 import { type Limits, limitsOf, type Options } from "./options.ts"
 import type { Issue, IssueKind, Misfit as MisfitRefusal } from "./refusal.ts"
 import { ByPath } from "./schema/byPath.ts"
@@ -82,7 +82,7 @@ export const explain = (
     )
   }))
 
-  // Of what the schema does not see: all but what other members of a union say, of which one was meant.
+  // What the schema does not see. Where one member of a union was meant, the others have nothing to say.
   const isTold = within(fields)
   const settled = new ByPath<true>()
   if (findings.length > 0) { for (const place of unions) settled.set(pathOf(place), true) }
@@ -178,10 +178,8 @@ const found = (finding: Field, schema: JsonSchema, value: Json, isSecret: boolea
   const came = partAt(value, path)
   if (kind === "key" && came !== undefined) {
     const parent = path.slice(0, -1)
-    const [first] = keysMeant(String(path.at(-1)), keysAt(schema, parent), partAt(value, parent))
-    const isMeant = first !== undefined && first === Suggestion.didYouMean(String(path.at(-1)), [first])
-    const advice = isMeant ? { advice: `Did you mean '${first}'?` } : {}
-    return { kind: "unknown_key", path, expected: noSuchKey, actual, ...advice }
+    const advice = keyMeant(String(path.at(-1)), keysAt(schema, parent), partAt(value, parent))
+    return { kind: "unknown_key", path, expected: noSuchKey, actual, ...(advice === undefined ? {} : { advice }) }
   }
   const said = describe(document.at(path), document)
   // No author's words quote a secret.
@@ -204,9 +202,6 @@ const mentions = (words: string, value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.values(value).some((part) => mentions(words, part))
     : (typeof value === "string" || typeof value === "number") && value !== "" && words.includes(String(value))
-
-// What is no JSON is no value of any type, and is refused where it stands.
-const asJson = (value: unknown) => value as Json
 
 const asValue = (value: unknown): Value | undefined => value as Value | undefined
 

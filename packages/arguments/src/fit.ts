@@ -11,12 +11,13 @@
 import { repairsOf } from "./coercion/told.ts"
 import { undo } from "./coercion/undo.ts"
 import { explain } from "./explain.ts"
-import { isJsonObject, type Json, type JsonObject, type JsonSchema } from "./json.ts"
+import { asJson, isJsonObject, type Json, type JsonObject, type JsonSchema } from "./json.ts"
 import { type Limits, limitsOf, type Options } from "./options.ts"
 import { numberAt, read, type Refused } from "./read.ts"
 import type { Misfit, Refusal } from "./refusal.ts"
 import type { Repair, ValueRepair } from "./repair.ts"
 import { conformanceTo } from "./schema/conformance.ts"
+import { hasSecrets } from "./schema/document.ts"
 import { usable } from "./schema/inspect.ts"
 import { secretsOf } from "./secret.ts"
 import { isJson, kindOf, mark, type NumberAt, pathOf, show } from "./value.ts"
@@ -140,9 +141,6 @@ export const fits = (value: unknown, schema: JsonSchema, { numberAt }: Origin = 
   return conformanceTo(usable(schema), marked).fits(marked, schema)
 }
 
-// What is no JSON is no value of any type, and is refused where it stands.
-const asJson = (value: unknown) => value as Json
-
 /** A text that was read, and fits. */
 export interface Decoded {
   readonly ok: true
@@ -185,8 +183,8 @@ export const decode = (
   schema: JsonSchema,
   options: Options = {}
 ): Decoded | Refused<Refusal> => {
-  const secrets = secretsOf(schema, options)([]) ? [[]] : options.secrets ?? []
-  const found = read(text, secrets.length === 0 ? options : { ...options, secrets })
+  // Where anything in it is a secret, no part of a text is quoted that cannot be read.
+  const found = read(text, hasSecrets(schema) ? { ...options, secrets: [[]] } : options)
   if (!found.ok) return found
   const fitted = fit(found.value, schema, { ...options, numberAt: (path) => numberAt(found, path) })
   if (!fitted.ok) return fitted

@@ -34,3 +34,12 @@ export const partAt = (value: unknown, path: Path): unknown =>
 
 /** The same of what is known to be JSON. */
 export const isJsonObject = (value: Json | undefined): value is JsonObject => isObject(value)
+
+/** A value of which nothing is known. One that is not JSON has no type, so it is refused where it stands. */
+export const asJson = (value: unknown) => value as Json
+
+/** Sets an own key, which may be called `__proto__`: then it is defined, and never assigned. */
+export const define = <A>(record: { [key: string]: A }, key: string, value: A): void => {
+  if (key !== "__proto__") record[key] = value
+  else Object.defineProperty(record, key, { value, configurable: true, enumerable: true, writable: true })
+}

@@ -114,15 +114,29 @@ const foldedAnew = (name: string): string => {
   })
 }
 
+/** Texts by what they come to, in their order. (`Map.groupBy` is not in Node 20.) */
+export const grouped = (
+  texts: ReadonlyArray<string>,
+  by: (text: string) => string
+): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const groups = new Map<string, Array<string>>()
+  for (const text of texts) {
+    const group = groups.get(by(text))
+    if (group === undefined) groups.set(by(text), [text])
+    else group.push(text)
+  }
+  return groups
+}
+
 /** A token of JSON's grammar for a number. */
 export const isNumberToken = (text: string): boolean => numberToken.test(text)
 
 const numberToken = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** Is it a thousand to some, and one and a half to others: `1.500`? */
-export const mayBeGrouped = (text: string): boolean => grouped.test(text)
+export const mayBeGrouped = (text: string): boolean => thousands.test(text)
 
-const grouped = /^-?\d{1,3}\.\d{3}$/
+const thousands = /^-?\d{1,3}\.\d{3}$/
 
 const integerToken = /^-?(?:0|[1-9]\d*)$/
 

@@ -80,7 +80,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   expression: ["An expression is not a value", "Compute it, and send the result."],
   invalid_escape: ["A backslash is not escaped", "Write a backslash as \\\\."],
   invalid_number: ["JSON has no such number"],
-  invisible_character: ["There is an invisible character", "Remove it, or write it as an escape inside a string."],
+  invisible_character: ["There is an invisible character"],
   missing_colon: ["They are not valid JSON", "Put a colon after each key."],
   missing_comma: ["They are not valid JSON", "Put a comma between the values."],
   missing_value: ["A value is missing"],

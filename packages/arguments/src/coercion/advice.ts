@@ -54,8 +54,15 @@ const keyAdvice = (
   if (isMeant(content)) return "Send what is inside it."
   const inner = isRecord(content) ? Object.keys(content).find((inner) => isMeant(contentOf(content[inner]))) : undefined
   if (inner !== undefined) return `Send what is inside its ${nameOf([inner])}.`
-  const [first] = keysMeant(key, keys, parent)
-  return first !== undefined && first === Suggestion.didYouMean(key, [first]) ? `Did you mean '${first}'?` : undefined
+  return keyMeant(key, keys, parent)
+}
+
+/** The nearest of the keys, if it is near enough, in a question. */
+export const keyMeant = (written: string, keys: ReadonlyArray<string>, parent: unknown): string | undefined => {
+  const [first] = keysMeant(written, keys, parent)
+  return first !== undefined && first === Suggestion.didYouMean(written, [first])
+    ? `Did you mean '${first}'?`
+    : undefined
 }
 
 // An object, or its strict JSON text.

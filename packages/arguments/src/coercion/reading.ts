@@ -5,11 +5,13 @@
  * fits is for whoever asks.
  */
 import type { JsonSchema } from "../json.ts"
+import { memoized } from "../memo.ts"
 import type { ValueRepairKind } from "../repair.ts"
 import { dateOf, dateTimeOf } from "../schema/calendar.ts"
 import { choicesOf, longestChoice } from "../schema/document.ts"
 import {
   folded,
+  grouped,
   isList,
   isNumberToken,
   mayBeGrouped,
@@ -37,15 +39,7 @@ export interface Written {
 }
 
 /** The drifts that are known of what a flat schema declares. Of a value, rarely more than one has a reading. */
-export const driftsFor = (flat: JsonSchema): ReadonlyArray<Drift> => {
-  const found = known.get(flat) ?? declaredDrifts(flat)
-  known.set(flat, found)
-  return found
-}
-
-const known = new WeakMap<JsonSchema, ReadonlyArray<Drift>>()
-
-const declaredDrifts = (flat: JsonSchema): ReadonlyArray<Drift> => {
+export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((flat) => {
   const choices = choicesOf(flat)
   const type = flat["type"] ?? (choices !== undefined ? undefined : typeof flat["format"] === "string" ? "string" : "")
   return [
@@ -53,7 +47,7 @@ const declaredDrifts = (flat: JsonSchema): ReadonlyArray<Drift> => {
     ...(drifts.get(type) ?? []),
     type === "array" ? oneForMany : manyForOne
   ]
-}
+})
 
 /** Texts that stand for nothing. */
 export const isBlank = (value: Value): boolean =>
@@ -78,34 +72,14 @@ const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
 }
 
 /** The choices by their spelling: a long list may be looked at for each item of a long array. */
-const spellingsOf = (choices: ReadonlyArray<unknown>) => {
-  const known = spellings.get(choices)
-  if (known !== undefined) return known
+const spellingsOf = memoized((choices: ReadonlyArray<unknown>) => {
   const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
-  const made = {
+  return {
     byCase: grouped(texts, (text) => text.toLowerCase()),
     bySpelling: grouped(texts, folded),
     hasSigns: texts.some((text) => text.includes("+"))
   }
-  spellings.set(choices, made)
-  return made
-}
-
-const spellings = new WeakMap<ReadonlyArray<unknown>, {
-  readonly byCase: ReadonlyMap<string, ReadonlyArray<string>>
-  readonly bySpelling: ReadonlyMap<string, ReadonlyArray<string>>
-  readonly hasSigns: boolean
-}>()
-
-const grouped = (texts: ReadonlyArray<string>, by: (text: string) => string) => {
-  const groups = new Map<string, Array<string>>()
-  for (const text of texts) {
-    const group = groups.get(by(text))
-    if (group === undefined) groups.set(by(text), [text])
-    else group.push(text)
-  }
-  return groups
-}
+})
 
 const numericChoice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   const number = typeof value === "string" ? numberOf(value) : undefined

@@ -2,8 +2,9 @@
  * Keys in another spelling: case, `-`, `_` and spaces. A key is renamed where one key alone is meant by it, and no other key says the same.
  */
 import { isObject, type JsonSchema } from "../json.ts"
+import { memoized } from "../memo.ts"
 import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, valueAt } from "../schema/document.ts"
-import { folded, isList, isRecord, type Record, type Value } from "../value.ts"
+import { folded, grouped, isList, isRecord, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /** What the keys of an object are respelled as. */
@@ -17,16 +18,10 @@ export interface Respelled {
 /** Finds the undeclared keys of an object, and which declared ones they mean. */
 export const respelled = (value: Record, flat: JsonSchema): Respelled => {
   const properties = propertiesOf(flat)
-  let strangers: Map<string, Array<string>> | undefined
-  for (const key of Object.keys(value)) {
-    if (Object.hasOwn(properties, key) || key.length > longestKey) continue
-    const fold = folded(key)
-    if (fold === "" || !spellingsOf(properties).has(fold)) continue
-    strangers ??= new Map()
-    push(strangers, fold, key)
-  }
-  if (strangers === undefined) return asWritten
-  const rivals = strangers
+  const spellings = Object.keys(value).filter((key) => !Object.hasOwn(properties, key) && key.length <= longestKey)
+    .filter((key) => folded(key) !== "" && spellingsOf(properties).has(folded(key)))
+  if (spellings.length === 0) return asWritten
+  const strangers = grouped(spellings, folded)
   const meant = new Map<string, string>()
   for (const [fold, [source = "", ...others]] of strangers) {
     const [target = "", ...targets] = spellingsOf(properties).get(fold) ?? []
@@ -35,7 +30,7 @@ export const respelled = (value: Record, flat: JsonSchema): Respelled => {
       (isUnknown || isRequired(target, flat)) && !isOfPrototype(source) && !isOfPrototype(target)
     if (isMeant) meant.set(source, target)
   }
-  return { meant, isRival: (key) => rivals.has(folded(key)) }
+  return { meant, isRival: (key) => strangers.has(folded(key)) }
 }
 
 /**
@@ -75,23 +70,8 @@ const isAnotherLiteral = (value: Value, property: unknown): boolean => {
 
 const asWritten: Respelled = { meant: new Map(), isRival: () => false }
 
-const spellingsOf = (properties: JsonSchema): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const known = spellings.get(properties)
-  if (known !== undefined) return known
-  const made = new Map<string, Array<string>>()
-  for (const key of Object.keys(properties)) push(made, folded(key), key)
-  spellings.set(properties, made)
-  return made
-}
-
-const spellings = new WeakMap<JsonSchema, ReadonlyMap<string, ReadonlyArray<string>>>()
+const spellingsOf = memoized((properties: JsonSchema) => grouped(Object.keys(properties), folded))
 
 const isOfPrototype = (key: string): boolean => valueAt(Object.prototype, key) !== undefined || key === "prototype"
 
 const longestKey = 200
-
-const push = (lists: Map<string, Array<string>>, key: string, item: string): void => {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [item])
-  else list.push(item)
-}

@@ -5,7 +5,7 @@
  * choices and leaves by their readings; what is optional and cannot be is dropped. A reading counts only if it
  * fits, and of a union only if it fits one member: two guesses are never stacked.
  */
-import type { Json, JsonSchema } from "../json.ts"
+import { define, type Json, type JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
 import { isTold, type ValueRepairKind } from "../repair.ts"
 import { type Conformance, mostMisfits } from "../schema/conformance.ts"
@@ -49,7 +49,7 @@ export const undo = (
   const known = new Map<object, Memory>()
 
   let depth = 0
-  // What has no reading, and refuses the whole value: after so many nothing more would be told.
+  // How many values have no reading, each of which refuses the whole. After so many, no other would be told.
   let hopeless = 0
   let inUnions = 0
   // How many unions stand in one another around the same value.
@@ -288,7 +288,7 @@ export const undo = (
     return { value: undone.value, repairs: [repair, undone.repairs] }
   }
 
-  // A long text costs as much as a large value; what is no JSON at first sight costs nothing.
+  // Reading a long text costs as much as a large value. A text that is plainly not JSON costs nothing.
   const textOf = (text: string): Json | undefined => {
     if (!mayBeJson.test(text) || !conformance.spend(text.length >> 3)) return undefined
     const read = plainly(text, { depth: deepest })
@@ -308,12 +308,6 @@ interface Memory {
 }
 
 const mayBeJson = /^\s*(?:\[\s*(?:["[\]{\-\dtfn]|$)|\{\s*(?:["}]|$))/
-
-// An own key may be called `__proto__`: it is defined, never assigned.
-const define = (record: { [key: string]: Value }, key: string, value: Value): void => {
-  if (key !== "__proto__") record[key] = value
-  else Object.defineProperty(record, key, { value, configurable: true, enumerable: true, writable: true })
-}
 
 // Has it nothing but a key that could be a wrapper?
 const isBare = (record: Record, properties: JsonSchema): boolean => {

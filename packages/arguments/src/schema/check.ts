@@ -3,6 +3,7 @@
  * against the same schema at each of its items.
  */
 import type { JsonSchema } from "../json.ts"
+import { memoized } from "../memo.ts"
 import { isRecord, type List, type Record, type Value } from "../value.ts"
 import { isDate, isDateTime } from "./calendar.ts"
 import { choicesOf, propertiesOf } from "./document.ts"
@@ -47,21 +48,13 @@ export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map(
 export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\d{1,2})?$"
 
 /** The check of a schema. */
-export const checkOf = (schema: JsonSchema): Check => {
-  const known = checks.get(schema)
-  if (known !== undefined) return known
-  const made = {
-    complaintOf: checkFor(schema),
-    hasParts: parts.some((keyword) => schema[keyword] !== undefined),
-    isReference: typeof schema["$ref"] === "string" && Object.keys(schema).length === 1,
-    declared: Object.keys(propertiesOf(schema)),
-    isPlain: ofKeys.every((keyword) => schema[keyword] === undefined)
-  }
-  checks.set(schema, made)
-  return made
-}
-
-const checks = new WeakMap<JsonSchema, Check>()
+export const checkOf: (schema: JsonSchema) => Check = memoized((schema) => ({
+  complaintOf: checkFor(schema),
+  hasParts: parts.some((keyword) => schema[keyword] !== undefined),
+  isReference: typeof schema["$ref"] === "string" && Object.keys(schema).length === 1,
+  declared: Object.keys(propertiesOf(schema)),
+  isPlain: ofKeys.every((keyword) => schema[keyword] === undefined)
+}))
 
 const checkFor = (schema: JsonSchema): Check["complaintOf"] => {
   const { type } = schema

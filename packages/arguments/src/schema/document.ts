@@ -5,6 +5,7 @@
  * by the schema as it stands. All of it is made once for each document, so a schema must not be changed after it was used.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
+import { memoized } from "../memo.ts"
 import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
 import { isEqual } from "./equal.ts"
 import { schemasIn } from "./keyword.ts"
@@ -41,24 +42,14 @@ export interface Tag {
   readonly choices: ReadonlyArray<unknown>
 }
 
-/** The document of a schema, which has its definitions inside. */
-export const documentOf = (root: JsonSchema): Document => {
-  const known = documents.get(root)
-  if (known !== undefined) return known
-  const document = made(root)
-  documents.set(root, document)
-  return document
-}
-
-const documents = new WeakMap<JsonSchema, Document>()
-
 const sizeOf = (root: JsonSchema): number => {
   const seen = new Set([root])
   for (const schema of seen) for (const [, inner] of schemasIn(schema)) if (isObject(inner)) seen.add(inner)
   return seen.size
 }
 
-const made = (root: JsonSchema): Document => {
+/** The document of a schema, which has its definitions inside. */
+export const documentOf = memoized((root: JsonSchema): Document => {
   const targetOf = referencesIn(root)
   const targets = new Map<JsonSchema, unknown>()
   const resolve = (schema: JsonSchema): unknown => remember(targets, schema, () => targetOf(schema))
@@ -226,7 +217,7 @@ const made = (root: JsonSchema): Document => {
   }
 
   return { resolve, flat, members, likely, tag, at, formsAt, isInUnion, isSecretAt, size: sizeOf(root) }
-}
+})
 
 // -----------------------------------------------------------------------------
 // Keywords
@@ -234,15 +225,13 @@ const made = (root: JsonSchema): Document => {
 
 /** The choices of a schema, where it has nothing but choices. */
 export const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined => {
-  const { const: only, enum: choices } = schema
-  if (!Object.hasOwn(schema, "const")) return Array.isArray(choices) ? choices : undefined
-  const known = constants.get(schema) ??
-    (Array.isArray(choices) ? choices.filter((choice) => isEqual(choice, only)) : [only])
-  constants.set(schema, known)
-  return known
+  if (Object.hasOwn(schema, "const")) return constantOf(schema)
+  return Array.isArray(schema["enum"]) ? schema["enum"] : undefined
 }
 
-const constants = new WeakMap<JsonSchema, ReadonlyArray<unknown>>()
+const constantOf = memoized(({ const: only, enum: choices }: JsonSchema): ReadonlyArray<unknown> =>
+  Array.isArray(choices) ? choices.filter((choice) => isEqual(choice, only)) : [only]
+)
 
 /** The declared properties of an object. */
 export const propertiesOf = (schema: JsonSchema): JsonSchema => {
@@ -261,12 +250,10 @@ export const requiredOf = (schema: JsonSchema): ReadonlyArray<string> =>
 export const isRequired = (key: string, schema: JsonSchema): boolean => {
   const required = requiredOf(schema)
   if (required.length < 8) return required.includes(key)
-  const known = requiredKeys.get(required) ?? new Set(required)
-  requiredKeys.set(required, known)
-  return known.has(key)
+  return requiredKeys(required).has(key)
 }
 
-const requiredKeys = new WeakMap<ReadonlyArray<string>, ReadonlySet<string>>()
+const requiredKeys = memoized((required: ReadonlyArray<string>): ReadonlySet<string> => new Set(required))
 
 /** The schema of an array's item. */
 export const itemOf = (schema: JsonSchema, index: number): unknown => {
@@ -286,13 +273,14 @@ export const extraOf = (schema: JsonSchema, key: string): unknown => {
 export const patternsFor = (schema: JsonSchema, key: string): ReadonlyArray<unknown> => {
   const patterns = schema["patternProperties"]
   if (!isObject(patterns)) return none
-  const compiled = compiledPatterns.get(patterns) ??
-    Object.entries(patterns).map(([source, inner]) => [patternOf(source), inner] as const)
-  compiledPatterns.set(patterns, compiled)
-  return compiled.flatMap(([pattern, inner]) => pattern === undefined ? [true] : pattern.test(key) ? [inner] : none)
+  return compiled(patterns).flatMap(([pattern, inner]) =>
+    pattern === undefined ? [true] : pattern.test(key) ? [inner] : none
+  )
 }
 
-const compiledPatterns = new WeakMap<object, ReadonlyArray<readonly [Pattern | undefined, unknown]>>()
+const compiled = memoized((patterns: JsonSchema): ReadonlyArray<readonly [Pattern | undefined, unknown]> =>
+  Object.entries(patterns).map(([source, inner]) => [patternOf(source), inner])
+)
 
 /** The schema of a part: an array's item, or what stands under a key. */
 export const innerOf = (schema: JsonSchema, key: string | number): unknown => {
@@ -345,16 +333,8 @@ export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): Json
 const isSecret = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
 /** Is anything in a schema a secret: `writeOnly`, or of the format `password`? */
-export const hasSecrets = (schema: object): boolean => {
-  const found = secrets.get(schema) ?? mentionsSecret(schema)
-  secrets.set(schema, found)
-  return found
-}
-
-const secrets = new WeakMap<object, boolean>()
-
-// A schema from elsewhere may be as deep as it is large, and what a program makes may contain itself.
-const mentionsSecret = (root: object): boolean => {
+export const hasSecrets: (schema: object) => boolean = memoized((root: object): boolean => {
+  // A schema from elsewhere may be as deep as it is large, and what a program makes may contain itself.
   const seen = new Set<object>([root])
   for (const value of seen) {
     if (isObject(value) && isSecret(value)) return true
@@ -362,7 +342,7 @@ const mentionsSecret = (root: object): boolean => {
     for (const part of parts) if (typeof part === "object" && part !== null) seen.add(part)
   }
   return false
-}
+})
 
 // -----------------------------------------------------------------------------
 // Unions

@@ -2,6 +2,7 @@
  * What is checked of a JSON Schema, what is not, and what nobody can check: never passed over in silence.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
+import { memoized } from "../memo.ts"
 import { excerpt } from "../text/excerpt.ts"
 import { pathOf, type Place } from "../value.ts"
 import { formats } from "./check.ts"
@@ -43,17 +44,7 @@ export interface Inspection {
  * inspect({ minimum: "1" }).refused[0]?.why // => "expected a number, got \"1\""
  * ```
  */
-export const inspect = (schema: JsonSchema): Inspection => {
-  const known = inspections.get(schema)
-  if (known !== undefined) return known
-  const made = inspected(schema)
-  inspections.set(schema, made)
-  return made
-}
-
-const inspections = new WeakMap<JsonSchema, Inspection>()
-
-const inspected = (root: JsonSchema): Inspection => {
+export const inspect: (schema: JsonSchema) => Inspection = memoized((root) => {
   const unchecked: Array<KeywordAt> = []
   const refused: Array<KeywordAt> = []
   const seen = new Set<unknown>()
@@ -77,7 +68,7 @@ const inspected = (root: JsonSchema): Inspection => {
     }
   }
   return { unchecked, refused }
-}
+})
 
 type Verdict = readonly [list: "fine" | "unchecked" | "refused", why: string]
 

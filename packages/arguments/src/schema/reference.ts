@@ -2,6 +2,7 @@
  * What a `$ref` points to: inside of its own document, by a JSON pointer, an `$anchor` or an `$id`. Nothing is ever fetched.
  */
 import { isObject, type JsonSchema } from "../json.ts"
+import { memoized } from "../memo.ts"
 import { schemasIn } from "./keyword.ts"
 
 /** Finds what the `$ref` of a schema of this document points to; `undefined` where there is nothing. */
@@ -49,22 +50,14 @@ const indexOf = (root: JsonSchema): Index => {
 }
 
 // Whether there are addresses at all; found once for each document.
-const mentionsId = (root: JsonSchema): boolean => {
-  const found = withIds.get(root) ?? holdsId(root)
-  withIds.set(root, found)
-  return found
-}
-
-const withIds = new WeakMap<JsonSchema, boolean>()
-
-const holdsId = (root: JsonSchema): boolean => {
+const mentionsId: (root: JsonSchema) => boolean = memoized((root) => {
   const seen = new Set([root])
   for (const schema of seen) {
     if (typeof schema["$id"] === "string") return true
     for (const [, inner] of schemasIn(schema)) if (isObject(inner)) seen.add(inner)
   }
   return false
-}
+})
 
 const split = (reference: string): ReadonlyArray<string> => {
   const at = reference.indexOf("#")

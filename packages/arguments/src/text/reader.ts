@@ -8,7 +8,7 @@
  *
  * What was read before a fault is kept: a container that is not complete has what is complete in it.
  */
-import type { Json, Path } from "../json.ts"
+import { define, type Json, type Path } from "../json.ts"
 import { deepest } from "../options.ts"
 import { excerpt } from "./excerpt.ts"
 import { isFaithful, isPrototypeKey, parsed } from "./faithful.ts"
@@ -145,7 +145,7 @@ export class Reader extends Lexer {
   ): void {
     if (this.mode.isStrict === true) {
       // As `JSON.parse` does: the last one counts, and no key is special.
-      Object.defineProperty(holder, key, { value, configurable: true, enumerable: true, writable: true })
+      define(holder, key, value)
       return
     }
     if (isPrototypeKey(key, value)) {
