@@ -5,7 +5,7 @@ import { Effect, Result, Schema, SchemaGetter, SchemaRepresentation } from "effe
 import type * as JsonSchema from "effect/JsonSchema"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
-import { isStricter } from "../../packages/core/src/internal/jsonSchema.ts"
+import { isStricter } from "../../packages/core/src/internal/arguments/jsonSchema.ts"
 import { misfits } from "../support/misfits.ts"
 
 interface Row {

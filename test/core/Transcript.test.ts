@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Transcript } from "@fallible/core"
 import { Effect, Exit, Schema } from "effect"
 import * as fc from "fast-check"
-import { AppendOnly } from "../../packages/core/src/internal/appendOnly.ts"
+import { AppendOnly } from "../../packages/core/src/internal/value/appendOnly.ts"
 
 const question: Transcript.Message = { role: "user", text: "How warm is it in Paris?" }
 const conversation: ReadonlyArray<Transcript.Message> = [

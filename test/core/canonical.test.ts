@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import * as fc from "fast-check"
-import { canonical } from "../../packages/core/src/internal/canonical.ts"
+import { canonical } from "../../packages/core/src/internal/value/canonical.ts"
 
 const areSame = (one: unknown, other: unknown): boolean => {
   const known = canonical(one)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { createHash } from "node:crypto"
-import { digest } from "../../packages/core/src/internal/digest.ts"
+import { digest } from "../../packages/core/src/internal/value/digest.ts"
 
 const known = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32)
 

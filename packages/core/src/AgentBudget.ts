@@ -13,7 +13,7 @@ import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import type { CallFacts } from "./CallFacts.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { positive, whole } from "./internal/limits.ts"
+import { positive, whole } from "./internal/value/numberOption.ts"
 
 /**
  * The limits of a run.

@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as CallFacts from "./CallFacts.ts"
-import { versioned } from "./internal/versioned.ts"
+import { versioned } from "./internal/value/versioned.ts"
 import { Ledger } from "./Ledger.ts"
 import * as Transcript from "./Transcript.ts"
 

@@ -31,11 +31,11 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Certainty, join } from "./Certainty.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import { failureLimitOf } from "./internal/bounds.ts"
-import { type Admission, anyCallOf, type Intended } from "./internal/intended.ts"
-import { named } from "./internal/key.ts"
-import { cut, mostDetail } from "./internal/text.ts"
-import { versioned } from "./internal/versioned.ts"
+import { type Admission, anyCallOf, type Intended } from "./internal/arguments/intent.ts"
+import { keyOfIntent } from "./internal/call/idempotencyKey.ts"
+import { failureLimitOf } from "./internal/explain/bounds.ts"
+import { cut, mostDetail } from "./internal/value/text.ts"
+import { versioned } from "./internal/value/versioned.ts"
 import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
@@ -386,7 +386,7 @@ export const admission = (
   // What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
   const isFree = failed !== undefined && !isInDoubt && isChanged
   const number = Math.max(isFree ? numberBefore + 1 : numberBefore, afterSent(call))
-  const key = call.isFit ? () => named("key", facts.scope ?? "", call.id, run, number) : undefined
+  const key = call.isFit ? () => keyOfIntent(facts.scope ?? "", call.id, run, number) : undefined
   // Its key has been sent, if it is that of the call before; and it may have been, where the run may have begun before.
   const isSentAgain = failed !== undefined && number === numberBefore || mayHaveBeenSent(facts, tool)
   if (!isSentAgain) return { key, number }

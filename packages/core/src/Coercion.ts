@@ -10,9 +10,9 @@
 import { coerce as undone, explain, type Issue, type JsonSchema, type Misfit } from "@fallible/arguments"
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
-import { findingsOf } from "./internal/findings.ts"
-import { schemaOf } from "./internal/jsonSchema.ts"
-import { excerpt } from "./internal/text.ts"
+import { findingsOf } from "./internal/arguments/findings.ts"
+import { schemaOf } from "./internal/arguments/jsonSchema.ts"
+import { excerpt } from "./internal/value/text.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
 import type { ValueRepair } from "./ToolOutcome.ts"
 

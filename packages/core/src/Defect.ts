@@ -10,7 +10,7 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { told } from "./internal/reporter.ts"
+import { told } from "./internal/effect/reporter.ts"
 
 /**
  * Takes a defect: what happened in one sentence, and the whole cause.

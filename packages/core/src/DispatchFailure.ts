@@ -23,7 +23,7 @@
  * @since 0.1.0
  */
 import type { Certainty } from "./Certainty.ts"
-import { cut, list, oneLine } from "./internal/text.ts"
+import { cut, list, oneLine } from "./internal/value/text.ts"
 import * as Suggestion from "./Suggestion.ts"
 import {
   type FieldIssue,

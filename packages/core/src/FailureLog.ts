@@ -19,10 +19,10 @@ import type * as Fiber from "effect/Fiber"
 import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type { CallEvent } from "./CallEvent.ts"
-import { currentContext } from "./internal/containment.ts"
+import { currentContext } from "./internal/effect/containment.ts"
 import { textAt } from "./internal/error/look.ts"
 import { withoutInsides } from "./internal/error/words.ts"
-import { cut, oneLine } from "./internal/text.ts"
+import { cut, oneLine } from "./internal/value/text.ts"
 
 /**
  * The level of the lines. Default: `"Debug"`, which effect's loggers leave out unless asked; `"None"` logs nothing at all.

@@ -28,9 +28,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { textOf } from "./internal/failureField.ts"
-import { cut, mostDetail } from "./internal/text.ts"
-import { unlimited } from "./internal/unlimited.ts"
+import { unlimited } from "./internal/agent/unlimited.ts"
+import { textOf } from "./internal/failure/failureField.ts"
+import { cut, mostDetail } from "./internal/value/text.ts"
 import { Answered, Escalation, type Rejected, type Rejection } from "./Rejection.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolCall from "./ToolCall.ts"
@@ -46,7 +46,7 @@ export type {
   Fixing,
   Needed,
   NeededBy
-} from "./internal/fixer.ts"
+} from "./internal/fixing/fixerOption.ts"
 
 // -----------------------------------------------------------------------------
 // Answering

@@ -23,8 +23,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Defect from "./Defect.ts"
-import { contained } from "./internal/containment.ts"
-import { answered, heed } from "./internal/userCode.ts"
+import { answered, heed } from "./internal/call/userCode.ts"
+import { contained } from "./internal/effect/containment.ts"
 
 /**
  * A step's name, and how its result is written down and read back.

@@ -13,7 +13,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Certainty } from "./Certainty.ts"
-import { told } from "./internal/reporter.ts"
+import { told } from "./internal/effect/reporter.ts"
 
 /**
  * A late end.

@@ -7,8 +7,8 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { Handled, HandledBy } from "./internal/handled.ts"
-import { TextRepair, ValueRepair } from "./internal/repair.ts"
+import { Handled, HandledBy } from "./internal/call/handled.ts"
+import { TextRepair, ValueRepair } from "./internal/call/repair.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /** Where an agent has corrected the arguments of a call: the tool that was called, and that call's turn and position. */

@@ -9,7 +9,7 @@
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import type * as Schema from "effect/Schema"
-import { RawFailure } from "./internal/failure.ts"
+import { RawFailure } from "./internal/failure/failureClass.ts"
 import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "./ToolFailure.ts"
 
 /**

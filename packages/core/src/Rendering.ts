@@ -12,9 +12,9 @@
  */
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
-import { hasActed } from "./internal/callOutcome.ts"
-import { isAboutArguments } from "./internal/refusal.ts"
-import { cut, list, oneLine } from "./internal/text.ts"
+import { hasActed } from "./internal/call/outcome.ts"
+import { isAboutArguments } from "./internal/failure/refusalCode.ts"
+import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"

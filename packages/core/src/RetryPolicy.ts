@@ -24,9 +24,9 @@ import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Certainty } from "./Certainty.ts"
-import { finite, whole } from "./internal/limits.ts"
-import { allowing, readBy, type Terms } from "./internal/terms.ts"
-import { excerpt, kind } from "./internal/text.ts"
+import { allowing, readBy, type Terms } from "./internal/policy/retryTerms.ts"
+import { finite, whole } from "./internal/value/numberOption.ts"
+import { excerpt, kind } from "./internal/value/text.ts"
 
 /**
  * What a schedule may know of a failure: its code, how long the service asked to be left alone, and whether the call took effect.

@@ -24,9 +24,21 @@ import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
-import { alone, eitherWay } from "./internal/alone.ts"
-import { failureLimitOf, sources } from "./internal/bounds.ts"
-import { accountOf } from "./internal/callOutcome.ts"
+import { effectOf, type Identified, whyUnfit } from "./internal/arguments/identity.ts"
+import { executed } from "./internal/call/execution.ts"
+import { current, type Subject } from "./internal/call/frame.ts"
+import { framed, inContext, leaving } from "./internal/call/framed.ts"
+import { accountOf } from "./internal/call/outcome.ts"
+import { called, ended, endedHere } from "./internal/call/userCode.ts"
+import { failureLimitOf, sources } from "./internal/explain/bounds.ts"
+import { boundsOf, explained } from "./internal/explain/explaining.ts"
+import { corrected, heldBack, lettingThrough } from "./internal/fixing/correction.ts"
+import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
+import { alone, eitherWay } from "./internal/policy/alone.ts"
+import { isOwn } from "./internal/policy/builtIn.ts"
+import { watched } from "./internal/policy/customPolicy.ts"
+import { callOf } from "./internal/policy/policyCall.ts"
+import { continuing, type PromiseCall, promised } from "./internal/policy/promised.ts"
 import {
   type Contract,
   contractDemands,
@@ -35,20 +47,8 @@ import {
   type Empty,
   keeping,
   type Pages
-} from "./internal/contract.ts"
-import { corrected, heldBack, lettingThrough } from "./internal/correcting.ts"
-import { watched } from "./internal/customPolicy.ts"
-import { executed } from "./internal/execution.ts"
-import { boundsOf, explained } from "./internal/explaining.ts"
-import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixer.ts"
-import { current, type Subject } from "./internal/frame.ts"
-import { effectOf, type Identified, whyUnfit } from "./internal/identity.ts"
-import { isOwn } from "./internal/own.ts"
-import { callOf } from "./internal/policyCall.ts"
-import { continuing, type PromiseCall, promised } from "./internal/promised.ts"
-import { framed, inContext, leaving } from "./internal/running.ts"
-import { excerpt, kind, list } from "./internal/text.ts"
-import { called, ended, endedHere } from "./internal/userCode.ts"
+} from "./internal/result/contract.ts"
+import { excerpt, kind, list } from "./internal/value/text.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
@@ -63,8 +63,8 @@ import type {
 } from "./ToolFailure.ts"
 import type { Handled } from "./ToolOutcome.ts"
 
-export type { FixerOptions } from "./internal/fixer.ts"
-export type { PromiseCall } from "./internal/promised.ts"
+export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
+export type { PromiseCall } from "./internal/policy/promised.ts"
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.

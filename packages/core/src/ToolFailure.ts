@@ -27,9 +27,9 @@ import { Certainty } from "./Certainty.ts"
 import { describe } from "./internal/error/describe.ts"
 import { asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described } from "./internal/error/kind.ts"
-import { codec, CodedFailure } from "./internal/failure.ts"
-import { attempted } from "./internal/stranger.ts"
-import { excerpt } from "./internal/text.ts"
+import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
+import { excerpt } from "./internal/value/text.ts"
+import { attempted } from "./internal/value/untrusted.ts"
 
 // -----------------------------------------------------------------------------
 // What they share

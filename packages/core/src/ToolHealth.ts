@@ -19,7 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
-import { cut, oneLine } from "./internal/text.ts"
+import { cut, oneLine } from "./internal/value/text.ts"
 import type { Tag } from "./ToolFailure.ts"
 
 /**

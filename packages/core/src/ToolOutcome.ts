@@ -9,8 +9,8 @@
  */
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { Handled } from "./internal/handled.ts"
-import { Repair } from "./internal/repair.ts"
+import { Handled } from "./internal/call/handled.ts"
+import { Repair } from "./internal/call/repair.ts"
 import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -51,8 +51,8 @@ export const Reply = Schema.Struct({
   reply: Schema.String
 })
 
-export { Handled, HandledBy } from "./internal/handled.ts"
-export { Repair, TextRepair, ValueRepair } from "./internal/repair.ts"
+export { Handled, HandledBy } from "./internal/call/handled.ts"
+export { Repair, TextRepair, ValueRepair } from "./internal/call/repair.ts"
 
 /**
  * The schema of an {@link Intent}.

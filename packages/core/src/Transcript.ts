@@ -12,8 +12,8 @@
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { AppendOnly } from "./internal/appendOnly.ts"
-import { versionOf } from "./internal/versioned.ts"
+import { AppendOnly } from "./internal/value/appendOnly.ts"
+import { versionOf } from "./internal/value/versioned.ts"
 import { ToolCall } from "./ToolCall.ts"
 
 /**

@@ -1,7 +1,7 @@
 /*
  * From any error to a failure: of what kind it is, and what a model is told.
  */
-import { attempted, isA } from "../stranger.ts"
+import { attempted, isA } from "../value/untrusted.ts"
 import { type Described, garbage, type Kind, transient, unrecognized } from "./kind.ts"
 import { at, classesOf, textAt } from "./look.ts"
 import { ofProse } from "./prose.ts"

@@ -1,7 +1,7 @@
 /*
  * effect's own errors, by their tags and those of their reasons; and the failures of this library, below another error.
  */
-import { cut } from "../text.ts"
+import { cut } from "../value/text.ts"
 import { database } from "./database.ts"
 import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 import { at, textAt } from "./look.ts"

@@ -2,8 +2,8 @@
  * An answer that cannot be read: JSON that breaks off, a page in its place, a value that does not have the declared form.
  */
 import * as SchemaIssue from "effect/SchemaIssue"
-import { attempted } from "../stranger.ts"
-import { list } from "../text.ts"
+import { list } from "../value/text.ts"
+import { attempted } from "../value/untrusted.ts"
 import { type Issue, mismatch, type Recognized } from "./kind.ts"
 import { at, listAt, namesOf, textAt } from "./look.ts"
 import { withoutInsides } from "./words.ts"

@@ -2,7 +2,7 @@
  * A failure that was read off an error. It is about the request that failed, and the handler may have made others before.
  */
 import * as Predicate from "effect/Predicate"
-import { and, type Done, nothing } from "../done.ts"
+import { and, type Done, nothing } from "../failure/done.ts"
 import { at, listAt, most, withBelow } from "./look.ts"
 
 const guesses = new WeakSet<object>()

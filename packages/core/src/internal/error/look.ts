@@ -2,7 +2,7 @@
  * Looks at a value of which nothing is known: a getter may throw, and a message may be long.
  */
 import * as Predicate from "effect/Predicate"
-import { attempted } from "../stranger.ts"
+import { attempted } from "../value/untrusted.ts"
 
 /** How much is looked at: errors below and beside each other, items of a list, causes down, characters. */
 export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }

@@ -6,8 +6,8 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
-import { currentContext } from "../containment.ts"
-import { attempted } from "../stranger.ts"
+import { currentContext } from "../effect/containment.ts"
+import { attempted } from "../value/untrusted.ts"
 import { at, most, textAt } from "./look.ts"
 
 /** By the headers of an error, or of its response, or of its cause. */

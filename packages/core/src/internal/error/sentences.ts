@@ -1,7 +1,7 @@
 /*
  * What an error amounts to by its message, where it has nothing else: sentences that libraries write, and statuses.
  */
-import { isA } from "../stranger.ts"
+import { isA } from "../value/untrusted.ts"
 import { database } from "./database.ts"
 import { syntaxOf } from "./format.ts"
 import { type Look, type Recognized, unproven } from "./kind.ts"

@@ -2,8 +2,8 @@
  * What of an error's words a model may read.
  */
 import * as Predicate from "effect/Predicate"
-import { attempted } from "../stranger.ts"
-import { cut, oneLine } from "../text.ts"
+import { cut, oneLine } from "../value/text.ts"
+import { attempted } from "../value/untrusted.ts"
 import { at, lengthAt, textAt } from "./look.ts"
 
 /** A class of errors whose messages are written for the model. */

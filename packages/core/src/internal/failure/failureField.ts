@@ -1,0 +1,106 @@
+/*
+ * What each field of a failure must be, and what is made of one that is not: types are stripped at run time, and a message of a
+ * plain object is `undefined` where `(error as Error).message` compiles.
+ */
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import { attempted, isPromise, silence } from "../value/untrusted.ts"
+
+interface Field {
+  /** What it must be, as a log says it. */
+  readonly expected: string
+  readonly is: (value: unknown) => boolean
+  /** What is used instead; `undefined` where the field is left out. */
+  readonly mend: (value: unknown) => unknown
+}
+
+/**
+ * A text, or the message of what is not one; `undefined` if there is none. Nothing else of an object is shown: a model would read its
+ * secrets, and where it was thrown.
+ */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "object" && value !== null ? messageOf(value) : wordOf(value)
+
+const wordOf = (value: unknown): string | undefined => {
+  if (typeof value === "string") return value
+  return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
+    ? String(value)
+    : undefined
+}
+
+const messageOf = (value: object): string | undefined => {
+  silence(value)
+  const message = attempted(() => "message" in value ? value.message : undefined)
+  return typeof message === "string" && message !== "" ? message : undefined
+}
+
+const oneOf = (...choices: ReadonlyArray<unknown>) => (value: unknown): boolean => choices.includes(value)
+
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(Predicate.isString)
+const textsOf = (value: unknown): ReadonlyArray<string> =>
+  attempted(() => (Array.isArray(value) ? value : [value]).flatMap((item) => textOf(item) ?? [])) ?? []
+
+const isRecord = (value: unknown): boolean => Predicate.isObject(value) && !isPromise(value)
+
+const isIssue = (value: unknown): boolean =>
+  Predicate.isObject(value) && Array.isArray(value["path"]) && typeof value["expected"] === "string" &&
+  typeof value["actual"] === "string"
+const isIssues = (value: unknown): boolean => Array.isArray(value) && value.every(isIssue)
+const issuesOf = (value: unknown): ReadonlyArray<unknown> =>
+  attempted(() => (Array.isArray(value) ? value : []).filter((item) => attempted(() => isIssue(item)) === true)) ?? []
+
+const isCoverage = (value: unknown): boolean =>
+  Predicate.isObject(value) && Number.isFinite(value["have"]) &&
+  (value["of"] === undefined || Number.isFinite(value["of"])) &&
+  (value["unit"] === undefined || typeof value["unit"] === "string")
+
+// A text has its unit; a number may be seconds, or milliseconds.
+const durationOf = (value: unknown): Duration.Duration | undefined =>
+  typeof value === "string" ? Option.getOrUndefined(Duration.fromInput(value as Duration.Input)) : undefined
+
+// What is inside of a value may throw when it is looked at.
+const field = (
+  expected: string,
+  is: (value: unknown) => boolean,
+  mend: (value: unknown) => unknown = () => undefined
+): Field => ({
+  expected,
+  is: (value) => attempted(() => is(value)) === true,
+  mend: (value) => attempted(() => mend(value))
+})
+
+const text = field("a text", Predicate.isString, textOf)
+const texts = field("a list of texts", isTexts, textsOf)
+const whole = field("a whole number", Number.isSafeInteger)
+
+const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
+  ["code", field("a text", Predicate.isString, wordOf)],
+  ["detail", text],
+  ["hint", text],
+  ["question", text],
+  ["reason", text],
+  ["source", text],
+  ["severity", field("a severity", oneOf("low", "medium", "high", "critical"))],
+  ["side", field("'arguments' or 'result'", oneOf("arguments", "result"), () => "result")],
+  ["alternatives", texts],
+  ["tried", texts],
+  ["issues", field("a list of issues", isIssues, issuesOf)],
+  ["fault", field("a fault", isRecord)],
+  ["coverage", field("a Coverage", isCoverage)],
+  ["next", field("an object", isRecord)],
+  ["data", field("a value", (value) => !isPromise(value))],
+  ["transient", field("a boolean", Predicate.isBoolean, () => false)],
+  ["scope", field("'arguments' or 'tool'", oneOf("arguments", "tool"))],
+  ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
+  // Of what is not certain, the careful reading.
+  [
+    "outcome",
+    field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")
+  ],
+  ["status", whole],
+  ["attempts", whole]
+])
+
+/** What a field must be, if this library knows it. */
+export const fieldOf = (key: string): Field | undefined => fields.get(key)
