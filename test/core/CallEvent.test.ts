@@ -336,7 +336,7 @@ describe("attempts", () => {
   const sources = () => down("database").pipe(Tool.fallback(down("api").run, { name: "api" }))
   const call = (tool: Tool.Tool<string, typeof paris, string, ToolUnavailable | SemanticGarbage>) =>
     passing(Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: JSON.stringify(paris) }, {
-      admit: () => ({})
+      facts: CallFacts.empty
     }))
 
   it.effect("are counted over all sources, apart from the executions that limit repetition", () =>

@@ -18,6 +18,7 @@ import { Cause, Deferred, Duration, Effect, Fiber, Logger, Schedule, Schema } fr
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { lettered } from "../support/lettered.ts"
+import { runTurn } from "../support/turn.ts"
 import { passing } from "../support/virtualTime.ts"
 
 const Echo = Schema.Struct({ n: Schema.Int })
@@ -184,7 +185,7 @@ describe("Dispatch", () => {
     fc.assert(
       fc.asyncProperty(batch, async (plan) => {
         const calls = withIds(plan)
-        const outcomes = await runVirtual(Dispatch.batch(toolkit, calls.map(({ call }) => call)))
+        const outcomes = await runVirtual(runTurn(toolkit, calls.map(({ call }) => call)))
         assert.strictEqual(outcomes.length, calls.length)
         const held = heldBack(calls)
         calls.forEach(({ call, comesTo }, i) => {
@@ -220,7 +221,7 @@ describe("Dispatch", () => {
 
   it.effect("keeps the sibling's result when one call fails", () =>
     Effect.gen(function*() {
-      const outcomes = yield* Dispatch.batch(toolkit, [
+      const outcomes = yield* runTurn(toolkit, [
         { id: "1", name: "garbage", arguments: "{\"n\":1}" },
         { id: "2", name: "reads", arguments: "{\"n\":2}" }
       ])
@@ -256,7 +257,7 @@ describe("Dispatch", () => {
   it.effect("runs up to 8 reading calls of a turn at once", () =>
     Effect.gen(function*() {
       const gauge = yield* makeGauge
-      yield* runTurn(Toolkit.make(gauge.tool("reads", "none")), Array.from({ length: 20 }, () => "reads"))
+      yield* runNamed(Toolkit.make(gauge.tool("reads", "none")), Array.from({ length: 20 }, () => "reads"))
       assert.strictEqual(gauge.most(), 8)
     }))
 
@@ -264,7 +265,7 @@ describe("Dispatch", () => {
     Effect.gen(function*() {
       const gauge = yield* makeGauge
       const kit = Toolkit.make(gauge.tool("pay", "non_idempotent"), gauge.tool("put", "idempotent"))
-      yield* runTurn(kit, ["pay", "put", "pay", "put"])
+      yield* runNamed(kit, ["pay", "put", "pay", "put"])
       assert.strictEqual(gauge.most(), 1)
       assert.deepStrictEqual(gauge.log(), ["pay", "put", "pay", "put"])
     }))
@@ -273,7 +274,7 @@ describe("Dispatch", () => {
     Effect.gen(function*() {
       const gauge = yield* makeGauge
       const kit = Toolkit.make(gauge.tool("read", "none"), gauge.tool("pay", "non_idempotent"))
-      yield* runTurn(kit, ["read", "read", "pay", "read"])
+      yield* runNamed(kit, ["read", "read", "pay", "read"])
       assert.deepStrictEqual(gauge.log(), ["read", "read", "pay", "read"])
       assert.strictEqual(gauge.most(), 2)
     }))
@@ -340,7 +341,7 @@ describe("Dispatch", () => {
         const paid: Array<string> = []
         const pay = echo("pay", Effect.sync(() => paid.push("paid")), "non_idempotent")
         const kit = Toolkit.make(zoo.stops.tool, zoo.asks.tool, zoo.reads.tool, pay)
-        const outcomes = yield* Dispatch.batch(
+        const outcomes = yield* runTurn(
           kit,
           ["reads", halting, "pay", "reads"].map((name, i) => ({
             id: String(i),
@@ -794,5 +795,5 @@ const makeGauge = Effect.sync(() => {
   }
 })
 
-const runTurn = (kit: Toolkit.Toolkit<Tool.Tool<string, {}, void>>, names: ReadonlyArray<string>) =>
-  passing(Dispatch.batch(kit, names.map((name, i) => ({ id: String(i), name }))))
+const runNamed = (kit: Toolkit.Toolkit<Tool.Tool<string, {}, void>>, names: ReadonlyArray<string>) =>
+  passing(runTurn(kit, names.map((name, i) => ({ id: String(i), name }))))

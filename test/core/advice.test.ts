@@ -34,6 +34,7 @@ import { join } from "node:path"
 import { shapes } from "../support/errorShapes.ts"
 import { root } from "../support/program.ts"
 import { custom } from "../support/sequence.ts"
+import { runTurn } from "../support/turn.ts"
 
 // -----------------------------------------------------------------------------
 // The rules
@@ -162,7 +163,7 @@ const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, text = p
   let facts = CallFacts.empty
   for (let number = 0; number < 5; number++) {
     const outcome = yield* Dispatch.call(toolkit(tool), { ...call, arguments: text }, {
-      admit: (tool, intended) => intended === undefined ? {} : CallFacts.admission(facts, tool, intended)
+      facts
     })
     outcomes.push(outcome)
     facts = CallFacts.ended(facts, outcome, tool)
@@ -266,7 +267,8 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
     const refusal = AgentBudget.refusal(budget, number, { ...CallFacts.empty, last: "subject", inARow })
     yield* add([
       yield* Dispatch.call(toolkit(fine), { ...call, arguments: paris }, {
-        admit: () => ({ refusal })
+        facts: CallFacts.empty,
+        refusal
       })
     ])
   }
@@ -330,7 +332,7 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
 /** A call after one that stops the run. */
 const heldBack = Effect.suspend(() => {
   const stop = Tool.make("stop", { description: "", success: Schema.Never }, () => Fixer.throwException("Stop."))
-  return Dispatch.batch(Toolkit.make(stop), [{ id: "1", name: "stop" }, { id: "2", name: "stop" }])
+  return runTurn(Toolkit.make(stop), [{ id: "1", name: "stop" }, { id: "2", name: "stop" }])
 })
 
 /** A policy that leaves the fiber of the call. */

@@ -57,7 +57,7 @@ const counted = (name: string, run: Run, sideEffect: SideEffect.SideEffect = "no
 
 const call = { id: "1", name: "pay", arguments: "{\"city\":\"Paris\"}" }
 
-const outcomeOf = (tool: Tool.Any, place: Dispatch.Place = {}) =>
+const outcomeOf = (tool: Tool.Any, place: Dispatch.CallOptions = {}) =>
   passing(
     Dispatch.call(Toolkit.make(tool as ReturnType<typeof counted>["tool"]), { ...call, name: tool.name }, {
       idempotencyKey: "key",

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
+  CallFacts,
   Dispatch,
-  DispatchFailure,
   Journal,
   PartialData,
   type SchemaMismatch,
@@ -62,19 +62,12 @@ describe("C3: what a fixer has corrected is known to", () => {
         Tool.fallback(() => Effect.succeed("fell back")),
         Tool.catchTag(["SchemaMismatch", "SemanticGarbage"], () => Effect.succeed("caught"))
       )
-      const asked: Array<unknown> = []
-      const outcome = failed(
-        yield* call(fixed, wrong, {
-          admit: (_, used) => {
-            asked.push(used?.text)
-            return used?.text === "{\"to\":\"DE1\"}" ? { refusal: DispatchFailure.disabled("pay", undefined) } : {}
-          }
-        })
-      )
+      const lost = yield* call(payments(() => Effect.fail(lostAnswer)).tool, { to: "DE1" }, { facts: CallFacts.empty })
+      const facts = CallFacts.ended(CallFacts.empty, lost, tool)
+      const outcome = failed(yield* call(fixed, wrong, { facts }))
       assert.deepStrictEqual(sent, [])
       assert.deepInclude(outcome, { stage: "admit", attempts: 1 })
-      assert.strictEqual(outcome.failure.code, "disabled")
-      assert.deepStrictEqual(asked, ["{\"to\":\"de1\"}", undefined, "{\"to\":\"DE1\"}"])
+      assert.strictEqual(outcome.failure.code, "repeated_call")
     }))
 
   it.effect("the model, which is told what was refused when its own arguments were others", () =>

@@ -745,8 +745,8 @@ describe("a call that no model made", () => {
   for (const [what, call, code] of calls) {
     it.effect(`has an outcome: ${what}`, () =>
       Effect.gen(function*() {
-        const [outcome] = yield* Dispatch.batch(Toolkit.make(sibling), [call as Untyped])
-        assert.isTrue(outcome?._tag === "Failed" && outcome.failure.code === code, JSON.stringify(outcome))
+        const outcome = yield* Dispatch.call(Toolkit.make(sibling), call as Untyped)
+        assert.isTrue(outcome._tag === "Failed" && outcome.failure.code === code, JSON.stringify(outcome))
       }))
   }
 

@@ -196,15 +196,13 @@ describe("H3 an idempotency key", () => {
   it.effect("is told by the outcome, if the handler asked for it", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments([])
-      const admit: Dispatch.Admit = (tool, intended) =>
-        intended === undefined ? {} : CallFacts.admission(CallFacts.empty, tool, intended)
       const call = (tool: Tool.Any) =>
         Dispatch.call(Toolkit.make(asNeedingNothing(tool)), {
           id: "1",
           name: tool.name,
           arguments: "{\"order\":\"7\"}"
         }, {
-          admit
+          facts: CallFacts.empty
         })
       const { intent } = yield* call(pay)
       assert.strictEqual(intent?.key, keys[0])
@@ -231,7 +229,7 @@ describe("H3 an idempotency key", () => {
       yield* Dispatch.call(Toolkit.make(pay), call, {
         idempotencyKey: "order-7",
         id: "call-1",
-        admit: (tool, intended) => intended === undefined ? {} : CallFacts.admission(CallFacts.empty, tool, intended)
+        facts: CallFacts.empty
       })
       yield* Dispatch.call(Toolkit.make(pay), call, { id: "call-1" })
       assert.deepStrictEqual(keys, ["order-7", "call-1"])

@@ -32,7 +32,7 @@ import { macrotask, passing } from "../support/virtualTime.ts"
 // -----------------------------------------------------------------------------
 
 /** One call, as a model makes it. */
-const call = (name: string, args: object | string, place?: Dispatch.Place) =>
+const call = (name: string, args: object | string, place?: Dispatch.CallOptions) =>
   Dispatch.call(
     toolkit,
     { id: "1", name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
@@ -410,7 +410,7 @@ describe("retries over a real wire", () => {
   it.effect("B2 honour the Retry-After of a 429", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
-      const place: Dispatch.Place = {
+      const place: Dispatch.CallOptions = {
         onEvent: (event) => event._tag === "FailureHandled" && heard.push(`${event.by}: ${event.code}`)
       }
       const check = call("check_interactions", { drugs: ["aspirin", "warfarin"] }, place)

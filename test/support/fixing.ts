@@ -63,7 +63,7 @@ export const toParis = () => ({ city: "Paris" })
 export const call = <T extends Tool.Any>(
   tool: T,
   args?: string | object,
-  place: Dispatch.Place = { idempotencyKey: "key" }
+  place: Dispatch.CallOptions = { idempotencyKey: "key" }
 ) =>
   Dispatch.call(Toolkit.make(tool), {
     id: "1",

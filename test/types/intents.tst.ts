@@ -74,9 +74,7 @@ describe("facts", () => {
   })
 
   test("admit a call in a loop of one's own", () => {
-    const admit: Dispatch.Admit = (tool, intended) =>
-      intended === undefined ? {} : CallFacts.admission(CallFacts.empty, tool, intended)
-    expect(Dispatch.call).type.toBeCallableWith(Toolkit.make(pay), { id: "1", name: "pay" }, { admit })
+    expect(Dispatch.call).type.toBeCallableWith(Toolkit.make(pay), { id: "1", name: "pay" }, { facts: CallFacts.empty })
   })
 })
 

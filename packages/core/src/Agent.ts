@@ -21,12 +21,14 @@ import * as Stream from "effect/Stream"
 import * as AgentBudget from "./AgentBudget.ts"
 import type { AgentEvent, Happened } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
-import * as AgentLoop from "./AgentLoop.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { Account } from "./internal/agent/account.ts"
-import { surrounded, type Surroundings } from "./internal/agent/modelTurn.ts"
+import { resume, turn } from "./internal/agent/loop.ts"
+import { newId } from "./internal/agent/runId.ts"
 import { refusedContinuation, refusedOpening } from "./internal/agent/runInput.ts"
+import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
+import { surrounded, type Surroundings } from "./internal/agent/surroundings.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { kind } from "./internal/value/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
@@ -192,7 +194,7 @@ export const make: {
     modelOptions: ModelOptions | undefined,
     watch: Watch,
     surroundings: Surroundings
-  ): AgentLoop.Run<T> => ({
+  ): RunOf<T> => ({
     ...surroundings,
     id,
     model,
@@ -211,17 +213,17 @@ export const make: {
       const refusal = refusedOpening({ ...options, question, transcript })
       if (refusal !== undefined) return Effect.fail(refusal)
       const asked = typeof question === "string" ? { text: question } : question
-      const state = AgentLoop.beginning(transcript.append({ role: "user", ...asked }), facts)
+      const state = beginning(transcript.append({ role: "user", ...asked }), facts)
       return Effect.flatMap(
         Model,
         (model) =>
           Effect.flatMap(
             id === undefined
-              ? AgentLoop.newId(state, asked.text)
+              ? newId(state, asked.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
               surrounded(id, budget, state.account, 0, (surroundings) =>
-                AgentLoop.turn(begin(id, model, modelOptions, watch, surroundings), {
+                turn(begin(id, model, modelOptions, watch, surroundings), {
                   ...state,
                   facts: CallFacts.beginning(
                     facts,
@@ -247,7 +249,7 @@ export const make: {
             Account.from(suspension.ledger),
             Duration.toMillis(suspension.used),
             (surroundings) =>
-              AgentLoop.resume(
+              resume(
                 begin(suspension.runId, model, options?.modelOptions, watch, surroundings),
                 suspension,
                 reply

@@ -25,18 +25,13 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Certainty, join } from "./Certainty.ts"
-import * as DispatchFailure from "./DispatchFailure.ts"
-import { type Admission, anyCallOf, type Intended } from "./internal/arguments/intent.ts"
-import { keyOfIntent } from "./internal/call/idempotencyKey.ts"
-import { failureLimitOf } from "./internal/explain/bounds.ts"
+import { factOf } from "./internal/dispatch/fact.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
 import { versioned } from "./internal/value/versioned.ts"
-import type { SideEffect } from "./SideEffect.ts"
 import type * as Tool from "./Tool.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { isNotExecuted, SchemaMismatch, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -277,7 +272,7 @@ export const ended = (
   if (intent === undefined || wasNotRun(outcome)) return facts
   // It ran, and did nothing; and then what a fixer had made of its arguments was refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") return ended(facts, asRejected(outcome), tool)
-  const before = factOf(facts, intent.id)
+  const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent
   const failure = failureOf(outcome)
   if (failure !== undefined) {
@@ -291,10 +286,6 @@ export const ended = (
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: before.run, number: number + 1, done }) }
 }
-
-// What is forgotten, since it did nothing, has another key in another run.
-const factOf = ({ intents, run }: CallFacts, id: string): Fact =>
-  Option.getOrElse(HashMap.get(intents, id), () => ({ run, number: 1 }))
 
 const after = (
   run: number,
@@ -347,89 +338,4 @@ const asRejected = (outcome: Failed): Failed => {
   const { code, detail } = outcome.handled.at(-1) ?? outcome.failure
   const failure = new SchemaMismatch({ side: "arguments", code, detail })
   return { ...outcome, failure, stage: "run", certainty: "not_executed" }
-}
-
-// -----------------------------------------------------------------------------
-// Admission
-// -----------------------------------------------------------------------------
-
-/**
- * Why a call is not to be run, or what it is run with.
- *
- * When to use: in a loop of your own, as the `admit` of `Dispatch.call`. An agent's loop does it.
- *
- * @category admission
- * @since 0.1.0
- */
-export const admission = (
-  facts: CallFacts,
-  tool: Tool.Any,
-  call: Intended
-): Admission => {
-  const { name, repeats, sideEffect, failureLimit = failureLimitOf(sideEffect) } = tool
-  if (sideEffect === "none" && facts.failures === 0 && tool.identity === undefined) return {}
-  if (call.isEmpty) return { refusal: DispatchFailure.noIdentity(name) }
-  const { done, failed, number: numberBefore, run } = factOf(facts, call.id)
-  const isChanged = failed?.arguments !== call.arguments
-  const isInDoubt = failed !== undefined && failed.certainty !== "not_executed"
-  const refusal = failed === undefined ? undefined : refusalOf(failed, sideEffect, isChanged)
-  if (failed !== undefined && (failed.executions >= failureLimit || !mayRunAgain(sideEffect, failed, call))) {
-    return { refusal }
-  }
-  const isDone = done !== undefined && !isInDoubt &&
-    (repeats === undefined ? done.run < facts.run && sideEffect !== "idempotent" : !repeats)
-  if (isDone) return { refusal: DispatchFailure.alreadyDone(done.answer) }
-  if (sideEffect === "none") return {}
-  const any = sideEffect === "idempotent" ? undefined : factOf(facts, anyCallOf(name)).failed
-  if (any !== undefined) return { refusal: DispatchFailure.repeatedCall({ ...any, isChanged: true }) }
-  if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(unkeyed(name))
-  // What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
-  const isFree = failed !== undefined && !isInDoubt && isChanged
-  const number = Math.max(isFree ? numberBefore + 1 : numberBefore, afterSent(call))
-  const key = call.isFit ? () => keyOfIntent(facts.scope ?? "", call.id, run, number) : undefined
-  // Its key has been sent, if it is that of the call before; and it may have been, where the run may have begun before.
-  const isSentAgain = failed !== undefined && number === numberBefore || mayHaveBeenSent(facts, tool)
-  if (!isSentAgain) return { key, number }
-  const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
-  const repeated = isOpen
-    ? { certainty: failed.certainty, text: failed.text, isChanged, refusal }
-    : { certainty: "not_executed", isChanged: false } as const
-  return { key, number, repeated }
-}
-
-// That stored facts are used twice is rare. Then a refusal is what it says, unless one key may stand for several bodies.
-const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
-  mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
-
-// Arguments with a secret are not kept, so that only their caller can send them again.
-const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolean) => {
-  const { certainty, lasting, text } = failed
-  const isSafe = sideEffect === "idempotent_by_key" && isChanged && certainty !== "not_executed" &&
-    lasting === undefined && text === undefined
-  const hint = isSafe ? "Call it with exactly the arguments of the earlier call: that is safe." : undefined
-  return DispatchFailure.repeatedCall({ ...failed, isChanged, ...(hint === undefined ? {} : { hint }) })
-}
-
-const unkeyed = (name: string): string =>
-  `'${name}' needs an 'identity', since no idempotency key can be made of its arguments: they do not decode to the same again.`
-
-// The number after that under which other arguments have been sent in the same call.
-const afterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1
-
-const mayRunAgain = (
-  sideEffect: SideEffect,
-  { arguments: first, certainty, lasting, refused, text }: FailedCall,
-  call: Intended
-): boolean => {
-  switch (sideEffect) {
-    case "none":
-      return certainty === "not_executed"
-    case "idempotent":
-      return true
-    case "idempotent_by_key":
-      // Under one key, a service is sent the same arguments.
-      return certainty === "not_executed" || lasting !== true && (first === call.arguments || text !== undefined)
-    case "non_idempotent":
-      return certainty === "not_executed" && refused !== call.arguments
-  }
 }

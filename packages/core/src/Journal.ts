@@ -17,14 +17,9 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
-import * as Defect from "./Defect.ts"
-import { answered, heed } from "./internal/call/userCode.ts"
-import { contained } from "./internal/effect/containment.ts"
 
 /**
  * A step's name, and how its result is written down and read back.
@@ -88,64 +83,3 @@ const taken = <A, E, R>(journal: Journal, step: Step<A, E, R>, effect: Effect.Ef
 
 // The step is what is written down: what happens inside of it, another agent's run, say, has no steps of its own.
 const alone = Effect.provideService(current, passThrough)
-
-/**
- * Does it just run each step?
- *
- * @internal
- */
-export const isAbsent = (journal: Journal): boolean => journal === passThrough
-
-/**
- * A step of a run. A journal is a user's code: what it dies of, and a result that the step cannot have, do not end the run.
- *
- * @param journal the run's, which it looks up once
- * @param otherwise what the step comes to then; it is told what the effect itself came to, if it was run
- * @internal
- */
-export const stepOr = <A, E, R>(
-  journal: Journal,
-  step: Step<A, E, R>,
-  effect: Effect.Effect<A, E, R>,
-  otherwise: (cause: Cause.Cause<unknown>, known: A | undefined) => Effect.Effect<A, E>
-): Effect.Effect<A, E, R> => {
-  if (journal === passThrough) return effect
-  let known: A | undefined
-  const noted = Effect.map((value: A) => {
-    known = value
-    return value
-  })
-  const { lost } = step
-  const watched = lost === undefined ? step : { ...step, lost: noted(lost) }
-  const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
-    // What it has passed on is not its own.
-    if (known !== undefined && Exit.isSuccess(exit) && exit.value === known) return exit
-    const cause = faultOf(step, exit)
-    return cause === undefined
-      ? exit
-      : Effect.andThen(
-        Defect.report("The journal failed because of a fault of its own", cause),
-        otherwise(cause, known)
-      )
-  }
-  return Effect.suspend(() => contained(answered("The journal's step", taken(journal, watched, noted(effect))), judged))
-    .pipe(
-      // Thrown by the journal, or by a result that cannot be looked at.
-      Effect.catchDefect((defect) => judged(Exit.die(defect)))
-    )
-}
-
-const faultOf = <A, E, R>(
-  { error, name, success }: Step<A, E, R>,
-  exit: Exit.Exit<A, E>
-): Cause.Cause<unknown> | undefined => {
-  if (Exit.isSuccess(exit)) {
-    heed("The journal", exit.value)
-    return Schema.is(success)(exit.value)
-      ? undefined
-      : Cause.die(new TypeError(`The journal's result of '${name}' is not what the step can have.`))
-  }
-  const [reason] = exit.cause.reasons
-  heed("The journal", Cause.squash(exit.cause))
-  return reason !== undefined && Cause.isFailReason(reason) && Schema.is(error)(reason.error) ? undefined : exit.cause
-}

@@ -1,34 +1,25 @@
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { AgentBudget } from "../../AgentBudget.ts"
 import type { Happened } from "../../AgentEvent.ts"
 import * as Availability from "../../Availability.ts"
-import * as CallEvent from "../../CallEvent.ts"
-import * as Deadline from "../../Deadline.ts"
 import * as Defect from "../../Defect.ts"
-import * as FailureLog from "../../FailureLog.ts"
-import * as Journal from "../../Journal.ts"
 import { ModelEntry } from "../../Ledger.ts"
 import * as Model from "../../Model.ts"
 import type { Definition, Toolkit } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
-import { current } from "../call/frame.ts"
-import { fixerAround } from "../call/innerFrame.ts"
 import { answered, heed, IllTyped, present } from "../call/userCode.ts"
 import { contained } from "../effect/containment.ts"
-import { cut, kind, mostDetail } from "../value/text.ts"
+import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
-import type { Account } from "./account.ts"
 import { recorded } from "./journaled.ts"
+import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
 import { Beginning } from "./replay.ts"
-import { RunTime } from "./runTime.ts"
-import { around, Spending } from "./usage.ts"
+import type { Surroundings } from "./surroundings.ts"
 
 /** What asking needs of a run. */
 export interface Asking extends Surroundings {
@@ -57,92 +48,6 @@ export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in as
 /** No reply: the last failure, and all of them. */
 const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
 type Unanswered = typeof Unanswered.Type
-
-/** What a run has around it. It is looked up once for a run, so that a turn in which nothing happens pays nothing for it. */
-export interface Surroundings {
-  /** What the model has failed with since its last reply: filled by {@link surrounded}, emptied by {@link ask}. */
-  readonly retried: Array<Model.ModelFailure>
-  /** Told of what happens in calls, beside who watches the run. */
-  readonly watcher: CallEvent.Watcher | undefined
-  readonly time: RunTime
-  /** What it has used of its limits. */
-  readonly spending: Spending
-  readonly journal: Journal.Journal
-  /** Where the run is, as logs have it. */
-  readonly place: { readonly run: string; turn: number }
-}
-
-/**
- * Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it.
- *
- * @param account what it has used before
- * @param used how many milliseconds of its time it has used before
- */
-export const surrounded = <A, E, R>(
-  id: string,
-  budget: AgentBudget,
-  account: Account,
-  used: number,
-  run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    const { elapsed: limit } = budget
-    const time = new RunTime(fiber, limit, used)
-    const retried: Array<Model.ModelFailure> = []
-    const place = { run: id, turn: 0 }
-    const tell = fiber.getRef(Model.onRetry)
-    const call = fiber.getRef(current)
-    const spending = new Spending(budget, account, fixerAround(call), fiber.getRef(around))
-    const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
-      Effect.flatMap(current, (asking) => {
-        // A tool may ask a model, too. That is not the run's.
-        if (asking !== call) return tell(failure, wait)
-        const number = retried.push(failure)
-        const told = FailureLog.told("The model", failure, FailureLog.retried({ number, wait }))
-        return Effect.andThen(Effect.annotateLogs(told, { ...place }), tell(failure, wait))
-      })
-    const surroundings = {
-      retried,
-      watcher: fiber.getRef(CallEvent.watcher),
-      time,
-      spending,
-      journal: fiber.getRef(Journal.current),
-      place
-    }
-    // Merged, and not put on top: effect copies a context that has grown by eight services, which calls under policies would do each
-    // for themselves.
-    return Effect.updateContext(
-      run(surroundings),
-      (context: Context.Context<R>) => {
-        const own = Context.add(Context.make(Model.onRetry, hear), around, spending)
-        // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
-        return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
-      }
-    )
-  })
-
-/** For the ledger: the failures that the model was asked again after. */
-export const retriedOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number): ReadonlyArray<ModelEntry> =>
-  retried.length === 0 ? none : entriesOf(retried, turn, timesAsked(retried) + 1)
-
-/** For the ledger: the failure that a run ends with. */
-export const lastOf = ({ code, detail }: Model.ModelFailure, turn: number, attempts: number): ModelEntry => ({
-  turn,
-  tag: "ModelFailure",
-  code,
-  detail: cut(detail, mostDetail),
-  attempts,
-  ended: "run_failed"
-})
-
-const none: ReadonlyArray<never> = []
-
-const entriesOf = (retried: ReadonlyArray<Model.ModelFailure>, turn: number, attempts: number) =>
-  retried.map((failure): ModelEntry => ({ ...lastOf(failure, turn, attempts), ended: "retry" }))
-
-// Who asks again below says in its last failure how often; it may have told of those before, or not.
-const timesAsked = (failures: ReadonlyArray<Model.ModelFailure>): number =>
-  failures.reduce((times, { attempts = 1 }) => Math.max(times + 1, attempts), 0)
 
 const unanswered = (
   { retried }: Asking,

@@ -1,5 +1,3 @@
-import type { Certainty } from "../../Certainty.ts"
-import type * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Intent } from "../../ToolOutcome.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
 import { type Identified, type Identity, identityOf, textAgain } from "./identity.ts"
@@ -68,38 +66,4 @@ export const anyIntentOf = (tool: string): Intent => ({ id: anyCallOf(tool), arg
 export interface Sent {
   readonly id: string
   readonly number: number
-}
-
-/**
- * What is decided of a call before it runs.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Admission {
-  /** Why it is not run, if so. */
-  readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** Its idempotency key, once its handler asks for it. Default: its name. */
-  readonly key?: (() => string) | undefined
-  /** The number that the key is made with. */
-  readonly number?: number | undefined
-  /** What it repeats, or may repeat, under the same key. */
-  readonly repeated?: Repeated | undefined
-}
-
-/**
- * An earlier call, whose key is sent once more.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Repeated {
-  /** Has it taken effect? */
-  readonly certainty: Certainty
-  /** Its arguments, which are sent again where that is open. Absent: they are the same. */
-  readonly text?: string | undefined
-  /** Were they others? */
-  readonly isChanged: boolean
-  /** What to say where they cannot be sent again. */
-  readonly refusal?: DispatchFailure.DispatchFailure | undefined
 }

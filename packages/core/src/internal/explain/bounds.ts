@@ -3,15 +3,6 @@ import { type Bound, type Bounds, inWords, type Moment, unbounded, type Warning 
 import type { SideEffect } from "../../SideEffect.ts"
 import { type Retries, type Waits, waitsOf } from "./stepping.ts"
 
-/**
- * After how many failed executions in a run the same call is refused, if its tool does not say. Under one key a repetition does no harm, and
- * settles what is in doubt: then it is three calls with three attempts each.
- */
-export const failureLimitOf = (sideEffect: SideEffect): number => sideEffect === "idempotent_by_key" ? 9 : 3
-
-/** The same of executions that may have acted, for a tool that is neither read-only nor idempotent. */
-export const actedExecutions = 1
-
 // -----------------------------------------------------------------------------
 // What each policy makes of the bounds of what is inside
 // -----------------------------------------------------------------------------

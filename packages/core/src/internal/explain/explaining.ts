@@ -3,8 +3,9 @@ import * as Iterable from "effect/Iterable"
 import type { Bounds, Explanation, Moment, Step, Warning } from "../../Explanation.ts"
 import type * as Policy from "../../Policy.ts"
 import { type Identified, whyUnfit } from "../arguments/identity.ts"
+import { failureLimitOf } from "../call/failureLimit.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { actedExecutions, anything, failureLimitOf, fixed, handler, isForAllTools, settleOf } from "./bounds.ts"
+import { anything, fixed, handler, isForAllTools, settleOf } from "./bounds.ts"
 
 interface Explained extends Policy.Subject, Identified {
   readonly policies: ReadonlyArray<Policy.Any>
@@ -33,7 +34,7 @@ export const explained = (tool: Explained): Explanation => {
     time,
     // Each of them ran the handler at least once; the last one was let through with a single execution left.
     calls: failureLimit,
-    actingCalls: tool.sideEffect === "non_idempotent" ? actedExecutions : failureLimit,
+    actingCalls: tool.sideEffect === "non_idempotent" ? 1 : failureLimit,
     executions: { ...attempts, most: attempts.most + failureLimit - 1 },
     steps,
     moments: first,

@@ -1,41 +1,40 @@
 import * as Effect from "effect/Effect"
 import * as Arguments from "../../Arguments.ts"
 import * as Availability from "../../Availability.ts"
+import * as CallFacts from "../../CallFacts.ts"
 import type * as DispatchFailure from "../../DispatchFailure.ts"
 import { isIdempotent } from "../../SideEffect.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Intent, ToolOutcome } from "../../ToolOutcome.ts"
-import { type Admission, anyIntentOf, Intended, type Repeated, type Sent } from "../arguments/intent.ts"
+import { anyIntentOf, Intended, type Sent } from "../arguments/intent.ts"
 import type { Call } from "../call/callFrame.ts"
 import { detached, type Frame } from "../call/frame.ts"
 import { nothing } from "../failure/done.ts"
 import { attempted } from "../value/untrusted.ts"
+import { type Admission, admissionOf, type Repeated } from "./repetition.ts"
 
-/**
- * Decides of a call.
- *
- * @category models
- * @since 0.1.0
- */
-export type Admit = (tool: Tool.Any, call?: Intended) => Admission
-
-/** What a call is told of its place, as far as it is admitted by that. */
-interface Place {
+/** The options of a call that say whether it may run. */
+interface Options {
   readonly id?: string
   readonly idempotencyKey?: string
-  readonly admit?: Admit
+  readonly facts?: CallFacts.CallFacts
+  readonly refusal?: DispatchFailure.DispatchFailure | undefined
+  readonly before?: { readonly intent?: Intent | undefined }
   readonly wasBegun?: boolean
 }
 
-/** Whether a call runs, with which arguments and under which key: asked again for each correction of its arguments. */
-export class Admitting {
+/** Whether a call runs, with which arguments and under which key. It is decided again for each correction of its arguments. */
+export class CallAdmission {
   readonly #call: Call
   readonly #tool: Tool.Any
-  readonly #place: Place
+  readonly #options: Options
   readonly #disabled: () => DispatchFailure.DispatchFailure | undefined
-  /** What it is inside of, if its key comes of that. */
+  /** The call around this one, if the key is made from that call's. */
   readonly #outer: Frame | undefined
+  readonly #facts: CallFacts.CallFacts | undefined
+  /** Was it admitted before it was suspended? Corrected arguments were not. */
+  #isAdmitted: boolean
   #intended: Intended | undefined = undefined
   #number: number | undefined = undefined
   #isUnread = false
@@ -43,22 +42,26 @@ export class Admitting {
   constructor(
     call: Call,
     tool: Tool.Any,
-    place: Place,
+    options: Options,
     disabled: () => DispatchFailure.DispatchFailure | undefined,
     outer: Frame
   ) {
+    const { before, facts, id } = options
     this.#call = call
     this.#tool = tool
-    this.#place = place
+    this.#options = options
     this.#disabled = disabled
-    this.#outer = outer === detached || place.id !== undefined ? undefined : outer
+    this.#outer = outer === detached || id !== undefined ? undefined : outer
+    // A resumed call keeps the number of its key.
+    this.#facts = facts === undefined ? undefined : CallFacts.numbered(facts, before?.intent)
+    this.#isAdmitted = before?.intent !== undefined
   }
 
   #decide(params: unknown, text: string | undefined): Admission {
     const refusal = this.#disabled()
     if (refusal !== undefined) return { refusal }
-    const decided = this.#asked(params, text)
-    const { idempotencyKey } = this.#place
+    const decided = this.#byFacts(params, text)
+    const { idempotencyKey } = this.#options
     const key = idempotencyKey === undefined ? decided.key ?? this.#outer?.keyFor(this.#call.tool, params) : undefined
     if (decided.refusal !== undefined) return decided
     this.#number = decided.number
@@ -66,12 +69,18 @@ export class Admitting {
     return decided
   }
 
-  #asked(params: unknown, text: string | undefined): Admission {
-    const { admit } = this.#place
-    if (admit === undefined) return {}
-    const sent = this.#sent
-    this.#intended = new Intended(this.#tool, params, text, sent)
-    return admit(this.#tool, this.#intended)
+  #byFacts(params: unknown, text: string | undefined): Admission {
+    const { before, refusal } = this.#options
+    const wasAdmitted = this.#isAdmitted
+    this.#isAdmitted = false
+    const facts = this.#facts
+    if (facts !== undefined) this.#intended = new Intended(this.#tool, params, text, this.#sent)
+    if (refusal !== undefined && !wasAdmitted) return { refusal }
+    if (facts === undefined || this.#intended === undefined) return {}
+    const admission = admissionOf(facts, this.#tool, this.#intended)
+    if (!wasAdmitted || admission.refusal === undefined) return admission
+    const key = before?.intent?.key
+    return key === undefined ? {} : { key: () => key }
   }
 
   get #sent(): Sent | undefined {
@@ -146,7 +155,7 @@ export class Admitting {
 
   // Then it may have acted already.
   get #wasBegun(): boolean {
-    return this.#place.wasBegun === true && this.#call.acts
+    return this.#options.wasBegun === true && this.#call.acts
   }
 
   /** Is the tool called at all now: neither refused, nor in an open circuit? */
@@ -154,7 +163,7 @@ export class Admitting {
     return Effect.map(
       Availability.lookup,
       (availabilityOf) =>
-        availabilityOf(this.#tool)._tag === "Available" && this.#place.admit?.(this.#tool).refusal === undefined
+        availabilityOf(this.#tool)._tag === "Available" && (this.#isAdmitted || this.#options.refusal === undefined)
     )
   }
 

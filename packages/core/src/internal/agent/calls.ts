@@ -1,0 +1,203 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as CallEvent from "../../CallEvent.ts"
+import * as CallFacts from "../../CallFacts.ts"
+import type { Certainty } from "../../Certainty.ts"
+import * as Dispatch from "../../Dispatch.ts"
+import * as DispatchFailure from "../../DispatchFailure.ts"
+import * as Ledger from "../../Ledger.ts"
+import type { Reply } from "../../Model.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as ToolCall from "../../ToolCall.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import * as ToolOutcome from "../../ToolOutcome.ts"
+import { anyIntentOf } from "../arguments/intent.ts"
+import { isNotRun, ordered } from "../dispatch/order.ts"
+import { recorded } from "./journaled.ts"
+import { Beginning } from "./replay.ts"
+import type { Run, State } from "./runState.ts"
+import { isUnlimited } from "./unlimited.ts"
+
+/** Runs a call; a resumed one goes on from where it was suspended, with the user's replies to its questions. */
+type Perform<T extends Tool.Any> = (
+  call: ToolCall.ToolCall,
+  index: number,
+  suspended?: ToolOutcome.Suspended
+) => Dispatched<T>
+
+/** What came of the calls of a turn. */
+export interface Called {
+  readonly outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  /** What is known of all calls since then. */
+  readonly facts: CallFacts.CallFacts
+}
+
+/**
+ * Runs the calls of a reply.
+ *
+ * Whether a call may run is decided in the order of the calls, with what came of all before it; for those that run together, before any
+ * of them starts.
+ *
+ * @param choose says for each call whether and how to run it
+ */
+export const called = <T extends Tool.Any>(
+  run: Run<T>,
+  { facts: before, turn }: Pick<State, "facts" | "turn">,
+  { calls }: Reply,
+  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform
+): Effect.Effect<Called, never, Tool.Requirements<T>> =>
+  Effect.suspend(() => {
+    let facts = before
+    const perform: Perform<T> = (call, index, suspended) => {
+      if (suspended === undefined) facts = CallFacts.called(facts, call)
+      const tool = run.toolkit.tools.get(call.name)
+      const refusal = tool !== undefined && isUnlimited(tool)
+        ? undefined
+        : run.spending.refusal(index, calls.length, facts)
+      return Effect.map(dispatched(run, turn, call, index, { facts, refusal }, suspended), (outcome) => {
+        // The outcome of a suspended call is yet to come.
+        if (outcome._tag !== "Suspended") facts = after(run, facts, call, outcome)
+        return outcome
+      })
+    }
+    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
+  })
+
+/**
+ * Runs the rest of a suspended turn: the first call that waits, with the user's reply, and then those that it held back. A call that has its
+ * outcome keeps it, also when one before it asks again.
+ *
+ * @param outcomes what came of the calls when the run was suspended
+ */
+export const resumed = <T extends Tool.Any>(
+  run: Run<T>,
+  state: Pick<State, "facts" | "turn">,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  userReply: string
+): Effect.Effect<Called, never, Tool.Requirements<T>> => {
+  const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
+  const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
+    const before = outcomes[index]!
+    if (before._tag === "Suspended" && index === first) {
+      const replies = [...before.replies, { id: before.id, question: before.question, reply: userReply }]
+      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => together(before, outcome))
+    }
+    return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
+  }
+  const kept = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
+  return Effect.map(called(run, state, reply, choose), ({ facts, outcomes }) => ({
+    facts,
+    outcomes: outcomes.map(kept)
+  }))
+}
+
+/** What is known once a call has its outcome. */
+export const after = <T extends Tool.Any>(
+  { toolkit }: Run<T>,
+  facts: CallFacts.CallFacts,
+  { name }: ToolCall.ToolCall,
+  outcome: ToolOutcome.ToolOutcome
+): CallFacts.CallFacts => {
+  // Of one that is not there any more, nobody knows what it does.
+  const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
+  return CallFacts.ended(facts, outcome, tool)
+}
+
+// A step of the journal, with events around it when somebody watches. A call's position in its turn counts from 0 here.
+const dispatched = <T extends Tool.Any>(
+  run: Run<T>,
+  turn: number,
+  call: ToolCall.ToolCall,
+  index: number,
+  admission: Pick<Dispatch.CallOptions, "facts" | "refusal">,
+  suspended: ToolOutcome.Suspended | undefined
+): Dispatched<T> => {
+  const { watch, watcher } = run
+  const position = `turn/${turn}/call/${index + 1}`
+  const id = `${run.id}/${position}`
+  const options: Dispatch.CallOptions = {
+    id,
+    ...admission,
+    annotations: { run: run.id, turn, tool: call.name, call: id },
+    onEvent: watcher,
+    ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
+  }
+  const dispatch = (options: Dispatch.CallOptions) => Dispatch.call(run.toolkit, call, options)
+  // A resumed call is a step of its own: the step of the first name says that it was suspended.
+  const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
+  // A tool that has been removed since then may have acted.
+  const acts = run.toolkit.tools.get(call.name)?.sideEffect !== "none"
+  const stepIn = (options: Dispatch.CallOptions, begin: Around<T>) => ({
+    name,
+    success: ToolOutcome.schema,
+    error: Schema.Never,
+    lost: acts ? begin(dispatch({ ...options, wasBegun: true })) : undefined
+  })
+  const unrecorded = (known: ToolOutcome.ToolOutcome | undefined) =>
+    Effect.succeed(known ?? untold(run.toolkit, call, "run"))
+  if (watch === undefined) {
+    return recorded(run, stepIn(options, (self) => self), dispatch(options), (_, known) => unrecorded(known))
+  }
+
+  const event = { turn, index: index + 1, call }
+  const onEvent: CallEvent.Watcher = (watched, failure) => {
+    const { at: _, id: __, tool: ___, ...happened } = watched
+    watch({ ...happened, ...event })
+    watcher?.(watched, failure)
+  }
+  return Effect.suspend(() => {
+    const beginning = new Beginning((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
+    const begin: Around<T> = (self) => beginning.of(self)
+    const watched = { ...options, onEvent }
+    const outcome = recorded(run, stepIn(watched, begin), begin(dispatch(watched)), (_, known) => {
+      beginning.begin()
+      return unrecorded(known)
+    })
+    return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
+      const replay = beginning.replay()
+      watch({ _tag: "CallEnded", ...event, outcome, elapsed, ...replay })
+      return outcome
+    })
+  })
+}
+
+type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
+
+type Around<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
+
+// What came of a call cannot be told: whether it has acted is not known.
+export const untold = (
+  toolkit: Toolkit.Toolkit,
+  call: ToolCall.ToolCall,
+  stage: ToolOutcome.Stage
+): ToolOutcome.Failed => {
+  const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
+  const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
+  const certainty: Certainty = acts ? "unknown" : "not_executed"
+  const effort = { certainty, repairs: [], attempts: 1, handled: [], waited: Duration.zero }
+  return {
+    _tag: "Failed",
+    failure,
+    stage,
+    ...effort,
+    ...(acts ? { intent: anyIntentOf(call.name) } : {})
+  }
+}
+
+// The effort of a call that ran in two parts adds up.
+const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
+  const attempts = before.attempts + outcome.attempts
+  const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
+  return {
+    ...outcome,
+    attempts,
+    ...(executions === attempts ? {} : { executions }),
+    waited: Duration.sum(before.waited, outcome.waited),
+    handled: [...before.handled, ...outcome.handled],
+    ...(before.fixing === undefined
+      ? {}
+      : { fixing: outcome.fixing === undefined ? before.fixing : Ledger.plus(before.fixing, outcome.fixing) })
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * One turn, fold, recurse.
+ *
+ *     turn = ask the model ─ no calls: the answer
+ *                          └ calls: run them, append what came of them, turn
+ *
+ * The loop is a recursive Effect over an immutable state. Each turn ends in its last `flatMap`, with
+ * nothing wrapped around it, so that a run of any length takes the same memory per turn; and each
+ * turn appends to what is there, so that it takes the same time.
+ *
+ * `Agent` runs it; the index does not export it.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as AgentFailure from "../../AgentFailure.ts"
+import type { Answer } from "../../Answer.ts"
+import * as CallFacts from "../../CallFacts.ts"
+import * as Defect from "../../Defect.ts"
+import { ModelFailure, mustCall, type Options, type Reply } from "../../Model.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as ToolOutcome from "../../ToolOutcome.ts"
+import { withinTime } from "../effect/withinTime.ts"
+import { Account } from "./account.ts"
+import { type Called, called, resumed } from "./calls.ts"
+import { answer, endedByModel, failed, halted, limitReached } from "./endings.ts"
+import { heard, said } from "./messages.ts"
+import { lastOf, retriedOf } from "./modelEntry.ts"
+import { ask, isReplyAlone } from "./modelTurn.ts"
+import type { Run, State } from "./runState.ts"
+
+type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
+
+/**
+ * The rest of a run: from this turn to its answer or its failure.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
+  const { usedUp } = run.spending
+  if (usedUp !== undefined) return Effect.fail(limitReached(run, state, usedUp))
+  return Effect.matchEffect(inTime(run, ask(run, state.turn, state.transcript, optionsFor(run, state))), {
+    onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
+    onSuccess: (heard) => {
+      if (heard === timeIsUp) {
+        const late = failed(run, state, retriedOf(run.retried, state.turn))
+        return Effect.fail(limitReached(run, late, { limit: "elapsed", budget: run.budget, isOwn: true }))
+      }
+      const reply = isReplyAlone(heard) ? heard : heard.reply
+      const before = isReplyAlone(heard) ? state.account : state.account.modelFailed(heard.failures)
+      const asked = { ...state, account: before.replied(reply) }
+      run.spending.now(asked.account, reply.calls.length)
+      if (reply.calls.length > 0) {
+        // It has been told already that there are no calls left.
+        if (state.account.calls > run.budget.calls) {
+          return Effect.fail(limitReached(run, asked, { limit: "calls", budget: run.budget, isOwn: true }))
+        }
+        return afterCalls(run, asked, reply, called(run, asked, reply))
+      }
+      return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
+    }
+  })
+}
+
+// Goes on once the calls of a turn have their outcomes: with the next turn, or the end when one of them stopped the run or asks the user.
+const afterCalls = <T extends Tool.Any>(
+  run: Run<T>,
+  before: State,
+  reply: Reply,
+  calls: Effect.Effect<Called, never, Tool.Requirements<T>>
+): Loop<T, Answer> =>
+  Effect.flatMap(calls, ({ facts, outcomes }) => proceed(run, { ...before, facts }, reply, outcomes))
+
+const proceed = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): Loop<T, Answer> => {
+  const { faults, messages } = heard(run, reply, outcomes)
+  const next: State = {
+    turn: state.turn + 1,
+    transcript: state.transcript.append(said(reply), ...messages),
+    account: state.account.ended(state.turn, reply, outcomes),
+    facts: state.facts,
+    blanks: 0
+  }
+  // What waits for its user is told when it has gone on.
+  if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.spending.now(next.account)
+  const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
+  return faults.length === 0
+    ? rest
+    : Effect.andThen(
+      Defect.report(
+        "An outcome could not be rendered",
+        Cause.fromReasons(faults.map((fault) => Cause.makeDieReason(fault)))
+      ),
+      rest
+    )
+}
+
+/**
+ * Goes on with a suspended run: the first call that waits runs again with the reply, and then what it held back.
+ *
+ * @category loop
+ * @since 0.1.0
+ */
+export const resume = <T extends Tool.Any>(
+  run: Run<T>,
+  { facts, ledger, outcomes, reply, transcript, turn }: AgentFailure.Suspension,
+  userReply: string
+): Loop<T, Answer> => {
+  const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
+  // What its calls have used comes to the account with their ends.
+  for (const { fixing } of outcomes) {
+    if (fixing !== undefined) run.spending.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
+  }
+  return afterCalls(run, state, reply, resumed(run, state, reply, outcomes, userReply))
+}
+
+const timeIsUp: unique symbol = Symbol("time is up")
+
+// The time ends a model call that is under way, whether or not it lets itself be interrupted.
+const inTime = <T extends Tool.Any, A, E>(
+  { time }: Run<T>,
+  self: Effect.Effect<A, E>
+): Effect.Effect<A | typeof timeIsUp, E> =>
+  Effect.suspend(() => {
+    const { millisLeft } = time
+    if (millisLeft === Infinity) return self
+    const late = () => Effect.succeed<typeof timeIsUp>(timeIsUp)
+    return millisLeft === 0 ? late() : withinTime(self, millisLeft, { late })
+  })
+
+// A model that must call a tool can never answer: once it has called one, it need not.
+const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
+  if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
+  const { toolChoice: _, ...others } = modelOptions
+  return others
+}
+
+// -----------------------------------------------------------------------------
+// Replies that say nothing
+// -----------------------------------------------------------------------------
+
+const isBlank = (text: string): boolean => text.trim() === ""
+
+// A reply without text and calls is not an answer. It costs a turn like any other reply.
+const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
+  state.blanks === 2
+    ? endedByModel(run, state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])
+    : turn(run, { ...state, turn: state.turn + 1, blanks: state.blanks + 1 })
+
+const emptyReply = new ModelFailure({
+  code: "empty_reply",
+  detail: "The model replied with neither text nor a tool call, three times in a row.",
+  transient: true
+})

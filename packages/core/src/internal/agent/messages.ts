@@ -1,0 +1,54 @@
+import type { Reply } from "../../Model.ts"
+import * as Rendering from "../../Rendering.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as ToolCall from "../../ToolCall.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import type * as ToolOutcome from "../../ToolOutcome.ts"
+import type { Message } from "../../Transcript.ts"
+import { heed, outright } from "../call/userCode.ts"
+import { kind } from "../value/text.ts"
+import { untold } from "./calls.ts"
+import type { Run } from "./runState.ts"
+
+export const said = ({ calls, native, text }: Reply): Message => ({
+  role: "assistant",
+  text,
+  calls,
+  ...(native === undefined ? {} : { native })
+})
+
+// A rendering is a user's function, and a value may be more than any can put into words: the run goes on.
+export const heard = <T extends Tool.Any>(
+  run: Run<T>,
+  { calls }: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): { readonly messages: ReadonlyArray<Message>; readonly faults: ReadonlyArray<unknown> } => {
+  const faults: Array<unknown> = []
+  const textBy = (rendering: Rendering.Rendering, outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall) => {
+    try {
+      const text: unknown = outright("The rendering", rendering(outcome, call))
+      if (typeof text === "string") return text
+      throw new TypeError(`The rendering returned ${kind(text)}, and not a text.`)
+    } catch (fault) {
+      heed("The rendering", fault)
+      faults.push(fault)
+      return undefined
+    }
+  }
+  // What came of a call is not lost with its rendering.
+  const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
+    textBy(run.rendering, outcome, call) ??
+      textBy(Rendering.json, outcome, call) ??
+      Rendering.json(unrenderable(run.toolkit, outcome, call), call)
+  const messages = outcomes.map((outcome, index): Message => {
+    const call = calls[index]!
+    return { role: "tool", callId: call.id, name: call.name, text: render(outcome, call) }
+  })
+  return { messages, faults }
+}
+
+const unrenderable = (
+  toolkit: Toolkit.Toolkit,
+  { attempts, handled, waited }: ToolOutcome.ToolOutcome,
+  call: ToolCall.ToolCall
+): ToolOutcome.Failed => ({ ...untold(toolkit, call, "guard"), attempts, handled, waited })

@@ -1,0 +1,9 @@
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+
+/** The fact about an effect; without one, it is new in this run, so that what was forgotten gets another key. */
+export const factOf = <Fact>(
+  { intents, run }: { readonly intents: HashMap.HashMap<string, Fact>; readonly run: number },
+  id: string
+): Fact | { readonly run: number; readonly number: number } =>
+  Option.getOrElse(HashMap.get(intents, id), () => ({ run, number: 1 }))

@@ -1,0 +1,54 @@
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaParser from "effect/SchemaParser"
+import * as DispatchFailure from "../../DispatchFailure.ts"
+import type * as Tool from "../../Tool.ts"
+import { contained } from "../effect/containment.ts"
+import { misfitLogged } from "../result/misfitLog.ts"
+import { resultIssues } from "../result/resultIssues.ts"
+import { mostDepth, plainJson, type Unfit } from "../value/plainJson.ts"
+
+type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
+
+const encoders = new WeakMap<object, Encode>()
+
+const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
+  const known = encoders.get(success)
+  if (known !== undefined) return known
+  const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(success), { errors: "all" })
+  const encoder: Encode = (value) => contained(encode(value))
+  encoders.set(success, encoder)
+  return encoder
+}
+
+/** A handler's answer as JSON, if it is what the tool declares. */
+export const guard = (tool: Tool.Any, value: unknown) => {
+  const { name } = tool
+  const guarded = Effect.catchEager(encoderOf(tool.success)(value), (issue) => {
+    const issues = resultIssues(issue, value)
+    return invalid(DispatchFailure.invalidResult({ tool: name, issues, cause: issue }), name, value)
+  })
+  return Effect.flatMapEager(guarded, (encoded) => {
+    const plain = plainJson(encoded)
+    return typeof plain === "string" ? invalid(unfit(name, plain), name, value) : Effect.succeed(plain.json)
+  })
+}
+
+// The model cannot do anything about it. Whoever wrote the tool can.
+const invalid = (failure: DispatchFailure.Mismatch, tool: string, value: unknown) =>
+  Effect.andThen(misfitLogged(tool, failure.issues, value), Effect.fail(failure))
+
+const unfit = (tool: string, why: Unfit) =>
+  DispatchFailure.invalidResult({
+    tool,
+    detail: why === "too_deep"
+      ? `The result of ${tool} is nested in more than ${mostDepth} levels.`
+      : `The result of ${tool} cannot be written as JSON.`,
+    issues: [{
+      path: [],
+      expected: why === "too_deep" ? `at most ${mostDepth} levels` : "a JSON value",
+      actual: why === "too_deep" ? "more" : "something else"
+    }],
+    cause: undefined
+  })
