@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { coerce, fits, type Origin } from "@fallible/arguments"
-import { Arguments, Coercion } from "@fallible/core"
+import { Arguments } from "@fallible/core"
 import { Effect, Result, Schema, SchemaGetter, SchemaRepresentation } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
+import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
 import { isStricter } from "../../packages/core/src/internal/arguments/jsonSchema.ts"
 import { misfits } from "../support/misfits.ts"
 
@@ -79,7 +80,7 @@ const refusals = <S extends Schema.Codec<unknown, unknown>>(parameters: S, value
     onExcessProperty: "error"
   })(coerced)
   const issue = Result.isFailure(decoded) ? decoded.failure.issue : undefined
-  const { issues = [] } = Coercion.misfitOf(issue, coerced, shown, { written: { value } }) ?? {}
+  const { issues = [] } = misfitOf(issue, coerced, shown, { written: { value } }) ?? {}
   return issues.map(({ actual, expected, path }): [string, string, string] => [path.join("."), expected, actual])
 }
 
@@ -1079,7 +1080,7 @@ describe("Coercion", () => {
       if (Result.isSuccess(decoded)) return assert.fail()
       const schema = Arguments.jsonSchema(parameters)
       assert.notInclude(
-        JSON.stringify(Coercion.misfitOf(decoded.failure.issue, { x: secret }, schema, {})),
+        JSON.stringify(misfitOf(decoded.failure.issue, { x: secret }, schema, {})),
         "hunter2"
       )
     })

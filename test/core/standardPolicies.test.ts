@@ -1,18 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  CallEvent,
-  Explanation,
-  Policy,
-  RetryPolicy,
-  Tool,
-  type ToolFailure,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
+import { Agent, CallEvent, Policy, RetryPolicy, Tool, type ToolFailure, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Duration, Effect, Fiber, Option, Random, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { durationText } from "../../packages/core/src/internal/value/durationText.ts"
 import { after, around, doing, type Failure, lost, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
 const busy = (retryAfter: Duration.Input) =>
@@ -311,7 +302,7 @@ describe("Policy.standard", () => {
       const { attempts, time, waiting, warnings } = Tool.explain(
         Tool.withDefaults(doing(sunny), Policy.standard(options))
       )
-      return [attempts.most, Explanation.inWords(waiting.most), Explanation.inWords(time.most), warnings.length]
+      return [attempts.most, durationText(waiting.most), durationText(time.most), warnings.length]
     }
     assert.deepStrictEqual(explain(), [3, "30s", "30s", 0])
     assert.deepStrictEqual(explain({ retryTimeouts: true }), [3, "30s", "30s", 0])

@@ -19,23 +19,25 @@ import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as AgentBudget from "./AgentBudget.ts"
-import type { AgentEvent, Happened } from "./AgentEvent.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
 import type { AgentFailure, Suspension } from "./AgentFailure.ts"
 import type { Answer } from "./Answer.ts"
 import * as CallFacts from "./CallFacts.ts"
 import { Account } from "./internal/agent/account.ts"
+import type { Happened } from "./internal/agent/happened.ts"
 import { resume, turn } from "./internal/agent/loop.ts"
 import { newId } from "./internal/agent/runId.ts"
 import { refusedContinuation, refusedOpening } from "./internal/agent/runInput.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
 import { surrounded, type Surroundings } from "./internal/agent/surroundings.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
+import { withFixer, withPreferred } from "./internal/tool/parts.ts"
 import { kind } from "./internal/value/text.ts"
 import { Model, type ModelFailure, type Options as ModelOptions } from "./Model.ts"
 import type * as Policy from "./Policy.ts"
 import * as Rendering from "./Rendering.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import * as Tool from "./Tool.ts"
+import type * as Tool from "./Tool.ts"
 import type { ToolFailure } from "./ToolFailure.ts"
 import * as Toolkit from "./Toolkit.ts"
 import * as Transcript from "./Transcript.ts"
@@ -286,8 +288,8 @@ const equipped = <T extends Tool.Any, R>(
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))
-  const given = policies === undefined ? tools : tools.map((tool) => Tool.withPreferred(tool, policies))
-  const fixed = given.map((tool) => Tool.withFixer(tool, fixingOf(tool.name), "agent"))
+  const given = policies === undefined ? tools : tools.map((tool) => withPreferred(tool, policies))
+  const fixed = given.map((tool) => withFixer(tool, fixingOf(tool.name), "agent"))
   return fixed.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...fixed)
 }
 

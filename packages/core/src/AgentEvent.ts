@@ -131,11 +131,3 @@ export const schema = Schema.Union([
  * @since 0.1.0
  */
 export type AgentEvent = typeof schema.Type
-
-/**
- * An event before it has its run and its time.
- *
- * @internal
- */
-export type Happened = AgentEvent extends infer Event ? Event extends AgentEvent ? Omit<Event, "at" | "run"> : never
-  : never

@@ -16,32 +16,18 @@
  *
  * @since 0.1.0
  */
-import {
-  defaults,
-  fits,
-  hasSecrets,
-  message,
-  numberAt,
-  type Options,
-  preview as soFarOf,
-  read,
-  type Readable,
-  type Unreadable
-} from "@fallible/arguments"
+import { defaults, numberAt, type Options, preview as soFarOf, read, type Readable } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import type * as SchemaIssue from "effect/SchemaIssue"
-import * as SchemaParser from "effect/SchemaParser"
-import * as Coercion from "./Coercion.ts"
-import * as DispatchFailure from "./DispatchFailure.ts"
-import { isStricter, schemaOf, shown, takesNothing } from "./internal/arguments/jsonSchema.ts"
-import { contained } from "./internal/effect/containment.ts"
-import { excerpt } from "./internal/value/text.ts"
-import type { SideEffect } from "./SideEffect.ts"
+import type * as Schema from "effect/Schema"
+import type * as DispatchFailure from "./DispatchFailure.ts"
+import { attempt, type Decoded, type Target, unreadable } from "./internal/arguments/decoding.ts"
+import { shown } from "./internal/arguments/jsonSchema.ts"
 import type { FieldIssue } from "./ToolFailure.ts"
-import type { Repair, TextRepair } from "./ToolOutcome.ts"
+import type { TextRepair } from "./ToolOutcome.ts"
+
+export type { Decoded, Target } from "./internal/arguments/decoding.ts"
 
 /**
  * A readable argument text: its object, and what had to be repaired.
@@ -56,29 +42,6 @@ export interface Parsed {
   readonly isExact: boolean
   /** The source text of the number at a path, as in `1.10`; `undefined` where there is none. */
   readonly numberAt: (path: FieldIssue["path"]) => string | undefined
-}
-
-/**
- * Arguments ready for the handler.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Decoded<out Params> {
-  readonly params: Params
-  readonly repairs: ReadonlyArray<Repair>
-}
-
-/**
- * What decoding needs of a tool.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Target<Params> {
-  readonly parameters: Schema.ConstraintDecoder<Params>
-  /** Around the arguments of a tool that acts, idempotent or not, no words are passed over. Default: `"none"`, it does not act. */
-  readonly sideEffect?: SideEffect
 }
 
 /**
@@ -167,47 +130,6 @@ export const decode = <Params>(
   Effect.mapErrorEager(attempt(text, target), ({ failure }) => failure)
 
 /**
- * Arguments that cannot be decoded, with what their text was read as, if it can be read.
- *
- * @internal
- */
-export class Undecoded {
-  readonly failure: DispatchFailure.Mismatch
-  readonly text: Readable | undefined
-
-  constructor(failure: DispatchFailure.Mismatch, text?: Readable) {
-    this.failure = failure
-    this.text = text
-  }
-}
-
-/**
- * The same as {@link decode}. What cannot be decoded need not be read again to learn what was in it.
- *
- * @internal
- */
-export const attempt = <Params>(
-  text: string | undefined,
-  target: Target<Params>
-): Effect.Effect<Decoded<Params>, Undecoded> => {
-  const contract = contractOf(target.parameters)
-  const acts = target.sideEffect !== undefined && target.sideEffect !== "none"
-  const found = read(text, acts ? contract.acting : contract.reading)
-  if (!found.ok) return Effect.fail(new Undecoded(unreadable(found.refusal)))
-  const { isExact, repairs, value } = found
-  if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(found))) {
-    return corrected(contract, target, found)
-  }
-  // Eager: decoding that needs no time takes no step of the runtime either.
-  return contract.decode(value).pipe(
-    Effect.mapEager((params) => ({ params, repairs })),
-    Effect.catchEager(() => corrected(contract, target, found))
-  )
-}
-
-const originOf = (text: Readable): Coercion.Origin => ({ numberAt: (path) => numberAt(text, path) })
-
-/**
  * What is there so far of arguments that are still being written: to be shown, and for nothing else.
  *
  * It is typed apart from arguments: what is missing is missing, and what is there may yet turn out to be refused.
@@ -260,91 +182,3 @@ export const preview = (text: string): Preview => soFarOf(text)
  * @since 0.1.0
  */
 export const jsonSchema = (parameters: Schema.Constraint): JsonSchema.JsonSchema => shown(parameters)
-
-// -----------------------------------------------------------------------------
-// Contracts: what a parameters' schema compiles to, once
-// -----------------------------------------------------------------------------
-
-interface Contract<Params> {
-  readonly decode: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
-  readonly decodeAll: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
-  readonly jsonSchema: JsonSchema.JsonSchema
-  /** Does the decoder accept what the model was not shown? The JSON Schema is asked first then. */
-  readonly isStricter: boolean
-  /** How texts are read for a tool that reads, and for one that acts. */
-  readonly reading: Options
-  readonly acting: Options
-}
-
-const contracts = new WeakMap<object, Contract<unknown>>()
-
-const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contract<Params> => {
-  const known = contracts.get(parameters)
-  if (known !== undefined) return asContractOf(known)
-  const codec = Schema.toCodecJson(parameters)
-  const schema = schemaOf(parameters)
-  const decode = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" })
-  const decodeAll = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" })
-  // Where anything in it is a secret, no part of a text is quoted that cannot be read.
-  const secrets = hasSecrets(schema) ? [[]] : []
-  const contract: Contract<Params> = {
-    // The first error is enough to know that there is one; collecting all takes three times as long.
-    decode: (value) => contained(decode(value)),
-    decodeAll: (value) => contained(decodeAll(value)),
-    jsonSchema: schema,
-    // A struct without fields decodes any object.
-    isStricter: takesNothing(schema) || isStricter(schema, parameters),
-    reading: { prose: true, secrets },
-    acting: { prose: false, secrets }
-  }
-  contracts.set(parameters, contract)
-  return contract
-}
-
-// A contract is stored under the very schema that it was made from, and so has its type.
-const asContractOf = <Params>(contract: Contract<unknown>) => contract as Contract<Params>
-
-// What did not decode, coerced and decoded once more; and what still does not fit, told field by field.
-const corrected = <Params>(
-  { decodeAll, isStricter, jsonSchema }: Contract<Params>,
-  { parameters }: Target<Params>,
-  text: Readable
-): Effect.Effect<Decoded<Params>, Undecoded> => {
-  const { fits, repairs, value } = Coercion.coerce(text.value, parameters, originOf(text))
-  const refused = (issue?: SchemaIssue.Issue) => {
-    const written = originOf(text)
-    // What was written where is known of values that were not moved; of those that were, none has lost digits.
-    const how = repairs.length === 0 ? written : { numberAt: () => "", written: { ...written, value: text.value } }
-    return Effect.fail(new Undecoded(misfit(Coercion.misfitOf(issue, value, jsonSchema, how)), text))
-  }
-  return Effect.matchEffect(decodeAll(value), {
-    onFailure: refused,
-    onSuccess: (params) =>
-      (isStricter || !text.isExact) && !fits
-        ? refused()
-        : Effect.succeed({ params, repairs: [...text.repairs, ...repairs] })
-  })
-}
-
-// -----------------------------------------------------------------------------
-// Refusals
-// -----------------------------------------------------------------------------
-
-const unreadable = (refusal: Unreadable) => {
-  const { advice, ...fault } = refusal
-  const { column, excerpt: near, expected, kind, line, offset } = fault
-  const actual = near === undefined ? "a text" : kind === "cut_off" ? `the end, after ${excerpt(near)}` : excerpt(near)
-  return DispatchFailure.invalidJson({
-    detail: message(fault),
-    advice,
-    issue: { path: [], expected, actual },
-    fault: { kind, offset, line, column }
-  })
-}
-
-const misfit = (refusal: ReturnType<typeof Coercion.misfitOf>) =>
-  DispatchFailure.invalidArguments({
-    detail: refusal === undefined ? "The arguments do not fit." : message(refusal),
-    issues: refusal?.issues.map(Coercion.toFieldIssue) ?? [],
-    alternatives: refusal?.alternatives ?? []
-  })

@@ -7,9 +7,10 @@
  *
  * @since 0.1.0
  */
-import { coerce as undone, explain, type Issue, type JsonSchema, type Misfit } from "@fallible/arguments"
+import { coerce as undone, explain } from "@fallible/arguments"
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
+import { toFieldIssue } from "./internal/arguments/fieldIssue.ts"
 import { findingsOf } from "./internal/arguments/findings.ts"
 import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { excerpt } from "./internal/value/text.ts"
@@ -77,19 +78,6 @@ export const coerce = (value: Schema.Json, parameters: Schema.Constraint, origin
   undone(value, schemaOf(parameters), origin)
 
 /**
- * Everything that is wrong with a value: what does not fit the JSON Schema that a model is shown, and what the decoder alone knows (a brand, a
- * filter, a transformation). One issue for each field, at most twenty; `undefined` where there is none.
- *
- * @internal
- */
-export const misfitOf = (
-  issue: SchemaIssue.Issue | undefined,
-  value: Schema.Json,
-  schema: JsonSchema,
-  how: Origin & { readonly written?: Origin & { readonly value: Schema.Json } }
-): Misfit | undefined => explain(value, schema, { ...how, findings: issue === undefined ? [] : findingsOf(issue) })
-
-/**
  * What a decoder says of a value: one issue for each field, at most twenty, for a thousand would teach no more.
  *
  * When to use: for a value that no model wrote, such as a tool's result.
@@ -106,18 +94,6 @@ export const fieldIssues = (
   show: (value: unknown) => string = excerpt
 ): ReadonlyArray<FieldIssue> =>
   explain(asJson(value), undefined, { findings: findingsOf(issue), show })?.issues.map(toFieldIssue) ?? []
-
-/**
- * An issue as failures have it.
- *
- * @internal
- */
-export const toFieldIssue = ({ actual, advice, expected, path }: Issue): FieldIssue => ({
-  path,
-  expected,
-  actual,
-  ...(advice === undefined ? {} : { advice })
-})
 
 // Without a schema nothing of a value is looked at but what the findings lead to.
 const asJson = (value: unknown) => value as Schema.Json

@@ -12,7 +12,6 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import { dual } from "effect/Function"
 
 /**
@@ -64,33 +63,7 @@ export const within: {
  * @category context
  * @since 0.1.0
  */
-export const timeLeft: Effect.Effect<Duration.Duration> = Effect.withFiber((fiber) =>
-  Effect.succeed(Duration.millis(millisLeft(fiber)))
+export const timeLeft: Effect.Effect<Duration.Duration> = Effect.flatMap(
+  current,
+  (deadline) => Effect.map(Clock.currentTimeMillis, (now) => Duration.millis(Math.max(0, deadline - now)))
 )
-
-/**
- * The same in milliseconds, for the fiber that runs.
- *
- * @internal
- */
-export const millisLeft = (fiber: Fiber.Fiber<unknown, unknown>): number => {
-  const deadline = fiber.getRef(current)
-  return deadline === Infinity
-    ? Infinity
-    : Math.max(0, deadline - fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
-}
-
-/**
- * The time left, less a moment in which there can still be an answer of what was found until then.
- *
- * @internal
- */
-export const millisToAnswer = (fiber: Fiber.Fiber<unknown, unknown>): number =>
-  Math.max(0, millisLeft(fiber) - momentToAnswer)
-
-/**
- * That moment, in milliseconds.
- *
- * @internal
- */
-export const momentToAnswer = 100

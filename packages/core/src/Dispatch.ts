@@ -19,16 +19,16 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
-import * as Arguments from "./Arguments.ts"
 import * as CallEvent from "./CallEvent.ts"
 import type { CallFacts } from "./CallFacts.ts"
 import * as Deadline from "./Deadline.ts"
 import * as DispatchFailure from "./DispatchFailure.ts"
-import * as FailureLog from "./FailureLog.ts"
+import { attempt } from "./internal/arguments/decoding.ts"
 import { anyIntentOf } from "./internal/arguments/intent.ts"
 import { schemaOf } from "./internal/arguments/jsonSchema.ts"
 import { Call } from "./internal/call/callFrame.ts"
 import { ofAnother, saysNothingDone } from "./internal/call/ending.ts"
+import { isLogged, logFailure } from "./internal/call/failureLine.ts"
 import { current, detached, type Frame } from "./internal/call/frame.ts"
 import { asCall } from "./internal/call/modelCall.ts"
 import { completed, failed as failedCall } from "./internal/call/outcome.ts"
@@ -41,9 +41,11 @@ import { guard } from "./internal/dispatch/resultGuard.ts"
 import { randomId } from "./internal/effect/randomId.ts"
 import type { Done } from "./internal/failure/done.ts"
 import { Correcting } from "./internal/fixing/correction.ts"
+import { limitedByDeadline } from "./internal/policy/timeLimit.ts"
 import { isCutOff } from "./internal/result/resultText.ts"
-import * as Policy from "./Policy.ts"
-import * as Tool from "./Tool.ts"
+import { bare, subjectOf, tokenOf } from "./internal/tool/parts.ts"
+import type * as Policy from "./Policy.ts"
+import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
 import { type ToolFailure } from "./ToolFailure.ts"
 import { ToolHealth } from "./ToolHealth.ts"
@@ -119,7 +121,7 @@ const placed = <T extends Tool.Any>(
     const tool = toolkit.tools.get(call.name)
     const subject = tool === undefined
       ? { name: call.name, sideEffect: "none" } as const
-      : Tool.subjectOf(tool, Tool.tokenOf(tool))
+      : subjectOf(tool, tokenOf(tool))
     const watcher = "onEvent" in options ? options.onEvent : fiber.getRef(CallEvent.watcher)
     const hear = hearing(fiber, call.name, id, watcher)
     const record = new Call(id, subject, text, options.replies, hear)
@@ -138,7 +140,7 @@ const placed = <T extends Tool.Any>(
     const outer = fiber.getRef(current)
     const admitting = new CallAdmission(record, tool, options, () => disabled(tool, health), outer)
     let stage: Stage = "decode"
-    const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : endedAtDeadline(tool)
+    const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
     const correcting = new Correcting(tool, record, fiber, {
       run: (params) => {
         stage = "run"
@@ -195,8 +197,8 @@ const placed = <T extends Tool.Any>(
 // What was corrected before says what was done to it.
 const decoded = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
   before?.arguments === undefined
-    ? Arguments.attempt(text, tool)
-    : Effect.mapEager(Arguments.attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
+    ? attempt(text, tool)
+    : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
 
 // A tool may dispatch calls, as an agent does that is a tool: what they did, it did.
 const heardBy = <R>(
@@ -246,27 +248,25 @@ const resumed = (
 
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
-const runOf = <T extends Tool.Any>(tool: T) => Tool.bare(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
+const runOf = <T extends Tool.Any>(tool: T) => bare(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
 const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
   for (const _ in outer) return { ...outer, ...inner }
   return inner
 }
 
-const endedAtDeadline = <T extends Tool.Any>(tool: T) => Policy.endedAtDeadline(runOf(tool), tool)
-
 const logged = (
   outcome: Effect.Effect<ToolOutcome>,
   tool: string,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<ToolOutcome> =>
-  FailureLog.isLogged(fiber)
+  isLogged(fiber)
     ? Effect.tap(outcome, (outcome) => {
       // A defect, and a result that does not fit, are logged where they are found, with what only a log should say.
       if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
         return Effect.void
       }
       const attempts = outcome.attempts > 1 ? `, after ${outcome.attempts} attempts` : ""
-      return FailureLog.told(tool, outcome.failure, `The model was told${attempts}.`)
+      return logFailure(tool, outcome.failure, `The model was told${attempts}.`)
     })
     : outcome

@@ -22,6 +22,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import { durationText } from "./internal/value/durationText.ts"
 import type { SideEffect } from "./SideEffect.ts"
 
 /**
@@ -269,12 +270,12 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
   const last = moments.at(-1)?.at ?? Duration.zero
   return [
     tool,
-    ...columns(moments.map(({ at, event }) => [inWords(at), event])),
+    ...columns(moments.map(({ at, event }) => [durationText(at), event])),
     ...(more === 0 ? [] : [more === Infinity ? "  … and many more" : `  … ${more} more`]),
     ...(!Duration.isFinite(time.most)
       ? [`  … with no end in sight: ${time.because.join("; ")}`]
       : more > 0 || Duration.isLessThan(last, time.most)
-      ? [`  ${inWords(time.most)} at the latest, the end`]
+      ? [`  ${durationText(time.most)} at the latest, the end`]
       : [])
   ].join("\n")
 }
@@ -331,14 +332,4 @@ const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<stri
 
 const count = ({ most }: Bound<number>): string => most === Infinity ? "unbounded" : String(most)
 
-const span = ({ most }: Bound<Duration.Duration>): string => Duration.isFinite(most) ? inWords(most) : "unbounded"
-
-/**
- * A duration for people, whole milliseconds of it.
- *
- * @internal
- */
-export const inWords = (duration: Duration.Duration): string => {
-  const millis = Math.ceil(Duration.toMillis(duration))
-  return millis === 0 ? "0ms" : Duration.format(Duration.millis(millis))
-}
+const span = ({ most }: Bound<Duration.Duration>): string => Duration.isFinite(most) ? durationText(most) : "unbounded"

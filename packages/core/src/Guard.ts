@@ -19,10 +19,14 @@ import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import { ended, outright } from "./internal/call/userCode.ts"
+import { type Incomplete, incompleteOf, partialData } from "./internal/result/partial.ts"
 import { resultIssues } from "./internal/result/resultIssues.ts"
 import { dotted } from "./internal/result/resultText.ts"
-import { excerpt, firstIssue, kind } from "./internal/value/text.ts"
-import { type Coverage, PartialData, SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
+import { excerpt, firstIssue } from "./internal/value/text.ts"
+import type { PartialData } from "./ToolFailure.ts"
+import { SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
+
+export type { Incomplete } from "./internal/result/partial.ts"
 
 /**
  * Decodes a value by a schema.
@@ -133,24 +137,6 @@ export const check: {
 )
 
 /**
- * What is said of a value that is not the whole.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Incomplete {
-  /** Default: `"more_pages"` when there is a `next`, else `"truncated"`. */
-  readonly code?: string
-  /** Default: how much is there, by `coverage`. */
-  readonly detail?: string
-  readonly hint?: string
-  /** How much of how much there is. */
-  readonly coverage?: Coverage
-  /** The arguments of the call that continues. */
-  readonly next?: Schema.JsonObject
-}
-
-/**
  * Says of a value that it is not the whole, and how to get the rest.
  *
  * When to use: on a page of many, on a result that a service cut.
@@ -190,38 +176,9 @@ export const partial: {
     Effect.flatMap(self, (value): Effect.Effect<A, PartialData<A>> => {
       const who = "A function of Guard.partial"
       const what = incompleteOf(who, outright(who, incomplete(value)))
-      return what === undefined ? Effect.succeed(value) : Effect.fail(partOf(value, what))
+      return what === undefined ? Effect.succeed(value) : Effect.fail(partialData(value, what))
     })
 )
-
-/**
- * What a user's function has said of a value; throws where that is not of its type.
- *
- * @internal
- */
-export const incompleteOf = (who: string, what: Incomplete | undefined): Incomplete | undefined => {
-  if (what === undefined || typeof what === "object" && what !== null) return what
-  throw new TypeError(`${who} returned ${kind(what)}: return an object, or undefined.`)
-}
-
-/**
- * A value that is not the whole, as a failure.
- *
- * @internal
- */
-export const partOf = <A>(data: A, what: Incomplete): PartialData<A> =>
-  new PartialData({
-    code: what.next === undefined ? "truncated" : "more_pages",
-    detail: extent(what.coverage),
-    ...what,
-    data
-  })
-
-const extent = (coverage: Coverage | undefined): string => {
-  if (coverage === undefined) return "This is only part of the result."
-  const { have, of, unit = "parts" } = coverage
-  return of === undefined ? `This is ${have} ${unit}, and not all.` : `This is ${have} of ${of} ${unit}.`
-}
 
 const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
   const issues = resultIssues(issue, value)

@@ -58,13 +58,14 @@ import * as Stream from "effect/Stream"
 import { withinTime } from "./internal/effect/withinTime.ts"
 import { asConflict, asGuess, asRedirected } from "./internal/error/guess.ts"
 import type { Described, Kind } from "./internal/error/kind.ts"
+import { made } from "./internal/error/made.ts"
 import { isConflictStatus, recognize } from "./internal/error/recognize.ts"
 import { isLimitedIn, retryAfterIn } from "./internal/error/retryAfter.ts"
 import { kindOfStatus } from "./internal/error/status.ts"
 import { late, lost } from "./internal/error/system.ts"
 import { plain } from "./internal/error/words.ts"
 import { cut, oneLine } from "./internal/value/text.ts"
-import { made, type SchemaMismatch, type SemanticGarbage, type ToolUnavailable } from "./ToolFailure.ts"
+import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
  * What becomes of a failure over HTTP.
@@ -239,7 +240,7 @@ const after = (kind: Kind, detail: string, { cause, method, retryAfter }: Known)
     cause,
     retryAfter,
     outcome: outcome === "open" ? isSafe(method) ? undefined : "unknown" : outcome
-  })
+  }, { SchemaMismatch, SemanticGarbage, ToolUnavailable })
   return asGuess(failure)
 }
 

@@ -19,7 +19,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 
 /**
  * A step's name, and how its result is written down and read back.

@@ -32,7 +32,7 @@ import * as Persistable from "effect/persistence/Persistable"
 import * as Persistence from "effect/persistence/Persistence"
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Deadline from "./Deadline.ts"
+import { millisToAnswer } from "./internal/call/timeLeft.ts"
 import { answered } from "./internal/call/userCode.ts"
 import { isExit } from "./internal/effect/containment.ts"
 import { withinTime } from "./internal/effect/withinTime.ts"
@@ -318,7 +318,7 @@ const asked = <A>(
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     const answer = withinTime(
       LastKnown.use((store) => ask(store, now)),
-      Math.min(patience, Deadline.millisToAnswer(fiber)),
+      Math.min(patience, millisToAnswer(fiber)),
       { late: () => Effect.andThen(Effect.logWarning(`${complaint} in time.`), otherwise) }
     )
     return Effect.catchCause(answer, (cause) => Effect.andThen(Effect.logWarning(`${complaint}.`, cause), otherwise))

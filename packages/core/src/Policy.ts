@@ -28,33 +28,21 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
-import { join } from "./Certainty.ts"
-import * as Deadline from "./Deadline.ts"
 import type { Bounds } from "./Explanation.ts"
-import { doneByOthers, endingOf, isRejection, isWhole } from "./internal/call/ending.ts"
 import { begun } from "./internal/call/execution.ts"
-import { current, type Frame } from "./internal/call/frame.ts"
-import { Sourced } from "./internal/call/gate.ts"
+import { isIdempotent } from "./internal/call/idempotent.ts"
 import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/call/policyKind.ts"
 import { called, failing, outright } from "./internal/call/userCode.ts"
-import { currentContext } from "./internal/effect/containment.ts"
-import { isGuess, marks } from "./internal/error/guess.ts"
 import * as bounds from "./internal/explain/bounds.ts"
-import { certaintyOf } from "./internal/failure/done.ts"
 import { exhausted, tried } from "./internal/failure/exhausted.ts"
 import { withCauseOf } from "./internal/failure/failureClass.ts"
 import { refusal } from "./internal/failure/refusalCode.ts"
-import { abandonable } from "./internal/policy/abandonable.ts"
 import { alone } from "./internal/policy/alone.ts"
 import { own } from "./internal/policy/builtIn.ts"
 import { bulkhead } from "./internal/policy/bulkhead.ts"
@@ -63,11 +51,14 @@ import type { Call } from "./internal/policy/policyCall.ts"
 import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconciliation.ts"
 import { retrying } from "./internal/policy/retrying.ts"
 import { retriesOf } from "./internal/policy/retryTerms.ts"
+import { sourced } from "./internal/policy/source.ts"
+import { limited, type TimeLimit } from "./internal/policy/timeLimit.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind, list } from "./internal/value/text.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import { isIdempotent, type SideEffect } from "./SideEffect.ts"
-import { type Coverage, isTransient, type Tag, type ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
+import type { SideEffect } from "./SideEffect.ts"
+import type { ToolUnavailable } from "./ToolFailure.ts"
+import { type Coverage, isTransient, type Tag, type ToolFailure } from "./ToolFailure.ts"
 import { Handled } from "./ToolOutcome.ts"
 
 export type { Again, Call, State, WhyNot } from "./internal/policy/policyCall.ts"
@@ -297,9 +288,6 @@ export const timeout = (duration: Duration.Input): Policy => timeLimit("timeout"
  */
 export const deadline = (duration: Duration.Input): Policy => timeLimit("deadline", duration)
 
-/** The kinds of policies that end what takes too long. */
-type TimeLimit = "timeout" | "deadline"
-
 const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
   const limit = positive(kind, duration)
   const millis = Duration.toMillis(limit)
@@ -314,15 +302,6 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
     }
   })
 }
-
-/**
- * Ends a run when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
- *
- * @internal
- */
-export const endedAtDeadline =
-  <A, R>(run: Run<A, ToolFailure, R>, subject: Subject): Run<A, ToolFailure, R> => (params) =>
-    limited(run(params), subject, Infinity, "deadline")
 
 /**
  * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
@@ -681,92 +660,6 @@ export const standard = (
 // -----------------------------------------------------------------------------
 // Inside
 // -----------------------------------------------------------------------------
-
-// For so long, or until the deadline, if that comes first; what runs inside knows of it, and what it notes is heard until then. Nobody
-// begins what acts only to leave it behind.
-const limited = <A, R>(
-  run: Effect.Effect<A, ToolFailure, R>,
-  subject: Subject,
-  limit: number,
-  by: TimeLimit
-): Effect.Effect<A, ToolFailure, R> =>
-  Effect.withFiber((fiber) => {
-    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-    const deadline = fiber.getRef(Deadline.current)
-    const left = Math.max(0, deadline - now)
-    const time = Math.min(limit, left)
-    if (time === Infinity) return run
-    const frame = fiber.getRef(current)
-    const { name } = subject
-    if (time === 0) return Effect.fail(timedOut(frame, `${name} was not run: its time was up.`))
-    const context = currentContext<R>()
-    return abandonable(run, frame, time, {
-      context: limit < left ? Context.add(context, Deadline.current, now + limit) : context,
-      late: () => {
-        frame.note({ _tag: "AttemptAbandoned", by })
-        const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
-        return Effect.fail(timedOut(frame, `${name} did not answer ${late}.`))
-      }
-    })
-  })
-
-// Whether it has taken effect the call knows: what only waited for its turn has not.
-const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): ToolUnavailable => {
-  if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })
-  return sideEffect === "non_idempotent" && certainty === "unknown"
-    ? new ToolUnavailable({
-      code: "outcome_unknown",
-      detail,
-      transient: false,
-      outcome: certainty
-    })
-    : new ToolUnavailable({ code: "timeout", detail, transient: true, outcome: certainty })
-}
-
-// What answers for a tool: attempts of the tools that it asks count.
-const sourced = <A, E, R>(
-  name: string,
-  isTool: boolean,
-  ask: () => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (frame) => {
-    const source = new Sourced(frame)
-    const since = marks()
-    const asked = Effect.provideService(ask(), current, source)
-    // What a tool does, it says itself.
-    if (!frame.acts || isTool) return asked
-    const of = { inside: name, by: "source", acts: true } as const
-    frame.note({ _tag: "InnerActs", inside: name, by: "source" })
-    return Effect.onExit(asked, (exit) =>
-      Effect.sync(() => frame.note({ _tag: "InnerEnded", ...of, ...doneBy(exit, source.hasBegun, since) })))
-  })
-
-/**
- * What a user's source did, as far as its end tells.
- *
- * @param hasRunTools what those did, they say themselves
- * @param since how many failures of tools there were when it began
- */
-const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean, since: number) => {
-  const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }
-  // A part is an answer, too.
-  const isAnswer = reasons.every((reason) =>
-    Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "PartialData"
-  )
-  if (isAnswer) return hasRunTools ? did.nothing : did.answered
-  const { certainty } = endingOf(exit, { isRejection, isBelieved: (failure) => !isGuess(failure) })
-  const isSaid = reasons.some((reason) =>
-    Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "ToolUnavailable" &&
-    reason.error.outcome !== undefined
-  )
-  const own = hasRunTools && !isSaid ? "not_executed" : certainty
-  return { certainty: join(own, certaintyOf(doneByOthers(exit, since))) }
-}
-
-const did = {
-  nothing: { certainty: "not_executed" },
-  answered: { certainty: "not_executed", answered: true }
-} as const
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({

@@ -15,10 +15,8 @@
  *
  * @since 0.1.0
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
 /**
@@ -123,9 +121,3 @@ const slots = 10
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(current, () => make(options))
-
-/** @internal */
-export const spend: Effect.Effect<boolean> = Effect.flatMap(
-  current,
-  (budget) => budget === undefined ? Effect.succeed(true) : Effect.map(Clock.currentTimeMillis, budget.withdraw)
-)

@@ -15,6 +15,7 @@
  *
  * @since 0.1.0
  */
+import { isIdempotent } from "./internal/call/idempotent.ts"
 
 /**
  * `"none"`: it only reads. `"idempotent"`: running it twice with the same arguments is the same as once. `"idempotent_by_key"`: the
@@ -25,13 +26,6 @@
  * @since 0.1.0
  */
 export type SideEffect = "none" | "idempotent" | "idempotent_by_key" | "non_idempotent"
-
-/**
- * Is running it twice the same as once, under any key?
- *
- * @internal
- */
-export const isIdempotent = (sideEffect: unknown): boolean => sideEffect === "none" || sideEffect === "idempotent"
 
 /**
  * The annotations of a tool in the Model Context Protocol (2025-06-18). `effect/ai` calls them

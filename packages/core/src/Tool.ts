@@ -17,39 +17,35 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Option from "effect/Option"
-import { type Pipeable, Prototype as PipeablePrototype } from "effect/Pipeable"
+import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
-import { effectOf, type Identified, whyUnfit } from "./internal/arguments/identity.ts"
+import { whyUnfit } from "./internal/arguments/identity.ts"
 import { executed } from "./internal/call/execution.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
-import { current, type Subject } from "./internal/call/frame.ts"
-import { framed, inContext, leaving } from "./internal/call/framed.ts"
+import { current } from "./internal/call/frame.ts"
+import { framed, leaving } from "./internal/call/framed.ts"
 import { accountOf } from "./internal/call/outcome.ts"
-import { called, ended, endedHere } from "./internal/call/userCode.ts"
-import { sources } from "./internal/explain/bounds.ts"
-import { boundsOf, explained } from "./internal/explain/explaining.ts"
-import { corrected, heldBack, lettingThrough } from "./internal/fixing/correction.ts"
+import { ended, endedHere } from "./internal/call/userCode.ts"
+import { explained } from "./internal/explain/explaining.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
-import { alone, eitherWay } from "./internal/policy/alone.ts"
-import { isOwn } from "./internal/policy/builtIn.ts"
-import { watched } from "./internal/policy/customPolicy.ts"
-import { callOf } from "./internal/policy/policyCall.ts"
+import { eitherWay } from "./internal/policy/alone.ts"
 import { continuing, type PromiseCall, promised } from "./internal/policy/promised.ts"
 import {
   type Contract,
   contractDemands,
   type ContractFailures,
-  type Demand,
   type Empty,
   keeping,
   type Pages
 } from "./internal/result/contract.ts"
-import { excerpt, kind, list } from "./internal/value/text.ts"
+import type { Any } from "./internal/tool/anyTool.ts"
+import { demand, demands } from "./internal/tool/definition.ts"
+import { added, allMade, assemble, made, rebuild, staged, subjectOf, tokenOf } from "./internal/tool/parts.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
@@ -66,6 +62,7 @@ import type { Handled } from "./ToolOutcome.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
 export type { PromiseCall } from "./internal/policy/promised.ts"
+export type { Any } from "./internal/tool/anyTool.ts"
 
 /**
  * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
@@ -110,29 +107,6 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
    * Each run is a call of its own, also under the same `ToolCall.withKey`: a retry around it runs the tool again. Use {@link retry} instead.
    */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
-}
-
-/**
- * Any tool: what a toolkit holds.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Any {
-  readonly name: string
-  readonly description: string
-  readonly parameters: Schema.ConstraintDecoder<unknown>
-  readonly success: Schema.ConstraintCodec<unknown, unknown>
-  readonly sideEffect: SideEffect
-  readonly instead: ReadonlyArray<string>
-  readonly check: string | undefined
-  readonly size: string | undefined
-  readonly identity?: ((params: never) => unknown) | undefined
-  readonly repeats?: boolean | undefined
-  readonly failureLimit?: number
-  readonly policies: ReadonlyArray<Policy.Any>
-  readonly fixers?: ReadonlyArray<Fixing>
-  readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
 }
 
 /**
@@ -950,17 +924,6 @@ export const fix: {
 )
 
 /**
- * A tool with a fixer that its own fixers win over.
- *
- * @param of whose it is: an agent's wins over a toolkit's
- * @internal
- */
-export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of: "agent" | "toolkit"): T =>
-  fixer === undefined
-    ? self
-    : rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, [of]: fixers[of] ?? fixer } }))
-
-/**
  * Runs at most so many calls of the tool at once, over all runs of the process: a bulkhead.
  *
  * When to use: for what breaks under load, or must not starve others. Outside of `retry` a call keeps its permit while it waits;
@@ -1087,14 +1050,6 @@ export const withDefaults: {
   <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
     rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...allMade(policies)] }))
 )
-
-/**
- * The policies of an agent: they win over those that a toolkit added, and lose against the tool's own.
- *
- * @internal
- */
-export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
-  rebuild(self, ({ defaults }) => ({ defaults: [...allMade(policies), ...defaults] }))
 
 /**
  * A tool with default policies: any of them may find it unavailable.
@@ -1241,235 +1196,9 @@ function isDataFirst(args: ArrayLike<unknown>): boolean {
   return typeof args[0] === "object"
 }
 
-const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]
-
-const validName = /^[a-zA-Z0-9_-]{1,64}$/
-
-const demand = (demands: ReadonlyArray<Demand>): void => {
-  for (const [what, isSo, value] of demands) if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
-}
-
-// The compiler asks for all of it but the name's letters; a program without types does not.
-const demands = (
-  name: unknown,
-  {
-    check,
-    description,
-    failureLimit,
-    handler,
-    identity,
-    instead,
-    isUninterruptible,
-    parameters,
-    refusesFirst,
-    repeats,
-    sideEffect,
-    success
-  }: Readonly<Record<string, unknown>>
-): ReadonlyArray<Demand> => [
-  [
-    "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
-    Predicate.isString(name) && validName.test(name),
-    name
-  ],
-  ["A tool's description is a text", Predicate.isString(description), description],
-  [
-    `A tool's sideEffect is one of ${list(sideEffects)}`,
-    sideEffects.some((known) => known === sideEffect),
-    sideEffect
-  ],
-  [
-    "A tool's 'instead' is a list of names",
-    Array.isArray(instead) && instead.every(Predicate.isString),
-    instead
-  ],
-  [
-    "A tool's 'check' is the name of another tool",
-    check === undefined || Predicate.isString(check) && check !== name,
-    check
-  ],
-  ["A tool's 'refusesFirst' is a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
-  ["A tool's 'uninterruptible' is a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
-  ["A tool's 'identity' is a function", identity === undefined || Predicate.isFunction(identity), identity],
-  ["A tool's 'repeats' is a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
-  [
-    "A tool's 'failureLimit' is a whole number from 1",
-    Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
-    failureLimit
-  ],
-  ["A tool's parameters are a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
-  ["A tool's success is a Schema", Schema.isSchema(success), success],
-  ["A tool's handler is a function", Predicate.isFunction(handler), handler]
-]
-
-/**
- * A tool's run under its policies, without a frame and without fixers, for whoever has those. It is of the same type as its run.
- *
- * @internal
- */
-export const bare = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
-
-// With fixers, and without a frame.
-const staged = <T extends Any>(tool: T): T["run"] => corrected(tool, bare(tool) as Policy.Run)
-
-/**
- * A tool as the frames of its calls know it.
- *
- * @internal
- */
-export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: object): Subject => ({
-  name: tool.name,
-  sideEffect: tool.sideEffect,
-  token,
-  effectOf: (params) => effectOf(tool, params)
-})
-
-/** What a tool was made of: a policy that is added later may have its place inside of another. */
-interface Parts {
-  /** Stands for its handler. */
-  readonly token: object
-  readonly handler: Any["run"]
-  /** Policies that are in the handler already: of a tool that was not made here. */
-  readonly inside: ReadonlyArray<Policy.Any>
-  readonly own: ReadonlyArray<Policy.Any>
-  readonly defaults: ReadonlyArray<Policy.Any>
-  readonly fixers: Fixers
-}
-
-/** Its own fixers; or else its agent's, or its toolkit's. */
-interface Fixers {
-  readonly own: ReadonlyArray<Fixing>
-  readonly agent?: Fixing
-  readonly toolkit?: Fixing
-}
-
-const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
-  const other = agent ?? toolkit
-  return own.length > 0 || other === undefined ? own : [other]
-}
-
-// All of these by its run, since a copy of a tool by hand has that, too.
-const partsOf = new WeakMap<object, Parts>()
-
-/** The runs of tools, without a frame. */
-const runs = new WeakMap<object, Policy.Run>()
-
-// Of a tool that was put together by hand, by the tool.
-const tokens = new WeakMap<object, object>()
-
-/**
- * What stands for a tool's handler in the frames of its calls.
- *
- * @internal
- */
-export const tokenOf = (tool: Any): object => {
-  const known = tokens.get(tool.run) ?? tokens.get(tool)
-  if (known !== undefined) return known
-  const token = {}
-  tokens.set(tool, token)
-  return token
-}
-
-/** A tool from its handler, with its policies around it in their order. */
-const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies" | "fixers">, parts: Parts): T => {
-  const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
-  const around = policies.filter((policy) => !parts.inside.includes(policy))
-  const fixers = fixersOf(parts.fixers)
-  const isFixed = fixers.length > 0
-  const handler = parts.handler as Policy.Run
-  const run = around.reduce(
-    (run, policy) => wrapped(run, policy, fields, isFixed),
-    isFixed ? eitherWay(heldBack(handler), heldBack(alone(handler))) : handler
-  )
-  const fixed = { ...fields, fixers }
-  const tool = Object.assign(Object.create(PipeablePrototype), fixed, {
-    policies,
-    run: inContext(subjectOf(fields, parts.token), corrected(fixed, run))
-  })
-  partsOf.set(tool.run, parts)
-  tokens.set(tool.run, parts.token)
-  runs.set(tool.run, run)
-  // As a fallback, a tool is its run.
-  sources.set(tool.run, () => boundsOf(tool))
-  return tool
-}
-
-// What is added by hand goes around what is there, defaults included.
-const added = <T extends Any>(self: Any, policy: Policy.Any): T =>
-  rebuild(self, ({ inside }) => ({
-    own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
-    defaults: []
-  }))
-
-const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, isFixed: boolean): Policy.Run => {
-  const call = callOf(policy)
-  const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
-  if (!isOwn(policy)) return watched(policy, subject.name, wrap, run)
-  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
-}
-
-const letsThrough: ReadonlyArray<Policy.Kind> = ["limit", "rate", "breaker"]
-
-// By hand, anything may be called a policy, and one of ours.
-const made = (policy: Policy.Any): Policy.Any => {
-  if (Policy.isPolicy(policy)) return policy
-  throw new TypeError(`A policy is made by Policy.make; got ${kind(policy)}.`)
-}
-
-// Of two with one name only the first would be used.
-const allMade = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
-  if (!Array.isArray(policies)) throw new TypeError(`Default policies are a list; got ${kind(policies)}.`)
-  const names = policies.map(made).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice === undefined) return policies
-  throw new TypeError(`Two default policies are called '${twice}'. Give each a name of its own.`)
-}
-
 // An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
 const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
   handled as Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
 
 // Only reached when `parameters` is absent, and then `Params` is its default, `{}`.
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>
-
-// Policies treat every tool alike and so are written without its types. What each does to them is said
-// by the signature of its combinator above, and pinned by the type tests.
-const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
-  const { fixers: _, policies, run: __, ...fields } = self
-  const parts = partsOf.get(self.run) ??
-    {
-      token: tokenOf(self),
-      handler: runOf(self),
-      inside: policies,
-      own: [],
-      defaults: [],
-      fixers: { own: self.fixers ?? [] }
-    }
-  return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
-}
-
-/**
- * A tool's run. Of a tool that was put together by hand, it is a user's function like any other, and like a handler where it acts.
- *
- * @internal
- */
-export const runOf = <T extends Any>(tool: T): T["run"] => {
-  const { name, run, sideEffect } = tool
-  if (partsOf.has(run)) return run
-  const who = `The run of '${name}'`
-  const handler = {
-    name,
-    who,
-    acts: true,
-    token: tokenOf(tool),
-    refusesFirst: false,
-    isUninterruptible: false,
-    isHere: false
-  }
-  return (params) =>
-    Effect.withFiber((fiber) => {
-      const frame = fiber.getRef(current)
-      const call = () => tool.run(params)
-      return sideEffect === "none" ? called(who, call) : executed({ ...handler, call }, frame, fiber)
-    })
-}

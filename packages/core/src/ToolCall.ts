@@ -11,11 +11,11 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { current as frame, detached } from "./internal/call/frame.ts"
+import { standaloneKey } from "./internal/call/standaloneKey.ts"
 import { textOf } from "./internal/failure/failureField.ts"
 import { StopSignal, SuspendSignal } from "./internal/failure/signal.ts"
 
@@ -73,14 +73,6 @@ export const current: Effect.Effect<Current> = Effect.withFiber((fiber) => {
     attempt: call === detached ? 1 : call.state.executions
   })
 })
-
-/** @internal */
-export const standaloneKey: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
-  "@fallible/core/ToolCall/key",
-  {
-    defaultValue: () => undefined
-  }
-)
 
 /**
  * Gives a tool that runs without an agent its idempotency key.

@@ -26,7 +26,7 @@ import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
 import { describe } from "./internal/error/describe.ts"
 import { asGuess, asRedirected } from "./internal/error/guess.ts"
-import type { Described } from "./internal/error/kind.ts"
+import { made } from "./internal/error/made.ts"
 import { codec, CodedFailure } from "./internal/failure/failureClass.ts"
 import { excerpt } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
@@ -576,46 +576,12 @@ export const from = (
   if (!Array.isArray(tell)) throw new TypeError(`'tell' is a list of classes; got ${excerpt(tell)}.`, { cause: error })
   const described = describe(error, tell)
   if (described === undefined) throw error
-  const failure = asGuess(made(described))
+  const failure = asGuess(made(described, { SchemaMismatch, SemanticGarbage, ToolUnavailable }))
   return described.isRedirected === true ? asRedirected(failure) : failure
 }
 
 // Nothing is known of a value that was thrown: a look at it may throw.
 const isOurs = (error: unknown): error is ToolFailure => attempted(() => isToolFailure(error)) === true
-
-/**
- * A failure from its description.
- *
- * @internal
- */
-export const made = (
-  { cause, detail, issues, kind, outcome, retryAfter }: Described
-): SchemaMismatch | SemanticGarbage | ToolUnavailable => {
-  switch (kind._tag) {
-    case "SchemaMismatch":
-      return new SchemaMismatch({ ...kind, detail, cause, ...(issues === undefined ? {} : { issues }) })
-    case "SemanticGarbage":
-      return new SemanticGarbage({
-        code: kind.code,
-        ...(kind.hint === undefined ? {} : { hint: kind.hint }),
-        detail,
-        cause
-      })
-    case "ToolUnavailable": {
-      const { code, hint, scope, transient } = kind
-      return new ToolUnavailable({
-        code,
-        detail,
-        transient,
-        ...(transient || scope === undefined ? {} : { scope }),
-        ...(hint === undefined ? {} : { hint }),
-        ...(outcome === undefined ? {} : { outcome }),
-        ...(transient && retryAfter !== undefined ? { retryAfter } : {}),
-        cause
-      })
-    }
-  }
-}
 
 /**
  * Is it one of the four?

@@ -11,6 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Arguments from "./Arguments.ts"
 import type { Explanation, Warning } from "./Explanation.ts"
 import { type EscalatedBy, type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
+import { withFixer } from "./internal/tool/parts.ts"
 import { kind } from "./internal/value/text.ts"
 import type * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -200,7 +201,7 @@ export const withFixers: {
   return make(
     ...Array.from(
       self.tools.values(),
-      (tool) => Tool.withFixer(asNeeding<T, F>(tool), fixingOf(tool.name), "toolkit")
+      (tool) => withFixer(asNeeding<T, F>(tool), fixingOf(tool.name), "toolkit")
     )
   )
 })

@@ -89,9 +89,8 @@ export type MessageOf<Role extends Message["role"]> = Extract<Message, { readonl
 export class Transcript implements Iterable<Message> {
   readonly #messages: AppendOnly<Message>
 
-  /** @internal */
-  constructor(messages: AppendOnly<Message>) {
-    this.#messages = messages
+  constructor(messages: Iterable<Message>) {
+    this.#messages = messages instanceof AppendOnly ? messages : AppendOnly.from(messages)
   }
 
   /** How many messages there are. */
@@ -140,7 +139,7 @@ const version = 1
  * @category constructors
  * @since 0.1.0
  */
-export const make = (messages: Iterable<Message>): Transcript => new Transcript(AppendOnly.from(messages))
+export const make = (messages: Iterable<Message>): Transcript => new Transcript(messages)
 
 /**
  * A picture from its bytes.

@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as AgentBudget from "../../AgentBudget.ts"
 import * as AgentFailure from "../../AgentFailure.ts"
 import type { Answer } from "../../Answer.ts"
-import * as FailureLog from "../../FailureLog.ts"
 import type * as Ledger from "../../Ledger.ts"
 import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
+import { logFailure } from "../call/failureLine.ts"
 import { after } from "./calls.ts"
 import { said } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
@@ -46,7 +46,7 @@ export const endedByModel = <T extends Tool.Any>(
   return failure.code === "defect"
     ? ended
     : Effect.andThen(
-      FailureLog.told("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
+      logFailure("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
         Effect.annotateLogs({ ...run.place })
       ),
       ended

@@ -53,8 +53,12 @@ const asRecorded = <A>(schema: Schema.Constraint) =>
 /** What a run has without a journal. */
 const passThrough = Journal.current.defaultValue()
 
+// What a user's journal answers is looked at, so it is asked here, and not by `Journal.step`.
 const taken = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
-  Effect.provideService(Journal.step(step, effect), Journal.current, journal)
+  journal.step(step.lost === undefined ? step : { ...step, lost: alone(step.lost) }, alone(effect))
+
+// A step is recorded as a whole: another agent's run inside it has no steps of its own.
+const alone = Effect.provideService(Journal.current, passThrough)
 
 /**
  * A step of a run. A journal is a user's code: what it dies of, and a result that the step cannot have, do not end the run.

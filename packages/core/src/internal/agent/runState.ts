@@ -1,6 +1,5 @@
 import type * as Schedule from "effect/Schedule"
 import type { AgentBudget } from "../../AgentBudget.ts"
-import type { Happened } from "../../AgentEvent.ts"
 import type * as CallFacts from "../../CallFacts.ts"
 import type { Model, ModelFailure, Options } from "../../Model.ts"
 import type * as Rendering from "../../Rendering.ts"
@@ -8,6 +7,7 @@ import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { Account } from "./account.ts"
+import type { Happened } from "./happened.ts"
 import type { Surroundings } from "./surroundings.ts"
 
 /**

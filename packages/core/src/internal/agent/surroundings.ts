@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import type { AgentBudget } from "../../AgentBudget.ts"
 import * as CallEvent from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
-import * as FailureLog from "../../FailureLog.ts"
 import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
+import { logFailure, retryText } from "../call/failureLine.ts"
 import { current } from "../call/frame.ts"
 import { fixerAround } from "../call/innerFrame.ts"
 import type { Account } from "./account.ts"
@@ -52,7 +52,7 @@ export const surrounded = <A, E, R>(
         // A tool may ask a model, too. That is not the run's.
         if (asking !== call) return tell(failure, wait)
         const number = retried.push(failure)
-        const told = FailureLog.told("The model", failure, FailureLog.retried({ number, wait }))
+        const told = logFailure("The model", failure, retryText({ number, wait }))
         return Effect.andThen(Effect.annotateLogs(told, { ...place }), tell(failure, wait))
       })
     const surroundings = {

@@ -1,7 +1,7 @@
 import type { CallEvent } from "../../CallEvent.ts"
-import * as FailureLog from "../../FailureLog.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
+import { logHandled } from "../call/failureLine.ts"
 import { AbandonedAttempts } from "./abandonedAttempts.ts"
 import { isStart } from "./callState.ts"
 import { attemptStarted, type Correction, Frame, type Hear, type Stage, type Subject, whyNotAgain } from "./frame.ts"
@@ -77,7 +77,7 @@ export class Call extends Frame {
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
     const of = isStart(event) ? this.state.attempts : attempt
-    if (event._tag === "FailureHandled") FailureLog.handled(this.tool.name, event)
+    if (event._tag === "FailureHandled") logHandled(this.tool.name, event)
     this.#hear?.(event, failure, of)
     return of
   }

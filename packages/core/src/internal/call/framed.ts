@@ -3,7 +3,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../../CallEvent.ts"
-import * as ToolCall from "../../ToolCall.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { randomId } from "../effect/randomId.ts"
 import { Call } from "./callFrame.ts"
@@ -11,6 +10,7 @@ import { hasPart, isRejection, ofAnother, saysNothingDone } from "./ending.ts"
 import { current, detached, type Frame, type Subject } from "./frame.ts"
 import { entered, type Inside } from "./innerFrame.ts"
 import { doubtOf } from "./outcome.ts"
+import { standaloneKey } from "./standaloneKey.ts"
 import { hearing } from "./watching.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
@@ -47,13 +47,13 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
   Effect.flatMap(idOf(fiber), (id) => {
     const hear = hearing(fiber, tool.name, id, fiber.getRef(CallEvent.watcher))
     const call = new Call(id, tool, undefined, undefined, hear)
-    if (fiber.getRef(ToolCall.standaloneKey) !== undefined) call.keyed = () => id
+    if (fiber.getRef(standaloneKey) !== undefined) call.keyed = () => id
     return finish(Effect.provideService(run, current, call), call)
   })
 
 // A key that a call is given names it, too.
 const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
-  const key = fiber.getRef(ToolCall.standaloneKey)
+  const key = fiber.getRef(standaloneKey)
   return key === undefined ? randomId("call") : Effect.succeed(key)
 }
 

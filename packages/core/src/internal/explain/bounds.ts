@@ -1,6 +1,7 @@
 import * as Duration from "effect/Duration"
-import { type Bound, type Bounds, inWords, type Moment, unbounded, type Warning } from "../../Explanation.ts"
+import { type Bound, type Bounds, type Moment, unbounded, type Warning } from "../../Explanation.ts"
 import type { SideEffect } from "../../SideEffect.ts"
+import { durationText } from "../value/durationText.ts"
 import { type Retries, type Waits, waitsOf } from "./stepping.ts"
 
 // -----------------------------------------------------------------------------
@@ -34,7 +35,7 @@ export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subj
   const waits = waitsOf(schedule)
   const condition = sideEffect === "non_idempotent" ? ", if it was not executed" : ""
   return {
-    ...repeated(inner, waits, (wait) => `waits ${inWords(wait)}${condition}`),
+    ...repeated(inner, waits, (wait) => `waits ${durationText(wait)}${condition}`),
     warnings: [...inner.warnings, ...warningsOf(waits)]
   }
 }
@@ -182,7 +183,7 @@ const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds 
         const { at, wait } = moment
         if (!Duration.isZero(at) && Duration.isGreaterThanOrEqualTo(at, limit)) break
         if (wait !== undefined && Duration.isGreaterThanOrEqualTo(Duration.sum(at, wait), limit)) {
-          return yield { at, event: `fails: there is no time to wait ${inWords(wait)}` }
+          return yield { at, event: `fails: there is no time to wait ${durationText(wait)}` }
         }
         yield moment
       }
@@ -279,7 +280,7 @@ const warningsOf = ({ isRandom, longest, most, unbounded }: Waits): ReadonlyArra
   } else if (Duration.isGreaterThan(longest, Duration.minutes(1))) {
     warnings.push({
       code: "uncapped_retry",
-      detail: `The retry waits up to ${inWords(longest)} at once.`,
+      detail: `The retry waits up to ${durationText(longest)} at once.`,
       hint:
         "Cap its waits, as in Schedule.min([schedule, Schedule.spaced(\"5 seconds\")]), and limit it by Schedule.upTo."
     })

@@ -14,6 +14,8 @@ import * as Defect from "../../Defect.ts"
 import { type Answered, Escalation, type FailedExecution, type Fixable, type Rejected } from "../../Rejection.ts"
 import { ToolUnavailable } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
+import type { Undecoded } from "../arguments/decoding.ts"
+import { attempt } from "../arguments/decoding.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import { withoutNote } from "../call/callState.ts"
 import { current, type Frame } from "../call/frame.ts"
@@ -38,7 +40,7 @@ export interface Fault extends Rejected {
 }
 
 /** A text that cannot be decoded. */
-export const undecoded = (text: string, { failure, text: read }: Arguments.Undecoded): Fault => ({
+export const undecoded = (text: string, { failure, text: read }: Undecoded): Fault => ({
   about: "rejection",
   text,
   failure,
@@ -175,7 +177,7 @@ export class Asking {
     const isSaid = (known: Fault) => known.text.trim() === text.trim()
     if (text.length > Arguments.maxBytes) return Effect.succeed(this.#gaveUp("Its answer is too long."))
     if (isNothing(text) || this.#told.some(isSaid)) return Effect.undefined
-    return Effect.match(Arguments.attempt(text, this.#tool), {
+    return Effect.match(attempt(text, this.#tool), {
       onFailure: (error) => {
         const last = undecoded(text, error)
         if (this.#told.some(({ isWhole, value }) => isWhole && isSame(value, last.value))) return undefined

@@ -18,7 +18,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
-import * as Arguments from "../../Arguments.ts"
+import type * as Arguments from "../../Arguments.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Defect from "../../Defect.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
@@ -26,12 +26,14 @@ import type { Escalation, Fixable } from "../../Rejection.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Repair } from "../../ToolOutcome.ts"
+import { Undecoded } from "../arguments/decoding.ts"
 import { encoderOf } from "../arguments/encoder.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 import type { Call } from "../call/callFrame.ts"
 import { isRejection, isWhole } from "../call/ending.ts"
 import { current, type Frame, type Stage, type Verdict } from "../call/frame.ts"
 import type { Inside } from "../call/innerFrame.ts"
+import { momentToAnswer } from "../call/timeLeft.ts"
 import { heed } from "../call/userCode.ts"
 import { isForeign } from "../error/guess.ts"
 import { defectsOf, RejectionSignal, signalIn } from "../failure/signal.ts"
@@ -104,14 +106,13 @@ export class Correcting<R> implements Stage {
   /** From a model's text. */
   from(
     text: string | undefined,
-    decoded: Effect.Effect<Arguments.Decoded<unknown>, Arguments.Undecoded | ToolFailure>
+    decoded: Effect.Effect<Arguments.Decoded<unknown>, Undecoded | ToolFailure>
   ): Effect.Effect<unknown, ToolFailure, R> {
     // Eager, as decoding is.
     return Effect.flatMapEager(
       Effect.catchEager(
         Effect.mapEager(decoded, (decoded) => () => this.#admit(decoded, text)),
-        (error) =>
-          Effect.succeed(() => error instanceof Arguments.Undecoded ? this.#undecoded(error, text) : Effect.fail(error))
+        (error) => Effect.succeed(() => error instanceof Undecoded ? this.#undecoded(error, text) : Effect.fail(error))
       ),
       (next) => next()
     )
@@ -146,7 +147,7 @@ export class Correcting<R> implements Stage {
   // What is to be corrected
   // -----------------------------------------------------------------------------
 
-  #undecoded(error: Arguments.Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
+  #undecoded(error: Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
     return this.#fix(undecoded(text, error), (failure) => {
       // What had to be repaired before anybody could see that it does not fit.
       this.#repaired(error.text?.repairs ?? none)
@@ -316,7 +317,7 @@ const asking = (
     ran,
     get left() {
       // Half of it: what comes after the fixer takes its time, too.
-      return (deadline - clock.currentTimeMillisUnsafe() - Deadline.momentToAnswer) / 2
+      return (deadline - clock.currentTimeMillisUnsafe() - momentToAnswer) / 2
     }
   }
   return fixers.map((fixing, index) => new Asking(fixing, tool, frame, call, index))

@@ -4,9 +4,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import * as Deadline from "../../Deadline.ts"
 import type { AbandonedAttempts } from "../call/abandonedAttempts.ts"
 import { current } from "../call/frame.ts"
+import { millisLeft } from "../call/timeLeft.ts"
 
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
@@ -46,7 +46,7 @@ export const bulkhead = <E2>(
         return Effect.flatMap(taken, (taken) =>
           taken
             ? holding(free)
-            : queueing(Math.min(most, Deadline.millisLeft(fiber)), restore, holding))
+            : queueing(Math.min(most, millisLeft(fiber)), restore, holding))
       })
     })
 

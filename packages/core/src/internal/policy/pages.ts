@@ -12,6 +12,7 @@ import { hasPart } from "../call/ending.ts"
 import { current } from "../call/frame.ts"
 import { Gate } from "../call/gate.ts"
 import { Page } from "../call/innerFrame.ts"
+import { millisToAnswer } from "../call/timeLeft.ts"
 import { withinTime } from "../effect/withinTime.ts"
 import { canonical } from "../value/canonical.ts"
 import { utf8Length } from "../value/text.ts"
@@ -135,7 +136,7 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
 const timeLeft = (until: number): Effect.Effect<number> =>
   Effect.withFiber((fiber) => {
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-    return Effect.succeed(Math.min(until - now, Deadline.millisToAnswer(fiber)))
+    return Effect.succeed(Math.min(until - now, millisToAnswer(fiber)))
   })
 
 // `next` may be all arguments of the next call, or just those that change. What a service gives is checked like a model's.

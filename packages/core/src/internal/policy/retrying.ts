@@ -118,6 +118,12 @@ const mayWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefined> =>
     Deadline.timeLeft,
     (left) =>
       Duration.isLessThan(wait, left)
-        ? Effect.map(RetryBudget.spend, (may) => may ? undefined : "retry_budget")
+        ? Effect.map(spend, (may) => may ? undefined : "retry_budget")
         : Effect.succeed("deadline")
   )
+
+/** May a retry be made, as far as the process's budget allows? */
+const spend: Effect.Effect<boolean> = Effect.flatMap(
+  RetryBudget.current,
+  (budget) => budget === undefined ? Effect.succeed(true) : Effect.map(Clock.currentTimeMillis, budget.withdraw)
+)

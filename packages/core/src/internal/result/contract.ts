@@ -19,16 +19,18 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as Defect from "../../Defect.ts"
-import * as Guard from "../../Guard.ts"
-import { isIdempotent, type SideEffect } from "../../SideEffect.ts"
+import type * as Guard from "../../Guard.ts"
+import type { SideEffect } from "../../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
 import { current } from "../call/frame.ts"
+import { isIdempotent } from "../call/idempotent.ts"
 import { Page } from "../call/innerFrame.ts"
 import { IllTyped, outright } from "../call/userCode.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { kind } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 import { type Field, isFurther, nextPageOf, type Pages } from "./nextPage.ts"
+import { incompleteOf, partialData } from "./partial.ts"
 
 export type { Pages } from "./nextPage.ts"
 
@@ -284,12 +286,12 @@ const partOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
   if (pages === undefined) return undefined
   const who = `The 'pages' of '${name}'`
   const next = typeof pages === "function"
-    ? (value: A, params: Params) => Effect.succeed(Guard.incompleteOf(who, asked(who, () => pages(value, params))))
+    ? (value: A, params: Params) => Effect.succeed(incompleteOf(who, asked(who, () => pages(value, params))))
     : nextPageOf(parameters, pages)
   return (value: A, params: Params, stale?: string): Effect.Effect<A, PartialData<A>> =>
     Effect.flatMapEager(next(value, params), (what) => {
       if (what === undefined) return Effect.succeed(value)
-      const part = Guard.partOf(value, what)
+      const part = partialData(value, what)
       return Effect.fail(stale === undefined ? part : withFields(part, { detail: `${part.detail} ${stale}` }))
     })
 }

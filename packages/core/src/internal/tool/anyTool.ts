@@ -1,0 +1,29 @@
+import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import type * as Policy from "../../Policy.ts"
+import type { SideEffect } from "../../SideEffect.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
+import type { Fixing } from "../fixing/fixerOption.ts"
+
+/**
+ * Any tool: what a toolkit holds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Any {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Schema.ConstraintDecoder<unknown>
+  readonly success: Schema.ConstraintCodec<unknown, unknown>
+  readonly sideEffect: SideEffect
+  readonly instead: ReadonlyArray<string>
+  readonly check: string | undefined
+  readonly size: string | undefined
+  readonly identity?: ((params: never) => unknown) | undefined
+  readonly repeats?: boolean | undefined
+  readonly failureLimit?: number
+  readonly policies: ReadonlyArray<Policy.Any>
+  readonly fixers?: ReadonlyArray<Fixing>
+  readonly run: (params: never) => Effect.Effect<unknown, ToolFailure, unknown>
+}
