@@ -27,10 +27,10 @@ const subjects = {
   "retry, fallback": retried.pipe(Tool.fallback(() => Effect.succeed({ celsius: 0 }))),
   "timeout": bare.pipe(Tool.timeout("5 seconds")),
   "timeout, retry": bare.pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient)),
-  "limit": bare.pipe(Tool.limit(8)),
+  "concurrency": bare.pipe(Tool.concurrency(8)),
   "reconcile, complete": bare.pipe(
     Tool.reconcile(() => Effect.succeedNone),
-    Tool.complete({ merge: (soFar) => soFar })
+    Tool.paginate({ merge: (soFar) => soFar })
   ),
   "breaker": bare.pipe(CircuitBreaker.protect()),
   "rate limit": bare.pipe(RateLimit.limit({ limit: 1e9, window: "1 second" })),
@@ -38,7 +38,7 @@ const subjects = {
   "all of the order": bare.pipe(Tool.withDefaults<LastKnown.LastKnown | Breaker.CircuitBreaker>([
     Policy.timeout("5 seconds"),
     Policy.retry(RetryPolicy.transient),
-    Policy.limit(8),
+    Policy.concurrency(8),
     CircuitBreaker.policy(),
     LastKnown.policy()
   ]))

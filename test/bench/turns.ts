@@ -44,7 +44,7 @@ const guarded = (handler: (params: typeof Parameters.Type) => Effect.Effect<type
         Tool.timeout("5 seconds"),
         Tool.retry(RetryPolicy.transient),
         Tool.timeout("20 seconds"),
-        Tool.limit(8),
+        Tool.concurrency(8),
         CircuitBreaker.protect(),
         LastKnown.fallback()
       )

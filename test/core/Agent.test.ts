@@ -648,7 +648,7 @@ describe("Agent.resume", () => {
 
   it("refuses a stored suspension that has not an outcome for each call, one of them suspended", () => {
     const suspension = {
-      version: 3,
+      version: 4,
       runId: "run-1",
       turn: 1,
       transcript: { version: 1, messages: [] },

@@ -176,7 +176,7 @@ const facts: CallFacts.CallFacts = {
 }
 
 const suspension: AgentFailure.Suspension = {
-  version: 3,
+  version: 4,
   runId: "run-1",
   turn: 3,
   transcript,
@@ -303,9 +303,9 @@ describe("AgentFailure.schema", () => {
   it("has a version, and refuses any other with the one that it found", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
-      assert.propertyVal(stored, "version", 3)
+      assert.propertyVal(stored, "version", 4)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 4 }), "of version 3, and not of version 4")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 4, and not of version 5")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -329,8 +329,8 @@ describe("Answer.schema", () => {
 
   it("has a version, and refuses any other with the one that it found", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
-    assert.strictEqual(stored.version, 3)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 3, and not of version 7")
+    assert.strictEqual(stored.version, 4)
+    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 4, and not of version 7")
   })
 
   it("makes of an Exit what a run ended with, either way", () => {

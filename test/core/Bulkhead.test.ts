@@ -53,11 +53,11 @@ const quickly = <A, E>(effect: Effect.Effect<A, E>) =>
 const oneSecond = () => after(1_000, sunny)
 const ignoring = (millis: number) => Effect.uninterruptible(after(millis, sunny))
 
-describe("Tool.limit", () => {
+describe("Tool.concurrency", () => {
   it.effect("runs so many at once, and the rest in the order in which they came", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const limited = beginning(sequence, oneSecond).pipe(Tool.limit(2))
+      const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(2))
       assert.deepStrictEqual(yield* calls(sequence, limited, "a", "b", "c", "d", "e"), [
         "0 a begins",
         "0 b begins",
@@ -75,7 +75,7 @@ describe("Tool.limit", () => {
   it.effect("lets nobody who comes back overtake those who wait", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1))
+      const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1))
       yield* Effect.forkChild(
         Effect.forEach(["a1", "a2", "a3"], (city) => sequence.ending(limited.run({ city }), `${city} `)),
         { startImmediately: true }
@@ -98,7 +98,7 @@ describe("Tool.limit", () => {
         interrupts: Effect.interrupt
       }
       const sequence = new Sequence()
-      const limited = beginning(sequence, (city) => ends[city] ?? sunny).pipe(Tool.limit(1, { maxWait: 0 }))
+      const limited = beginning(sequence, (city) => ends[city] ?? sunny).pipe(Tool.concurrency(1, { maxWait: 0 }))
       for (const city of Object.keys(ends)) {
         assert.isTrue(Exit.isFailure(yield* Effect.exit(limited.run({ city }))), city)
         assert.strictEqual(yield* limited.run({ city: "next" }), "sunny", city)
@@ -109,7 +109,7 @@ describe("Tool.limit", () => {
     Effect.gen(function*() {
       const waits = (maxWait: number) =>
         Effect.gen(function*() {
-          const toolkit = Toolkit.make(beginning(new Sequence(), oneSecond).pipe(Tool.limit(1, { maxWait })))
+          const toolkit = Toolkit.make(beginning(new Sequence(), oneSecond).pipe(Tool.concurrency(1, { maxWait })))
           const call = Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" })
           const both = yield* Effect.forkChild(Effect.all([call, call], { concurrency: 2 }))
           yield* TestClock.adjust("1 hour")
@@ -123,7 +123,7 @@ describe("Tool.limit", () => {
   it.effect("refuses at once where nothing is waited for, and says that nothing was done", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1, { maxWait: 0 }))
+      const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1, { maxWait: 0 }))
       yield* calling(sequence, limited, "a")
       const refusal: object = { ...(yield* Effect.flip(limited.run({ city: "b" }))) }
       assert.deepStrictEqual(refusal, {
@@ -149,7 +149,7 @@ describe("Tool.limit", () => {
     it.effect(`that waits ${maxWait} ms for what takes 1000 comes to: ${comesTo}`, () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
-        const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1, { maxWait }))
+        const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1, { maxWait }))
         yield* calls(sequence, limited, "a", "b")
         assert.include(sequence.events, comesTo)
         assert.strictEqual(sequence.events.some((event) => event.includes("b begins")), maxWait === 1_001)
@@ -161,7 +161,7 @@ describe("Tool.limit", () => {
       Effect.gen(function*() {
         const sequence = new Sequence()
         const inSteps = steps.reduceRight((end, step) => after(step, end), sunny)
-        const limited = beginning(sequence, () => inSteps).pipe(Tool.limit(1, { maxWait: 1_000 }))
+        const limited = beginning(sequence, () => inSteps).pipe(Tool.concurrency(1, { maxWait: 1_000 }))
         yield* calls(sequence, limited, "a", "b")
         const begun = sequence.events.includes("1000 b begins")
         assert.strictEqual(sequence.events.includes("1000 b => bulkhead_full"), !begun, sequence.events.join("; "))
@@ -173,7 +173,7 @@ describe("Tool.limit", () => {
   it.effect("counts a call's patience from its own start, and no longer once it runs", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const limited = beginning(sequence, () => after(5_000, sunny)).pipe(Tool.limit(1, { maxWait: 6_000 }))
+      const limited = beginning(sequence, () => after(5_000, sunny)).pipe(Tool.concurrency(1, { maxWait: 6_000 }))
       yield* calling(sequence, limited, "a")
       yield* TestClock.adjust(2_000)
       yield* calling(sequence, limited, "b")
@@ -190,7 +190,7 @@ describe("Tool.limit", () => {
     it.effect(`forgets a call that is interrupted while it waits (for ${maxWait})`, () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
-        const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1, { maxWait }))
+        const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1, { maxWait }))
         yield* calling(sequence, limited, "a")
         const b = yield* calling(sequence, limited, "b")
         yield* calling(sequence, limited, "c")
@@ -208,7 +208,7 @@ describe("Tool.limit", () => {
     it.effect(`gives the permit of a call that is interrupted while it runs to the next (after ${maxWait} at most)`, () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
-        const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1, { maxWait }))
+        const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1, { maxWait }))
         yield* calling(sequence, limited, "a")
         const b = yield* calling(sequence, limited, "b")
         yield* calling(sequence, limited, "c")
@@ -230,7 +230,7 @@ describe("Tool.limit", () => {
         for (const isTaken of [false, true]) {
           for (let step = 1; step <= 100; step++) {
             const sequence = new Sequence()
-            const limited = beginning(sequence, () => Effect.never).pipe(Tool.limit(1, { maxWait }))
+            const limited = beginning(sequence, () => Effect.never).pipe(Tool.concurrency(1, { maxWait }))
             const holder = isTaken ? yield* calling(sequence, limited, "holder") : undefined
             const fiber = yield* limited.run({ city: "b" }).pipe(
               Effect.provideService(Scheduler.Scheduler, new PausingOnce(step)),
@@ -254,7 +254,7 @@ describe("Tool.limit", () => {
   it.effect("ends its wait in time also where its caller cannot be interrupted", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const limited = beginning(sequence, () => Effect.never).pipe(Tool.limit(1, { maxWait: "1 second" }))
+      const limited = beginning(sequence, () => Effect.never).pipe(Tool.concurrency(1, { maxWait: "1 second" }))
       yield* calling(sequence, limited, "a")
       const fiber = yield* Effect.ignore(limited.run({ city: "b" })).pipe(
         Effect.uninterruptible,
@@ -267,7 +267,7 @@ describe("Tool.limit", () => {
   it.effect("does not wait beyond the deadline: nothing begins after it", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
-      const limited = beginning(sequence, oneSecond).pipe(Tool.limit(1))
+      const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1))
       yield* calling(sequence, limited, "a")
       const fiber = yield* Effect.flip(limited.run({ city: "b" })).pipe(
         Deadline.within("500 millis"),
@@ -287,7 +287,7 @@ describe("Tool.limit", () => {
         const sequence = new Sequence()
         const limited = beginning(sequence, (city) => city === "a" ? ignoring(10_000) : sunny).pipe(
           Tool.timeout("1 second"),
-          Tool.limit(1)
+          Tool.concurrency(1)
         )
         assert.deepStrictEqual(yield* calls(sequence, limited, "a", "b"), [
           "0 a begins",
@@ -301,7 +301,7 @@ describe("Tool.limit", () => {
       Effect.gen(function*() {
         const sequence = new Sequence()
         const limited = beginning(sequence, (city) => city === "a" ? ignoring(10_000) : sunny).pipe(
-          Tool.limit(1),
+          Tool.concurrency(1),
           Tool.timeout("1 second")
         )
         yield* calling(sequence, limited, "a")
@@ -321,7 +321,7 @@ describe("Tool.limit", () => {
         const limited = beginning(
           sequence,
           (city) => city === "a" && ++attempt === 1 ? ignoring(10_000) : after(500, sunny)
-        ).pipe(Tool.timeout("1 second"), Tool.limit(2), Tool.retry(Schedule.recurs(1)))
+        ).pipe(Tool.timeout("1 second"), Tool.concurrency(2), Tool.retry(Schedule.recurs(1)))
         yield* calling(sequence, limited, "a")
         yield* TestClock.adjust(2_000)
         yield* calling(sequence, limited, "b")
@@ -354,7 +354,7 @@ describe("Tool.limit", () => {
         const sequence = new Sequence()
         const limited = failingOnce(sequence).pipe(
           Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 })),
-          Tool.limit(1)
+          Tool.concurrency(1)
         )
         assert.deepStrictEqual(yield* calls(sequence, limited, "a", "b"), [
           "0 a begins",
@@ -370,7 +370,7 @@ describe("Tool.limit", () => {
       Effect.gen(function*() {
         const sequence = new Sequence()
         const limited = failingOnce(sequence).pipe(
-          Tool.limit(1),
+          Tool.concurrency(1),
           Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 }))
         )
         assert.deepStrictEqual(yield* calls(sequence, limited, "a", "b"), [
@@ -391,7 +391,7 @@ describe("Tool.limit", () => {
           { description: "Pays", success: Schema.String },
           () => Effect.andThen(note("pays"), after(1_500, sunny))
         ).pipe(
-          Tool.limit(1, { maxWait: 0 }),
+          Tool.concurrency(1, { maxWait: 0 }),
           Tool.retry(Schedule.spaced("1 second"))
         )
         yield* Effect.forkChild(ending(pays.run({}), "a "), { startImmediately: true })
@@ -407,7 +407,7 @@ describe("Tool.limit", () => {
       const { tools } = Toolkit.make(
         beginning(sequence, oneSecond, "weather"),
         beginning(sequence, oneSecond, "tides")
-      ).pipe(Toolkit.withDefaults([Policy.limit(1, { maxWait: 0 })]))
+      ).pipe(Toolkit.withDefaults([Policy.concurrency(1, { maxWait: 0 })]))
       const weather = tools.get("weather") ?? assert.fail("no such tool")
       const tides = tools.get("tides") ?? assert.fail("no such tool")
       yield* calling(sequence, weather, "a")
@@ -420,10 +420,10 @@ describe("Tool.limit", () => {
     Effect.gen(function*() {
       const sequence = new Sequence()
       const bare = beginning(sequence, oneSecond)
-      const patient = Tool.limit(bare, 1)
-      const impatient = Tool.limit(bare, 1, { maxWait: 0 })
+      const patient = Tool.concurrency(bare, 1)
+      const impatient = Tool.concurrency(bare, 1, { maxWait: 0 })
       assert.deepStrictEqual(patient.policies.map(({ description, kind }) => [kind, description]), [
-        ["limit", "limit of 1 at once"]
+        ["concurrency", "concurrency limit of 1"]
       ])
       yield* calling(sequence, impatient, "a")
       const failure: ToolUnavailable | Failure = yield* Effect.flip(impatient.run({ city: "b" }))
@@ -432,7 +432,7 @@ describe("Tool.limit", () => {
 
   it("throws at a number that is none from 1", () => {
     for (const permits of [0, -1, 1.5, Number.NaN, Infinity, 2 ** 53]) {
-      assert.throws(() => Policy.limit(permits), TypeError)
+      assert.throws(() => Policy.concurrency(permits), TypeError)
     }
   })
 
@@ -476,7 +476,7 @@ describe("Tool.limit", () => {
                   )
                 })
             )
-            const limiting = Tool.limit(permits, { maxWait })
+            const limiting = Tool.concurrency(permits, { maxWait })
             const tool: Weather = timeout === undefined
               ? limiting(bare)
               : isLimitInside

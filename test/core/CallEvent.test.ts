@@ -137,12 +137,12 @@ describe("a call's events", () => {
 
   it.effect("say who refused a call before anything of it ran", () =>
     Effect.gen(function*() {
-      const limited = doing(Effect.sleep("1 second").pipe(Effect.as("sunny"))).pipe(Tool.limit(1, { maxWait: 0 }))
+      const limited = doing(Effect.sleep("1 second").pipe(Effect.as("sunny"))).pipe(Tool.concurrency(1, { maxWait: 0 }))
       const both = Effect.all([limited.run(paris), Effect.exit(limited.run(paris))], { concurrency: 2 })
       const events = yield* heard(both)
       assert.deepStrictEqual(
         events.flatMap((event) => event._tag === "CallRefused" ? [[event.by, event.code, event.attempt]] : []),
-        [["limit", "bulkhead_full", 0]]
+        [["concurrency", "bulkhead_full", 0]]
       )
     }))
 

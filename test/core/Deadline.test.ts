@@ -202,7 +202,7 @@ describe("Deadline", () => {
     it.effect("counts what a call waits for its turn, and says that it was not run", () =>
       Effect.gen(function*() {
         const { ending, events, tool } = new Sequence()
-        const one = tool([after(9_000, sunny)], "non_idempotent").pipe(Tool.limit(1), Tool.deadline("5 seconds"))
+        const one = tool([after(9_000, sunny)], "non_idempotent").pipe(Tool.concurrency(1), Tool.deadline("5 seconds"))
         yield* Effect.forkChild(ending(Effect.uninterruptible(one.run(paris)), "first "))
         const second = yield* Effect.forkChild(Effect.flip(one.run(paris)))
         yield* TestClock.adjust("5 seconds")

@@ -163,11 +163,11 @@ describe("Tool.explain", () => {
 
     it("limit waits for a permit, as long as it is patient", () => {
       const limited = (maxWait?: Duration.Input) =>
-        timely().pipe(Tool.limit(2, maxWait === undefined ? {} : { maxWait }))
+        timely().pipe(Tool.concurrency(2, maxWait === undefined ? {} : { maxWait }))
       assert.deepStrictEqual([rows(limited(0))[1], rows(limited("1 second"))[1], rows(limited())[1]], [
-        "limit of 2 at once | 1 | 0ms | 5s",
-        "limit of 2 at once | 1 | 1s | 6s",
-        "limit of 2 at once | 1 | unbounded | unbounded"
+        "concurrency limit of 2 | 1 | 0ms | 5s",
+        "concurrency limit of 2 | 1 | 1s | 6s",
+        "concurrency limit of 2 | 1 | unbounded | unbounded"
       ])
       const reason = "a call waits for a permit as long as it takes"
       assert.deepStrictEqual(reasons(limited()), ["", reason, reason])
@@ -175,7 +175,7 @@ describe("Tool.explain", () => {
 
     it("complete fetches pages, for as long as it may", () => {
       const paged = (time: Duration.Input) =>
-        timely().pipe(Tool.retry(twice), Tool.complete({ merge: (_, page) => page, pages: 4, time }))
+        timely().pipe(Tool.retry(twice), Tool.paginate({ merge: (_, page) => page, pages: 4, time }))
       assert.deepStrictEqual([rows(paged("1 minute")).at(-1), rows(paged("10 seconds")).at(-1)], [
         "fetches up to 4 pages | 12 | 2s 400ms | 1m 2s 400ms",
         "fetches up to 4 pages | 12 | 2s 400ms | 25s 600ms"
@@ -199,11 +199,11 @@ describe("Tool.explain", () => {
 
     it("defaults in their places", () => {
       assert.deepStrictEqual(
-        rows(quote().pipe(Tool.retry(twice), Tool.withDefaults([Policy.timeout("5 seconds"), Policy.limit(1)]))),
+        rows(quote().pipe(Tool.retry(twice), Tool.withDefaults([Policy.timeout("5 seconds"), Policy.concurrency(1)]))),
         [
           "timeout of 5s | 1 | 0ms | 5s",
           "retry of transient failures | 3 | 600ms | 15s 600ms",
-          "limit of 1 at once | 3 | unbounded | unbounded"
+          "concurrency limit of 1 | 3 | unbounded | unbounded"
         ]
       )
     })
@@ -665,7 +665,7 @@ describe("Explanation", () => {
 
     it("shows each tool in a block of its own, sorted by name, a fact a line", () => {
       const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), named("b"), named("B"), named("a")).pipe(
-        Toolkit.withDefaults([Policy.limit(1)])
+        Toolkit.withDefaults([Policy.concurrency(1)])
       )
       assert.deepStrictEqual(Toolkit.explain(toolkit).map(({ tool }) => tool), ["get_quote", "b", "B", "a"])
       const patient = "unbounded: a call waits for a permit as long as it takes"
@@ -674,7 +674,7 @@ describe("Explanation", () => {
       assert.deepStrictEqual(lines(second!), [
         "a",
         "  side effect  non_idempotent",
-        "  policy       limit of 1 at once",
+        "  policy       concurrency limit of 1",
         "  attempts     1",
         `  waiting      ${patient}`,
         `  time         ${patient}; the handler has no timeout`,
@@ -685,7 +685,7 @@ describe("Explanation", () => {
         "  side effect  none",
         "  policy       timeout of 5s",
         "  policy       retry of transient failures",
-        "  policy       limit of 1 at once",
+        "  policy       concurrency limit of 1",
         "  attempts     3",
         `  waiting      ${patient}`,
         `  time         ${patient}`,
@@ -704,7 +704,7 @@ describe("Explanation", () => {
     const timeline = <T extends Tool.Any>(tool: T) => lines(Explanation.timeline(Tool.explain(tool))).slice(1)
 
     it("tells the worst case moment by moment", () => {
-      const tool = timely().pipe(Tool.retry(twice), Tool.limit(1, { maxWait: "1 second" }))
+      const tool = timely().pipe(Tool.retry(twice), Tool.concurrency(1, { maxWait: "1 second" }))
       assert.deepStrictEqual(lines(Explanation.timeline(Tool.explain(tool))), [
         "get_quote",
         "  0ms        waits for a permit",
@@ -771,7 +771,7 @@ describe("Explanation", () => {
     })
 
     it("follows pages", () => {
-      const paged = timely().pipe(Tool.complete({ merge: (_, page) => page, pages: 3, time: "7 seconds" }))
+      const paged = timely().pipe(Tool.paginate({ merge: (_, page) => page, pages: 3, time: "7 seconds" }))
       assert.deepStrictEqual(timeline(paged), [
         "  0ms  attempt 1",
         "  5s   times out",
@@ -944,7 +944,7 @@ const policies: Record<string, fc.Arbitrary<Written<Change>>> = {
   timeout: fc.constantFrom(50, 500, 2_000, 5_000, 20_000).map((millis) => written(`${millis}`, Tool.timeout(millis))),
   deadline: fc.constantFrom(500, 5_000, 40_000).map((millis) => written(`${millis}`, Tool.deadline(millis))),
   limit: fc.tuple(fc.integer({ min: 1, max: 2 }), fc.constantFrom(0, 500, 3_000, Infinity)).map(([permits, maxWait]) =>
-    written(`${permits}, ${maxWait}`, Tool.limit(permits, { maxWait }))
+    written(`${permits}, ${maxWait}`, Tool.concurrency(permits, { maxWait }))
   ),
   fallback: act.map((act) =>
     written<Change>(JSON.stringify(act), (tool) => Tool.fallback(tool, (params) => perform(act, params)))
@@ -970,7 +970,7 @@ const policies: Record<string, fc.Arbitrary<Written<Change>>> = {
     written<Change>(
       JSON.stringify(limits),
       (tool) =>
-        tool.sideEffect === "non_idempotent" ? tool : Tool.complete(tool, { ...limits, merge: (_, page) => page })
+        tool.sideEffect === "non_idempotent" ? tool : Tool.paginate(tool, { ...limits, merge: (_, page) => page })
     )
   )
 }

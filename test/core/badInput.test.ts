@@ -19,11 +19,11 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, messa
       [`a deadline of ${bad}`, () => read.pipe(Tool.deadline(bad)), /^A deadline is a duration above zero; got /],
       [
         `a time of ${bad} for pages`,
-        () => Policy.complete({ merge, time: bad }),
+        () => Policy.paginate({ merge, time: bad }),
         /^A limit of time is a duration above/
       ],
       [`a maxAge of ${bad}`, () => LastKnown.policy({ maxAge: bad }), /^A maxAge is a duration above zero; got /],
-      [`${bad} bytes`, () => Policy.complete({ merge, bytes: bad }), /^A limit of bytes is a number above zero; got /],
+      [`${bad} bytes`, () => Policy.paginate({ merge, bytes: bad }), /^A limit of bytes is a number above zero; got /],
       [
         `an elapsed of ${bad}`,
         () => Agent.make({ toolkit: Toolkit.empty, limits: { elapsed: bad } }),
@@ -44,17 +44,17 @@ const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, messa
   ...[0, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((bad) =>
     [
       [`${bad} calls at once`, () =>
-        read.pipe(Tool.limit(bad)), /^A limit of calls at once is a whole number from 1; got /],
+        read.pipe(Tool.concurrency(bad)), /^A limit of calls at once is a whole number from 1; got /],
       [`${bad} calls in a time`, () =>
         RateLimit.policy({ limit: bad, window: 1 }), /is a whole number from 1; got /],
       [`${bad} pages`, () =>
-        Policy.complete({ merge, pages: bad }), /^A limit of pages is a whole number from 2; got /]
+        Policy.paginate({ merge, pages: bad }), /^A limit of pages is a whole number from 2; got /]
     ] as const
   ),
-  ["one page", () => Policy.complete({ merge, pages: 1 }), /from 2; got 1\.$/],
+  ["one page", () => Policy.paginate({ merge, pages: 1 }), /from 2; got 1\.$/],
   [
     "a maxWait below zero",
-    () => Policy.limit(1, { maxWait: Duration.millis(-1) }),
+    () => Policy.concurrency(1, { maxWait: Duration.millis(-1) }),
     /^A limit's maxWait is zero or above/
   ],
   ["a timeout of a duration of zero", () => Policy.timeout(Duration.zero), /got 0/],

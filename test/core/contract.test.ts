@@ -182,7 +182,7 @@ describe("invariants", () => {
       assert.strictEqual((yield* failureOf(tool.run({ ...ada, page: 1 })))["code"], "empty_result")
       const complete = Tool.make("search_orders", { ...base, empty: "None.", pages }, ({ page = 1 }) =>
         Effect.succeed(page < 3 ? one : none)).pipe(
-          Tool.complete({ merge: (soFar, page) => ({ ...soFar, orders: [...soFar.orders, ...page.orders] }) })
+          Tool.paginate({ merge: (soFar, page) => ({ ...soFar, orders: [...soFar.orders, ...page.orders] }) })
         )
       assert.deepStrictEqual((yield* complete.run(ada)).orders, ["7", "7"])
     }))
@@ -445,7 +445,7 @@ describe("pages", () => {
     }))
 
   for (const [how, pages] of [["pages", byPage], ["full pages", { next: "page", full: 2 }]] as const) {
-    it.effect(`are fetched by Tool.complete, to the last: ${how}`, () =>
+    it.effect(`are fetched by Tool.paginate, to the last: ${how}`, () =>
       Effect.gen(function*() {
         const asked: Array<Params> = []
         const tool = saying({ pages }, (params) => {
@@ -453,7 +453,7 @@ describe("pages", () => {
           const page = params.page ?? 1
           const orders = page < 3 ? [`${page}a`, `${page}b`] : ["3a"]
           return { orders, total: 5, ...(how === "pages" ? { more: page < 3 } : {}) }
-        }).pipe(Tool.complete({ merge: (soFar, page) => ({ ...page, orders: [...soFar.orders, ...page.orders] }) }))
+        }).pipe(Tool.paginate({ merge: (soFar, page) => ({ ...page, orders: [...soFar.orders, ...page.orders] }) }))
         const whole = yield* tool.run({ name: "ada", limit: 2 })
         assert.deepStrictEqual(whole.orders, ["1a", "1b", "2a", "2b", "3a"])
         assert.deepStrictEqual(asked, [
@@ -548,7 +548,7 @@ describe("freshness", () => {
         "There are more pages. The data is 3h old; it should be at most 1h old."
       )
       const whole = paged.pipe(
-        Tool.complete({ merge: (soFar, page) => ({ ...page, orders: [...soFar.orders, ...page.orders] }) })
+        Tool.paginate({ merge: (soFar, page) => ({ ...page, orders: [...soFar.orders, ...page.orders] }) })
       )
       const outcome = yield* outcomeOf(whole)
       assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, [
@@ -798,7 +798,7 @@ describe("size", () => {
   it.effect("says nothing of a tool that acts, and nothing of one that was not run", () =>
     Effect.gen(function*() {
       assert.notInclude(JSON.stringify(yield* told(cut({ size: "limit" }, "non_idempotent"))), "smaller")
-      const late = yield* passing(told(hanging({ size: "limit" }).pipe(Tool.timeout("1 millis"), Tool.limit(1))))
+      const late = yield* passing(told(hanging({ size: "limit" }).pipe(Tool.timeout("1 millis"), Tool.concurrency(1))))
       assert.include(late.hint, "smaller")
       const refused = Tool.make("search_orders", { ...base, size: "limit" }, () =>
         Effect.fail(new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })))

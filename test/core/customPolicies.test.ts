@@ -622,8 +622,8 @@ describe("counts, whatever a policy does:", () => {
   const more = (page: number) =>
     Effect.fail(new PartialData({ code: "more_pages", detail: "More.", data: `${page}`, next: { page: page + 1 } }))
 
-  const complete = (options?: Partial<Policy.CompleteOptions<string>>) =>
-    Tool.complete<string>({ merge: (soFar, page) => soFar + page, ...options })
+  const complete = (options?: Partial<Policy.PaginateOptions<string>>) =>
+    Tool.paginate<string>({ merge: (soFar, page) => soFar + page, ...options })
 
   it.effect("an attempt that was left behind draws no number that a later one needs for a tool inside", () =>
     Effect.gen(function*() {
@@ -737,7 +737,7 @@ describe("counts, whatever a policy does:", () => {
               return Effect.flatMap(both, (exits) => exits[chosen]!)
             }
           })),
-          Tool.complete({ merge: (soFar, page) => soFar + page })
+          Tool.paginate({ merge: (soFar, page) => soFar + page })
         )
         assert.deepStrictEqual(caveatsOf(yield* outcomeOf(tool)), [words])
       }
@@ -776,7 +776,7 @@ describe("counts, whatever a policy does:", () => {
       // Page 1 is run twice, as it is in parts; of page 2 nobody waits for the second run.
       assert.strictEqual(ToolOutcome.executions(outcome), 3)
       assert.deepStrictEqual(handledIn(outcome), ["more_pages by custom mine"])
-      assert.deepStrictEqual<unknown>(one(events, "AttemptAbandoned"), { _tag: "AttemptAbandoned", by: "complete" })
+      assert.deepStrictEqual<unknown>(one(events, "AttemptAbandoned"), { _tag: "AttemptAbandoned", by: "paginate" })
     }))
 
   it.effect("pages within pages are executions", () =>
@@ -850,7 +850,7 @@ describe("counts, whatever a policy does:", () => {
     it.effect("not begun has not acted, when it waits for a permit", () =>
       Effect.gen(function*() {
         // One permit for both.
-        const limited = doing(later(5_000, sunny), "non_idempotent").pipe(Tool.limit(1))
+        const limited = doing(later(5_000, sunny), "non_idempotent").pipe(Tool.concurrency(1))
         const impatient = custom<SemanticGarbage>((run) => (params) =>
           Effect.timeoutOrElse(run(params), { duration: 1_000, orElse: () => Effect.fail(mine) })
         )

@@ -491,7 +491,9 @@ const ours: Record<string, fc.Arbitrary<Written>> = {
     `retry ${times} ${millis}`,
     Tool.retry(Schedule.jittered(Schedule.spaced(millis)).pipe(Schedule.upTo({ times })))
   ]),
-  limit: fc.constantFrom(0, 2_430, Infinity).map((maxWait) => [`limit ${maxWait}`, Tool.limit(1, { maxWait })]),
+  concurrency: fc.constantFrom(0, 2_430, Infinity).map((
+    maxWait
+  ) => [`concurrency ${maxWait}`, Tool.concurrency(1, { maxWait })]),
   fallback: act.map((act) => [
     `fallback ${JSON.stringify(act)}`,
     (tool, play) => Tool.fallback(tool, ({ page }) => perform(play, "source", act, page))
@@ -527,12 +529,12 @@ const ours: Record<string, fc.Arbitrary<Written>> = {
           Effect.map(perform(play, "check", act, page), (value) => isDone ? Option.some(value) : Option.none())
       )
   ]),
-  complete: fc.record({ pages: fc.integer({ min: 2, max: 3 }), time: fc.constantFrom(3_590, 30_590) }).map((limits) => [
-    `complete ${JSON.stringify(limits)}`,
+  paginate: fc.record({ pages: fc.integer({ min: 2, max: 3 }), time: fc.constantFrom(3_590, 30_590) }).map((limits) => [
+    `paginate ${JSON.stringify(limits)}`,
     (tool) =>
       tool.sideEffect === "non_idempotent"
         ? tool
-        : Tool.complete(tool, { ...limits, merge: (soFar, page) => soFar + page })
+        : Tool.paginate(tool, { ...limits, merge: (soFar, page) => soFar + page })
   ])
 }
 
@@ -762,7 +764,7 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
     assert.isAtMost(times, failed === undefined ? 0 : 1, `failure ${id} stands`)
     // What a policy does with it that was left behind itself, or is cut off from its end, nobody hears. The next page follows a part.
     const isTold = around.every(({ isHeard }) => isHeard) && !(has("reconcile") && (isDeaf || has("leaves it behind")))
-    if (failed !== undefined && isTold && !(has("complete") && failed._tag === "PartialData")) {
+    if (failed !== undefined && isTold && !(has("paginate") && failed._tag === "PartialData")) {
       assert.strictEqual(times, 1, `failure ${id} stands`)
     }
   }
@@ -772,7 +774,7 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
     assert.isTrue(
       failed.length > 0 && failed.every((failure) => failure?._tag === entry.tag) ||
         isSaid && Array.from(world.said).some((said) => entry.detail.includes(said)) || isOurs(entry) ||
-        entry.tag === "PartialData" && has("complete"),
+        entry.tag === "PartialData" && has("paginate"),
       `nothing failed as ${JSON.stringify(entry)}`
     )
   }
@@ -789,7 +791,7 @@ const check = ({ acts, deadline, policies, sideEffect }: Scenario, { elapsed, ev
   // Waits.
   const waited = Duration.toMillis(outcome.waited)
   const isOrderly = deadline === Infinity && !isConcurrent && !has("timeout") && !has("deadline") &&
-    !has("complete") && heard.length === world.executions.length
+    !has("paginate") && heard.length === world.executions.length
   if (isOrderly) {
     const busy = world.executions.reduce((sum, { elapsed, of }) => of === "inner" ? sum : sum + elapsed, 0)
     assert.approximately(waited, elapsed - busy, 1, "waited")

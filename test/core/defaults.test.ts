@@ -28,8 +28,8 @@ describe("Policy.withDefaults", () => {
       "timeout",
       "reconcile",
       "retry",
-      "complete",
-      "limit",
+      "paginate",
+      "concurrency",
       "rate",
       "deadline",
       "breaker",
@@ -143,8 +143,8 @@ describe("Tool.withDefaults", () => {
         "0 breaker",
         "0 deadline",
         "0 rate",
-        "0 limit",
-        "0 complete",
+        "0 concurrency",
+        "0 paginate",
         "0 retry",
         "0 reconcile",
         "0 timeout",
@@ -333,8 +333,8 @@ describe("Toolkit.withDefaults", () => {
   it("knows the places of all policies that there are", () => {
     const all = [
       Policy.fallback(() => sunny),
-      Policy.limit(1),
-      Policy.complete({ merge }),
+      Policy.concurrency(1),
+      Policy.paginate({ merge }),
       Policy.deadline("1 minute"),
       Policy.retry(RetryPolicy.none),
       Policy.reconcile(() => Effect.succeed(Option.none())),
@@ -345,8 +345,8 @@ describe("Toolkit.withDefaults", () => {
       "timeout",
       "reconcile",
       "retry",
-      "complete",
-      "limit",
+      "paginate",
+      "concurrency",
       "deadline",
       "fallback"
     ])

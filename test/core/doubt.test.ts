@@ -245,7 +245,7 @@ describe("a deadline", () => {
             Effect.delay(Effect.sync(() => `${++paid}`), `${holds * 100} millis`),
             "non_idempotent",
             "pay"
-          ).pipe(Tool.limit(1))
+          ).pipe(Tool.concurrency(1))
           const timely = tool.pipe(Tool.timeout(`${waits * 100} millis`), Tool.retry(Schedule.recurs(1)))
           const both = yield* Effect.all([
             Effect.forkChild(tool.run(paris), { startImmediately: true }),
@@ -264,7 +264,7 @@ describe("a deadline", () => {
   it.effect("that comes while a call waits for its permit leaves it certain that nothing was done", () =>
     Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
-      const pay = doing(Effect.as(Deferred.await(gate), "paid"), "non_idempotent", "pay").pipe(Tool.limit(1))
+      const pay = doing(Effect.as(Deferred.await(gate), "paid"), "non_idempotent", "pay").pipe(Tool.concurrency(1))
       yield* Effect.forkChild(pay.run(paris), { startImmediately: true })
       const patient = Tool.with(custom((run) => Effect.andThen(Effect.sleep("2 seconds"), run)))
       for (const waits of [pay, pay.pipe(patient)]) {

@@ -502,7 +502,7 @@ describe("what is said", () => {
       }, ({ page }) =>
         page === 1
           ? Effect.fail(new PartialData({ code: "more_pages", detail: "More.", data: "one", next: { page: 2 } }))
-          : Effect.fail(lost)).pipe(Tool.complete({ merge: (soFar, page) => soFar + page }))
+          : Effect.fail(lost)).pipe(Tool.paginate({ merge: (soFar, page) => soFar + page }))
       const outcome = yield* passing(
         Dispatch.call(Toolkit.make(tool), { id: "1", name: "export", arguments: "{\"page\":1}" })
       )

@@ -357,8 +357,8 @@ describe("C3: what a fixer has corrected is known to", () => {
         const { fix, told } = fixer(({ arguments: args }) => ({ ...args, q: "OK" }))
         const merge = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): ReadonlyArray<number> => [...a, ...b]
         const tool = order === "inside"
-          ? pages.pipe(Tool.fix(fix), Tool.complete({ merge }))
-          : pages.pipe(Tool.complete({ merge }), Tool.fix(fix))
+          ? pages.pipe(Tool.fix(fix), Tool.paginate({ merge }))
+          : pages.pipe(Tool.paginate({ merge }), Tool.fix(fix))
         assert.deepStrictEqual(completed(yield* call(tool, { q: "ok" })).value, [1, 2, 3, 4])
         assert.deepStrictEqual([told.length, ran], [1, ["ok1", "OK1", "OK2", "OK3", "OK4"]])
       }
@@ -373,7 +373,7 @@ describe("C3: what a fixer has corrected is known to", () => {
         page % 10 !== 0
           ? Effect.fail(uncapitalized(`${page}`))
           : Effect.fail(new PartialData({ code: "more_pages", detail: "", data: [page], next: { page: page + 1 } })))
-        .pipe(Tool.complete({ merge: (a, b) => [...a, ...b] }), Tool.fix(fix, { tries: 2 }))
+        .pipe(Tool.paginate({ merge: (a, b) => [...a, ...b] }), Tool.fix(fix, { tries: 2 }))
       const outcome = failed(yield* call(odd, { page: 1 }))
       assert.deepInclude({ ...outcome.failure }, { code: "more_pages", data: [10], next: { page: 11 } })
       assert.strictEqual(told.length, 1)

@@ -155,7 +155,7 @@ describe("C3: a fixer of failed executions", () => {
     Effect.gen(function*() {
       const { asked, tool } = failing(() => Effect.never)
       const { fix, told } = fixer(toParis)
-      const limited = tool.pipe(Tool.limit(1, { maxWait: 0 }), Tool.fix(fix, { on: all }))
+      const limited = tool.pipe(Tool.concurrency(1, { maxWait: 0 }), Tool.fix(fix, { on: all }))
       const holding = yield* Effect.forkChild(limited.run({ city: "Oslo" }), { startImmediately: true })
       assert.strictEqual(failed(yield* call(limited, { city: "Oslo" })).failure.code, "bulkhead_full")
       yield* Fiber.interrupt(holding)

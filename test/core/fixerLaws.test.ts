@@ -87,7 +87,7 @@ const custom = (
   Tool.with(Policy.make({ kind: "custom", name, description: "", wrap: (run) => (params) => change(run(params)) }))
 
 const changes: ReadonlyArray<Change> = [
-  Tool.limit(1, { maxWait: 0 }),
+  Tool.concurrency(1, { maxWait: 0 }),
   RateLimit.limit({ limit: 9_999, window: "1 hour", onExceeded: "refuse" }),
   CircuitBreaker.protect(),
   Tool.retry(Schedule.recurs(2)),

@@ -120,7 +120,7 @@ describe("C3: a fixer", () => {
     it.effect("holds no permit while it thinks", () =>
       Effect.gen(function*() {
         const tool = weather().tool.pipe(
-          Tool.limit(1, { maxWait: 0 }),
+          Tool.concurrency(1, { maxWait: 0 }),
           Tool.fix(() => Effect.delay(Effect.succeed(toParis()), "1 second"))
         )
         const fiber = yield* Effect.forkChild(tool.run({ city: "paris" }), { startImmediately: true })

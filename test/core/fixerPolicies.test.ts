@@ -270,7 +270,7 @@ describe("C3: where no fixer has anything better", () => {
         () => Effect.fail(refused)
       ).pipe(CircuitBreaker.protect({ key: "service" }))
       const tool = weather().tool.pipe(
-        Tool.limit(1, { maxWait: 0 }),
+        Tool.concurrency(1, { maxWait: 0 }),
         RateLimit.limit({ limit: 1, window: "1 hour", onExceeded: "refuse" }),
         CircuitBreaker.protect({ key: "service" }),
         // While it thinks, the circuit opens.
@@ -321,10 +321,10 @@ describe("C3: where no fixer has anything better", () => {
       const again = (tool: Weather): Weather =>
         tool.pipe(Tool.mapFailure((): Failure => nothingDone), Tool.retry(Schedule.recurs(2)))
       const gates: ReadonlyArray<Change> = [
-        Tool.limit(1),
+        Tool.concurrency(1),
         RateLimit.limit({ limit: 9, window: "1 minute" }),
         CircuitBreaker.protect({ key: "rejecting" }),
-        (tool) => tool.pipe(RateLimit.limit({ limit: 9, window: "1 minute" }), Tool.limit(1))
+        (tool) => tool.pipe(RateLimit.limit({ limit: 9, window: "1 minute" }), Tool.concurrency(1))
       ]
       for (const gate of gates) {
         const cities = (change: Change) =>
@@ -341,8 +341,8 @@ describe("C3: where no fixer has anything better", () => {
     Effect.gen(function*() {
       const rate: Change = RateLimit.limit({ limit: 3, window: "1 minute", onExceeded: "refuse" })
       const orders: ReadonlyArray<Change> = [
-        (tool) => rate(Tool.limit(tool, 1)),
-        (tool) => Tool.limit(rate(tool), 1)
+        (tool) => rate(Tool.concurrency(tool, 1)),
+        (tool) => Tool.concurrency(rate(tool), 1)
       ]
       for (const limited of orders) {
         const { asked, tool } = sunny()
@@ -368,7 +368,7 @@ describe("C3: where no fixer has anything better", () => {
       const again: Weather = tool.pipe(
         Tool.mapFailure((): Failure => nothingDone),
         Tool.retry(Schedule.upTo(Schedule.spaced("10 millis"), { times: 2 })),
-        Tool.limit(1, { maxWait: "1 hour" }),
+        Tool.concurrency(1, { maxWait: "1 hour" }),
         twice
       )
       const fiber = yield* Effect.forkChild(played(useless(again)))
@@ -383,7 +383,7 @@ describe("C3: where no fixer has anything better", () => {
         "map",
         { description: "", parameters, success: Schema.String, sideEffect: "none" },
         ({ city }) => Effect.sync(() => looked.push(city)).pipe(Effect.as("found"))
-      ).pipe(Tool.limit(1), Tool.fix(() => undefined))
+      ).pipe(Tool.concurrency(1), Tool.fix(() => undefined))
       const tool: Weather = Tool.make(
         "get_weather",
         { description: "", parameters, success: Schema.String, sideEffect: "none" },
@@ -392,7 +392,7 @@ describe("C3: where no fixer has anything better", () => {
       const again = tool.pipe(
         Tool.mapFailure((): Failure => nothingDone),
         Tool.retry(Schedule.recurs(2)),
-        Tool.limit(1),
+        Tool.concurrency(1),
         useless
       )
       assert.strictEqual(failed(yield* played(again)).failure.code, refused.code)

@@ -110,7 +110,7 @@ describe("a handler that returns a promise", () => {
   it.effect("counts as running until the promise has settled", () =>
     Effect.gen(function*() {
       const { promise, resolve } = Promise.withResolvers<string>()
-      const tool = handling(() => promise).pipe(Tool.limit(1, { maxWait: 0 }))
+      const tool = handling(() => promise).pipe(Tool.concurrency(1, { maxWait: 0 }))
       const codes: Array<string> = []
       const once = Effect.map(outcomeOf(tool), (outcome) => {
         if (outcome._tag === "Failed") codes.push(outcome.failure.code)

@@ -102,13 +102,13 @@ const paged = (city: Transformation) => {
     "victim",
     { ...definition, parameters: transformed(city) },
     () => scoped(page++ === 0 ? Effect.fail(more) : Effect.succeed("b"))
-  ).pipe(Tool.complete({ merge: (a: string, b: string) => a + b }))
+  ).pipe(Tool.paginate({ merge: (a: string, b: string) => a + b }))
 }
 
 const disconnected = new Model.ModelFailure({ code: "connection", detail: "Refused.", transient: true })
 
 const suspension: AgentFailure.Suspension = {
-  version: 3,
+  version: 4,
   runId: "run",
   turn: 1,
   transcript: Transcript.make([{ role: "user", text: "?" }]),
@@ -155,14 +155,14 @@ const places: Readonly<Record<string, (bad: Bad) => Scene>> = {
               new PartialData({ code: "more_pages", detail: "More.", data: "a", next: { city: "London" } })
             )
             : Effect.succeed("b")
-        )).pipe(Tool.complete({ merge: bad }))
+        )).pipe(Tool.paginate({ merge: bad }))
     }
   },
   "a coverage of pages": (bad) => ({
     tool: Tool.make("victim", definition, () =>
       Effect.fail(
         new PartialData({ code: "more_pages", detail: "More.", data: "a", next: { city: "Paris" } })
-      )).pipe(Tool.complete({ merge: (a: string, b: string) => a + b, coverage: bad }))
+      )).pipe(Tool.paginate({ merge: (a: string, b: string) => a + b, coverage: bad }))
   }),
   "a schedule": (bad) => ({
     tool: failing(refused).pipe(Tool.retry(Schedule.recurs(1).pipe(Schedule.tap(bad)) as Untyped))
@@ -419,7 +419,7 @@ const handled = (value: unknown) => {
 /** The end of a run, with what the model has read. */
 const play = ({ agent: options = {}, layer, run = (agent: Untyped) => agent.run("?"), tool = succeeding }: Scene) =>
   Effect.gen(function*() {
-    const limited = Tool.limit(tool as typeof succeeding, 1, { maxWait: "1 minute" })
+    const limited = Tool.concurrency(tool as typeof succeeding, 1, { maxWait: "1 minute" })
     const agent: Untyped = Agent.make({
       toolkit: Toolkit.make(limited, sibling),
       modelRetry: Schedule.recurs(1),

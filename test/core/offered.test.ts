@@ -161,18 +161,18 @@ describe("the policies of an agent", () => {
       const toolkit = Toolkit.make(tool).pipe(Toolkit.withDefaults([
         noting(events, "timeout", "toolkit"),
         noting(events, "retry", "toolkit"),
-        noting(events, "limit", "toolkit"),
+        noting(events, "concurrency", "toolkit"),
         noting(events, "fallback", "toolkit")
       ]))
       const policies = [
         noting(events, "timeout", "agent"),
         noting(events, "retry", "agent"),
-        noting(events, "limit", "agent")
+        noting(events, "concurrency", "agent")
       ]
       yield* Agent.make({ toolkit, policies }).run("?").pipe(
         Effect.provide(ScriptedModel.layer([ScriptedModel.call("t"), ScriptedModel.text("done")]))
       )
-      assert.deepStrictEqual(events, ["fallback of the toolkit", "limit of the agent", "timeout of the agent"])
+      assert.deepStrictEqual(events, ["fallback of the toolkit", "concurrency of the agent", "timeout of the agent"])
     }))
 
   it.effect("C1 change nothing for others that use the same toolkit", () =>

@@ -271,7 +271,7 @@ describe("an attempt runs until its promise has settled", () => {
   it.effect("its permit stays taken", () =>
     Effect.gen(function*() {
       const { pending, tool } = slow(reading)
-      const limited = tool.pipe(Tool.timeout("5 seconds"), Tool.limit(1, { maxWait: 0 }))
+      const limited = tool.pipe(Tool.timeout("5 seconds"), Tool.concurrency(1, { maxWait: 0 }))
       const fiber = yield* Effect.forkChild(Effect.flip(limited.run({})))
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual((yield* Fiber.join(fiber)).code, "timeout")

@@ -339,7 +339,7 @@ describe("idempotency keys", () => {
     Effect.gen(function*() {
       const keys: Array<string> = []
       const mirror = keyed("mirror", keys)
-      const held = acting("pay", Effect.never, "idempotent").pipe(Tool.limit(1, { maxWait: 0 }))
+      const held = acting("pay", Effect.never, "idempotent").pipe(Tool.concurrency(1, { maxWait: 0 }))
       yield* Effect.forkChild(held.run({}), { startImmediately: true })
       const pay = held.pipe(Tool.fallback(mirror.run), Tool.retry(Schedule.recurs(1)))
       yield* Effect.flip(pay.run({}).pipe(ToolCall.withKey("order-7")))

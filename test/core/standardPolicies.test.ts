@@ -187,16 +187,21 @@ describe("Policy.standard", () => {
         total: number
       ]
     > = [
-      ["a limit around a timeout", stuck.pipe(Tool.timeout("2 seconds"), Tool.limit(1)), 2_000, 32_000],
-      ["a limit around a deadline", stuck.pipe(Tool.deadline("5 seconds"), Tool.limit(1)), 5_000, 35_000],
-      ["a limit around a fallback", stuck.pipe(Tool.fallback(() => Effect.fail(lost)), Tool.limit(1)), 10_000, 30_000],
+      ["a limit around a timeout", stuck.pipe(Tool.timeout("2 seconds"), Tool.concurrency(1)), 2_000, 32_000],
+      ["a limit around a deadline", stuck.pipe(Tool.deadline("5 seconds"), Tool.concurrency(1)), 5_000, 35_000],
       [
-        "a limit around a catch",
-        stuck.pipe(Tool.catchTag("ToolUnavailable", Effect.fail), Tool.limit(1)),
+        "a limit around a fallback",
+        stuck.pipe(Tool.fallback(() => Effect.fail(lost)), Tool.concurrency(1)),
         10_000,
         30_000
       ],
-      ["a limit around a fix", stuck.pipe(Tool.fix(() => ({})), Tool.limit(1)), 10_000, 30_000]
+      [
+        "a limit around a catch",
+        stuck.pipe(Tool.catchTag("ToolUnavailable", Effect.fail), Tool.concurrency(1)),
+        10_000,
+        30_000
+      ],
+      ["a limit around a fix", stuck.pipe(Tool.fix(() => ({})), Tool.concurrency(1)), 10_000, 30_000]
     ]
     for (const [what, queue, first, total] of queues) {
       it.effect(what, () =>

@@ -100,7 +100,7 @@ export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Wr
       `retry ${wait}`,
       Tool.retry(Schedule.upTo(Schedule.spaced(wait), { times: 2 }))
     ]),
-    fc.constantFrom(0, 1_300, 20_000).map((maxWait): Written => [`limit ${maxWait}`, Tool.limit(1, { maxWait })]),
+    fc.constantFrom(0, 1_300, 20_000).map((maxWait): Written => [`limit ${maxWait}`, Tool.concurrency(1, { maxWait })]),
     fc.constantFrom(...Object.entries(made)).map(([name, failure]): Written => [
       `map ${name}`,
       Tool.mapFailure((): Failure => failure)

@@ -105,7 +105,7 @@ describe("WorstCase.matchesFile", () => {
   it.effect("sees that policies changed places, where no bound did", () =>
     Effect.gen(function*() {
       const mapped = Tool.mapFailure((failure: ToolFailure.ToolFailure) => failure)
-      const limited = Tool.limit(2, { maxWait: 0 })
+      const limited = Tool.concurrency(2, { maxWait: 0 })
       const written = Explanation.overview(Toolkit.explain(Toolkit.make(tool("a").pipe(mapped, limited))))
       const { result } = yield* compare(Toolkit.make(tool("a").pipe(limited, mapped)), written)
       assert.instanceOf(result, WorstCase.Changed)

@@ -101,8 +101,8 @@ describe("what a policy does to a tool's type", () => {
   })
 
   test("a limit, a breaker and a rate limit may refuse, and their services enter R", () => {
-    expect(steady.pipe(Tool.limit(1))).type.toBe<Unsteady>()
-    expect(Tool.limit(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
+    expect(steady.pipe(Tool.concurrency(1))).type.toBe<Unsteady>()
+    expect(Tool.concurrency(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
     expect(steady.pipe(CircuitBreaker.protect())).type.toBe<Unsteady<Breaker.CircuitBreaker>>()
     expect(steady.pipe(RateLimit.limit({ limit: 1, window: "1 second" }))).type.toBe<
       Unsteady<RateLimiter.RateLimiter>
@@ -134,9 +134,9 @@ describe("what a policy does to a tool's type", () => {
       { description: "", success: Schema.Array(Schema.String), sideEffect: "none" },
       () => Effect.fail(new PartialData({ code: "more_pages", detail: "1 of 2.", data: ["a"], next: { page: 2 } }))
     )
-    const complete = paged.pipe(Tool.complete({ merge: (soFar, page) => [...soFar, ...page] }))
+    const complete = paged.pipe(Tool.paginate({ merge: (soFar, page) => [...soFar, ...page] }))
     expect<Tool.Failure<typeof complete>>().type.toBe<PartialData<Array<string>>>()
-    expect(Tool.complete).type.not.toBeCallableWith(paged, { merge: () => 1 })
+    expect(Tool.paginate).type.not.toBeCallableWith(paged, { merge: () => 1 })
   })
 })
 

@@ -48,7 +48,7 @@ type EncodedRun<Tag extends string, Own> = Own & {
 }
 
 const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  versioned("the failure of a run", 3, {
+  versioned("the failure of a run", 4, {
     detail: Schema.String,
     transcript: Transcript.schema,
     ledger: Ledger,
@@ -110,7 +110,7 @@ export interface Suspension extends Schema.Schema.Type<typeof Suspension> {}
  * @since 0.1.0
  */
 export const Suspension = Schema.Struct({
-  version: Schema.Literal(3),
+  version: Schema.Literal(4),
   runId: Schema.String,
   turn: Schema.Int,
   /** What was said before the turn that waits. */

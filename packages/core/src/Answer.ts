@@ -63,7 +63,7 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 3, {
+export const schema: Schema.Codec<Answer, Encoded> = versioned("an answer", 4, {
   text: Schema.String,
   truncated: Schema.Boolean,
   transcript: Transcript.schema,

@@ -6,7 +6,7 @@
  *
  * Only what goes on can end late. A timeout interrupts the handler, and an HTTP client is cut off: what the service does then, only
  * `Tool.reconcile` finds out, or a job of your own, by the key. Declare the tool `uninterruptible` to let its request come to its end; its
- * permit of a `Tool.limit` stays taken until then.
+ * permit of a `Tool.concurrency` stays taken until then.
  *
  * @since 0.1.0
  */

@@ -16,11 +16,11 @@
  * | `timeout`   | inside `retry`, so that it limits each attempt                                     |
  * | `reconcile` | right outside of what loses answers, so that `retry` may try again what did not happen |
  * | `retry`     | inside the breaker, so that the breaker sees one outcome per call                  |
- * | `complete`  | outside of `retry`, so that each page has attempts of its own                      |
- * | `limit`     | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
+ * | `paginate`  | outside of `retry`, so that each page has attempts of its own                      |
+ * | `concurrency` | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
  * | `rate`      | the same: outside of `retry` a call counts once, inside each attempt does          |
  * | `deadline`  | outside of all that waits: it limits the whole call, its attempts and its waits    |
- * | `breaker`   | outside of `limit` and `rate`: while it is open, nobody queues                     |
+ * | `breaker`   | outside of `concurrency` and `rate`: while it is open, nobody queues                     |
  * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
  *
  * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
@@ -438,7 +438,7 @@ export const reconcile = <R>(
  * @category models
  * @since 0.1.0
  */
-export interface CompleteOptions<A> {
+export interface PaginateOptions<A> {
   /** What has been fetched so far and the next page, as one. */
   readonly merge: (soFar: A, page: A) => A
   /** How much of how much a result is that stays incomplete. Default: its pages, and of how many if the pages say so. */
@@ -452,12 +452,12 @@ export interface CompleteOptions<A> {
 }
 
 /**
- * Fetches what is missing from a partial result. See `Tool.complete`.
+ * Fetches what is missing from a partial result. See `Tool.paginate`.
  *
  * @category policies
  * @since 0.1.0
  */
-export const complete = <A>(options: CompleteOptions<A>): Policy => {
+export const paginate = <A>(options: PaginateOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
   if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
   const limits = {
@@ -468,9 +468,9 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
     bytes
   }
   return ours({
-    kind: "complete",
+    kind: "paginate",
     description: `fetches up to ${pages} pages`,
-    bound: bounds.complete(pages, limits.time),
+    bound: bounds.paginate(pages, limits.time),
     wrap: (run, { name, parameters, sideEffect }) => {
       if (!isIdempotent(sideEffect)) {
         throw new TypeError(
@@ -488,20 +488,20 @@ export const complete = <A>(options: CompleteOptions<A>): Policy => {
  * @category models
  * @since 0.1.0
  */
-export interface LimitOptions {
+export interface ConcurrencyOptions {
   /** How long a call waits while others are under way; zero refuses it at once. Default: as long as it takes. */
   readonly maxWait?: Duration.Input
 }
 
 /**
- * Runs at most so many calls at once. See `Tool.limit`.
+ * Runs at most so many calls at once. See `Tool.concurrency`.
  *
  * @category policies
  * @since 0.1.0
  */
-export const limit = (
+export const concurrency = (
   permits: number,
-  { maxWait = Duration.infinity }: LimitOptions = {}
+  { maxWait = Duration.infinity }: ConcurrencyOptions = {}
 ): Policy => {
   whole("A limit of calls at once", permits)
   const patience = Duration.fromInputUnsafe(maxWait)
@@ -511,8 +511,8 @@ export const limit = (
   // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
   const bulkheads = new Map<string, ReturnType<typeof bulkheadOf>>()
   return ours({
-    kind: "limit",
-    description: `limit of ${permits} at once`,
+    kind: "concurrency",
+    description: `concurrency limit of ${permits}`,
     bound: bounds.turn("a permit", patience),
     wrap: (run, { name }, call) => {
       const through = bulkheads.get(name) ?? bulkheadOf(name, call)
@@ -543,7 +543,7 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  * must not cut it off. So it has that time, and the default {@link deadline}'s on top: for what waits outside of its timeout, such as a
  * queue. The default is left out where nobody knows how long that is: of a timeout without an end, or one made by {@link make}.
  *
- * A default timeout and a default deadline stand side by side. A default deadline also goes outside of a {@link limit}, wherever that
+ * A default timeout and a default deadline stand side by side. A default deadline also goes outside of a {@link concurrency}, wherever that
  * stands, and outside of a deadline inside of it: a call may wait there for ever.
  *
  * @category defaults
@@ -551,7 +551,7 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  */
 export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
   // A deadline of the tool's own does not end what waits in a queue outside of it.
-  const queue = own.findLastIndex(({ kind }) => kind === "limit")
+  const queue = own.findLastIndex(({ kind }) => kind === "concurrency")
   const shorter = own.filter(({ kind }, index) => kind === "deadline" && index < queue)
   return defaults.reduce((policies, given) => {
     if (policies.some((known) => isOfSameKind(known, given) && !shorter.includes(known))) return policies
@@ -560,7 +560,7 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
     const inside = policies.findLastIndex(({ kind }) =>
-      kind === "map" || kind === "limit" && policy.kind === "deadline"
+      kind === "map" || kind === "concurrency" && policy.kind === "deadline"
     )
     const outer = policies.findIndex(({ kind }, index) => index > inside && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)

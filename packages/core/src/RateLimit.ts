@@ -12,7 +12,7 @@
  *     )
  *
  * A service that counts requests counts retries, too: there, put it inside of `retry`, so that each attempt takes a turn of
- * its own. `Tool.limit` bounds something else: how many calls run at once.
+ * its own. `Tool.concurrency` bounds something else: how many calls run at once.
  *
  * @since 0.1.0
  */

@@ -820,7 +820,7 @@ export const reconcile: {
  *     : Effect.fail(
  *       new PartialData({ code: "more_pages", detail: "There is more.", data: [`user ${page}`], next: { page: page + 1 } })
  *     )
- * ).pipe(Tool.complete({ merge: (soFar, page) => [...soFar, ...page] }))
+ * ).pipe(Tool.paginate({ merge: (soFar, page) => [...soFar, ...page] }))
  *
  * Effect.runSync(users.run({ page: 1 })) // => ["user 1", "user 2", "grace"]
  * ```
@@ -828,17 +828,17 @@ export const reconcile: {
  * @category policies
  * @since 0.1.0
  */
-export const complete: {
-  <A>(options: Policy.CompleteOptions<A>): <Name extends string, Params, E extends ToolFailure, R>(
+export const paginate: {
+  <A>(options: Policy.PaginateOptions<A>): <Name extends string, Params, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
   ) => Tool<Name, Params, A, E, R>
   <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>,
-    options: Policy.CompleteOptions<NoInfer<A>>
+    options: Policy.PaginateOptions<NoInfer<A>>
   ): Tool<Name, Params, A, E, R>
 } = dual(
   2,
-  <T extends Any>(self: Any, options: Policy.CompleteOptions<unknown>): T => added(self, Policy.complete(options))
+  <T extends Any>(self: Any, options: Policy.PaginateOptions<unknown>): T => added(self, Policy.paginate(options))
 )
 
 /**
@@ -942,7 +942,7 @@ export const fix: {
  *
  * const report = Tool.make("report", { description: "A report", success: Schema.String, sideEffect: "none" }, () =>
  *   Effect.delay(Effect.succeed("done"), "5 millis")
- * ).pipe(Tool.limit(1, { maxWait: 0 }))
+ * ).pipe(Tool.concurrency(1, { maxWait: 0 }))
  *
  * const both = Effect.all([report.run({}), Effect.flip(report.run({}))], { concurrency: 2 })
  * const [first, second] = await Effect.runPromise(both)
@@ -953,19 +953,19 @@ export const fix: {
  * @category policies
  * @since 0.1.0
  */
-export const limit: {
-  (permits: number, options?: Policy.LimitOptions): <Name extends string, Params, A, E extends ToolFailure, R>(
+export const concurrency: {
+  (permits: number, options?: Policy.ConcurrencyOptions): <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>
   ) => Tool<Name, Params, A, E | ToolUnavailable, R>
   <Name extends string, Params, A, E extends ToolFailure, R>(
     self: Tool<Name, Params, A, E, R>,
     permits: number,
-    options?: Policy.LimitOptions
+    options?: Policy.ConcurrencyOptions
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
 } = dual(
   isDataFirst,
-  <T extends Any>(self: Any, permits: number, options?: Policy.LimitOptions): T =>
-    added(self, Policy.limit(permits, options))
+  <T extends Any>(self: Any, permits: number, options?: Policy.ConcurrencyOptions): T =>
+    added(self, Policy.concurrency(permits, options))
 )
 
 /**

@@ -50,7 +50,7 @@ export const ToolCall = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export interface Current {
+export interface CallContext {
   /**
    * The same for every attempt of the call, when it is resumed or replayed, and when the model makes it again while nobody knows what became
    * of it. In an agent it is 32 hexadecimal digits, made of what the call is to do (`CallFacts`). A tool that runs alone draws one from `Random`.
@@ -66,7 +66,7 @@ export interface Current {
  * @category context
  * @since 0.1.0
  */
-export const current: Effect.Effect<Current> = Effect.withFiber((fiber) => {
+export const current: Effect.Effect<CallContext> = Effect.withFiber((fiber) => {
   const call = fiber.getRef(frame)
   return Effect.succeed({
     idempotencyKey: call.idempotencyKey,

@@ -97,7 +97,7 @@ const runSuspended = <T extends Tool.Any>(
     detail: `The run waits for the user's answer to: ${question}`,
     question,
     suspension: {
-      version: 3,
+      version: 4,
       runId: run.id,
       turn: waiting.turn,
       transcript: waiting.transcript,

@@ -95,7 +95,7 @@ const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHa
       return "The handler of a catch was asked."
     case "reconcile":
       return "A check looked for what became of the call."
-    case "complete":
+    case "paginate":
       return "The result goes without the page."
     case "fix":
       return "A fixer corrected the arguments."
@@ -110,7 +110,7 @@ const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHa
     case "retry":
     case "timeout":
     case "deadline":
-    case "limit":
+    case "concurrency":
     case "rate":
     case "breaker":
     case "map":

@@ -8,7 +8,7 @@ import { PolicyKind } from "./policyKind.ts"
  * | ------------- | ------------------------------------------------------------------- |
  * | `"retry"`     | the call was tried again                                            |
  * | `"reconcile"` | a check found out what became of the call, or failed itself         |
- * | `"complete"`  | a page could not be fetched: the result is what was there before it |
+ * | `"paginate"`  | a page could not be fetched: the result is what was there before it |
  * | `"catch"`     | the handler of a `Tool.catchTag` was asked                          |
  * | `"fallback"`  | another source was asked; also by a catch of `ToolUnavailable`      |
  * | `"fix"`       | a fixer corrected the arguments                                     |

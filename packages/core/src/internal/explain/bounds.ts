@@ -135,7 +135,7 @@ export const fixed =
     }, inner)
   }
 
-export const complete = (pages: number, time: Duration.Duration) => (inner: Bounds): Bounds => {
+export const paginate = (pages: number, time: Duration.Duration) => (inner: Bounds): Bounds => {
   const next = "asks for the next page"
   const gaps = Array.from({ length: pages - 2 }, () => Duration.zero)
   const rest = repeated(inner, { least: gaps, most: gaps }, () => next)

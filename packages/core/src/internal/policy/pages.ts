@@ -100,7 +100,7 @@ const rest = <R>(
                 asked: soFar.asked.add(key)
               })
               : Effect.andThen(
-                Effect.map(current, (frame) => frame.handled(failure, { by: "complete" })),
+                Effect.map(current, (frame) => frame.handled(failure, { by: "paginate" })),
                 stop(`page ${soFar.pages + 1} failed: ${failure.detail.replace(/\.$/, "")}`)
               )
         })
@@ -119,7 +119,7 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
       late: () => Effect.succeed(Option.none<unknown>()),
       onLeft: (fiber) => {
         frame.live.abandoned.add(fiber)
-        frame.note({ _tag: "AttemptAbandoned", by: "complete" })
+        frame.note({ _tag: "AttemptAbandoned", by: "paginate" })
       }
     })
     return Effect.onExit(inTime, (exit) =>

@@ -71,7 +71,7 @@ export interface Contract<A, Params> {
   readonly empty?: string | Empty<A, Params>
   /**
    * How a result says that there is more: by its fields, or by a function. Such a result fails with `PartialData`, code `more_pages`, with
-   * the arguments that continue, which `Tool.complete` follows.
+   * the arguments that continue, which `Tool.paginate` follows.
    */
   readonly pages?: Pages<A, Params> | ((value: A, params: Params) => Guard.Incomplete | undefined)
   /**

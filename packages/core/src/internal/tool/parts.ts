@@ -121,7 +121,7 @@ const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, i
   return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
 }
 
-const letsThrough: ReadonlyArray<Policy.Kind> = ["limit", "rate", "breaker"]
+const letsThrough: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
 
 // By hand, anything may be called a policy, and one of ours.
 export const made = (policy: Policy.Any): Policy.Any => {

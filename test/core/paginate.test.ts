@@ -81,16 +81,16 @@ const outcomeOf = (tool: Tool.Any) =>
     idempotencyKey: "key"
   })
 
-describe("F6 Tool.complete", () => {
+describe("F6 Tool.paginate", () => {
   it.effect("puts three pages together, in their order", () =>
     Effect.gen(function*() {
-      const complete = paged(counting(3)).pipe(Tool.complete({ merge }))
+      const complete = paged(counting(3)).pipe(Tool.paginate({ merge }))
       assert.deepStrictEqual(yield* complete.run({ page: 1 }), ["user 1", "user 2", "user 3"])
       assert.deepStrictEqual(yield* complete.run({ page: 3 }), ["user 3"])
-      const dataFirst = Tool.complete(paged(counting(3)), { merge, pages: 5 })
+      const dataFirst = Tool.paginate(paged(counting(3)), { merge, pages: 5 })
       assert.deepStrictEqual(yield* dataFirst.run({ page: 1 }), ["user 1", "user 2", "user 3"])
       assert.deepStrictEqual(dataFirst.policies.map(({ description, kind }) => [kind, description]), [
-        ["complete", "fetches up to 5 pages"]
+        ["paginate", "fetches up to 5 pages"]
       ])
     }))
 
@@ -99,10 +99,10 @@ describe("F6 Tool.complete", () => {
       const wrong = new SemanticGarbage({ code: "unknown_entity", detail: "Unknown." })
       const cut = new PartialData({ code: "truncated", detail: "Cut.", data: ["user 1"] })
       for (const failure of [wrong, refused, cut]) {
-        const tool = paged(() => Effect.fail<typeof failure>(failure)).pipe(Tool.complete({ merge }))
+        const tool = paged(() => Effect.fail<typeof failure>(failure)).pipe(Tool.paginate({ merge }))
         assert.strictEqual(yield* Effect.flip(tool.run({ page: 1 })), failure)
       }
-      assert.deepStrictEqual(yield* Tool.complete(paged(counting(1)), { merge }).run({ page: 1 }), ["user 1"])
+      assert.deepStrictEqual(yield* Tool.paginate(paged(counting(1)), { merge }).run({ page: 1 }), ["user 1"])
     }))
 
   describe("continues", () => {
@@ -122,7 +122,7 @@ describe("F6 Tool.complete", () => {
         return params.page === 3
           ? Effect.succeed(["user 3"])
           : more([`user ${params.page}`], next(params.page))
-      }).pipe(Tool.complete({ merge }))
+      }).pipe(Tool.paginate({ merge }))
       return { asked, tool }
     }
     const since = new Date("2026-01-01T00:00:00.000Z")
@@ -152,7 +152,7 @@ describe("F6 Tool.complete", () => {
         }, ({ cursor, query }) =>
           cursor === "c2"
             ? Effect.succeed([`${query} ${cursor}`])
-            : more([query], { cursor: cursor === "c1" ? "c2" : "c1" })).pipe(Tool.complete({ merge }))
+            : more([query], { cursor: cursor === "c1" ? "c2" : "c1" })).pipe(Tool.paginate({ merge }))
         assert.deepStrictEqual(yield* tool.run({ query: "a" }), ["a", "a", "a c2"])
       }))
   })
@@ -165,7 +165,7 @@ describe("F6 Tool.complete", () => {
           runs++
           return counting(99)(number)
         })
-        const { failure } = yield* partial(Tool.complete(tool, { merge, pages: 3 }))
+        const { failure } = yield* partial(Tool.paginate(tool, { merge, pages: 3 }))
         assert.deepStrictEqual({ ...failure }, {
           _tag: "PartialData",
           code: "more_pages",
@@ -175,8 +175,8 @@ describe("F6 Tool.complete", () => {
           next: { page: 4 }
         })
         assert.strictEqual(runs, 3)
-        assert.strictEqual((yield* partial(Tool.complete(tool, { merge }))).data.length, 10)
-        assert.deepStrictEqual(yield* Tool.complete(paged(counting(3)), { merge, pages: 3 }).run({ page: 1 }), [
+        assert.strictEqual((yield* partial(Tool.paginate(tool, { merge }))).data.length, 10)
+        assert.deepStrictEqual(yield* Tool.paginate(paged(counting(3)), { merge, pages: 3 }).run({ page: 1 }), [
           "user 1",
           "user 2",
           "user 3"
@@ -186,9 +186,9 @@ describe("F6 Tool.complete", () => {
     it.effect("when the time for the further pages is up, on the right side of the tick", () =>
       Effect.gen(function*() {
         const slow = paged(counting(3, (number) => Effect.sleep(number === 1 ? "1 minute" : "1 second")))
-        const { at, exit } = yield* play(Tool.complete(slow, { merge, time: 2_001 }))
+        const { at, exit } = yield* play(Tool.paginate(slow, { merge, time: 2_001 }))
         assert.deepStrictEqual([at, exit], [62_000, Exit.succeed(["user 1", "user 2", "user 3"])])
-        const { detail, next, ...rest } = yield* partial(Tool.complete(slow, { merge, time: 1_999 }))
+        const { detail, next, ...rest } = yield* partial(Tool.paginate(slow, { merge, time: 1_999 }))
         assert.strictEqual(rest.at, 61_999)
         assert.deepStrictEqual(rest.data, ["user 1", "user 2"])
         assert.deepStrictEqual([detail, next], ["2 pages: the time for it was up.", { page: 3 }])
@@ -197,7 +197,7 @@ describe("F6 Tool.complete", () => {
     it.effect("30 seconds by default", () =>
       Effect.gen(function*() {
         const hanging = paged((number) => number === 1 ? counting(2)(1) : Effect.never)
-        assert.strictEqual((yield* partial(Tool.complete(hanging, { merge }))).at, 30_000)
+        assert.strictEqual((yield* partial(Tool.paginate(hanging, { merge }))).at, 30_000)
       }))
 
     it.effect("when a page ignores that its time is up", () =>
@@ -205,7 +205,7 @@ describe("F6 Tool.complete", () => {
         const stubborn = paged((number) =>
           number === 1 ? counting(2)(1) : Effect.uninterruptible(Effect.delay(counting(2)(2), "1 minute"))
         )
-        const { at, data } = yield* partial(Tool.complete(stubborn, { merge, time: "1 second" }))
+        const { at, data } = yield* partial(Tool.paginate(stubborn, { merge, time: "1 second" }))
         assert.deepStrictEqual([at, data], [1_000, ["user 1"]])
       }))
 
@@ -214,17 +214,17 @@ describe("F6 Tool.complete", () => {
         const bytes = JSON.stringify(["user 1"]).length
         const tool = paged(counting(9))
         const pagesUnder = (bytes: number) =>
-          Effect.map(partial(Tool.complete(tool, { merge, bytes })), ({ data }) => data.length)
+          Effect.map(partial(Tool.paginate(tool, { merge, bytes })), ({ data }) => data.length)
         assert.strictEqual(yield* pagesUnder(bytes), 1)
         assert.strictEqual(yield* pagesUnder(bytes + 1), 2)
         assert.strictEqual(yield* pagesUnder(2 * bytes), 2)
-        const { detail } = yield* partial(Tool.complete(tool, { merge, bytes: 5 }))
+        const { detail } = yield* partial(Tool.paginate(tool, { merge, bytes: 5 }))
         assert.strictEqual(detail, "1 page: more than 5 bytes are not fetched at once.")
       }))
 
     it.effect("when a page fails, and tells the ledger", () =>
       Effect.gen(function*() {
-        const tool = Tool.complete(paged((number) => number === 3 ? Effect.fail(refused) : counting(9)(number)), {
+        const tool = Tool.paginate(paged((number) => number === 3 ? Effect.fail(refused) : counting(9)(number)), {
           merge
         })
         const { data, detail, next } = yield* partial(tool)
@@ -232,7 +232,7 @@ describe("F6 Tool.complete", () => {
           page: 3
         }])
         assert.deepStrictEqual((yield* outcomeOf(tool)).handled, [
-          { tag: "ToolUnavailable", code: "connection", detail: "Refused.", by: "complete" }
+          { tag: "ToolUnavailable", code: "connection", detail: "Refused.", by: "paginate" }
         ])
       }))
 
@@ -240,7 +240,7 @@ describe("F6 Tool.complete", () => {
       Effect.gen(function*() {
         const tool = paged((number) => number === 3 ? Effect.never : counting(9)(number)).pipe(
           Tool.timeout("5 seconds"),
-          Tool.complete({ merge })
+          Tool.paginate({ merge })
         )
         const { at, data, detail } = yield* partial(tool)
         assert.strictEqual(at, 5_000)
@@ -256,7 +256,7 @@ describe("F6 Tool.complete", () => {
             runs++
             return number === 2 ? more(["user 2"], { page: again }) : counting(9)(number)
           })
-          const { data, detail } = yield* partial(Tool.complete(tool, { merge }))
+          const { data, detail } = yield* partial(Tool.paginate(tool, { merge }))
           assert.deepStrictEqual(data, ["user 1", "user 2"])
           assert.strictEqual(detail, "2 pages: the page that comes next is one that was already fetched.")
           assert.strictEqual(runs, 2)
@@ -266,7 +266,7 @@ describe("F6 Tool.complete", () => {
     it.effect("when what continues does not fit the parameters", () =>
       Effect.gen(function*() {
         for (const next of [{ page: "two" }, { page: null }, { cursor: "x" }]) {
-          const { data, detail } = yield* partial(Tool.complete(paged(() => more(["user 1"], next)), { merge }))
+          const { data, detail } = yield* partial(Tool.paginate(paged(() => more(["user 1"], next)), { merge }))
           assert.deepStrictEqual(data, ["user 1"])
           assert.strictEqual(detail, "1 page: the arguments that continue do not fit the tool's own parameters.")
         }
@@ -275,7 +275,7 @@ describe("F6 Tool.complete", () => {
     it.effect("when a later page does not say how to go on", () =>
       Effect.gen(function*() {
         const tool = paged((number) => number === 2 ? more(["user 2"]) : counting(9)(number))
-        const { failure } = yield* partial(Tool.complete(tool, { merge }))
+        const { failure } = yield* partial(Tool.paginate(tool, { merge }))
         assert.deepStrictEqual(failure.data, ["user 1", "user 2"])
         assert.strictEqual(failure.detail, "2 pages: the service does not say how to go on.")
         assert.isUndefined(failure.next)
@@ -283,7 +283,7 @@ describe("F6 Tool.complete", () => {
 
     it.effect("a little before the deadline of the run, on the right side of the tick", () =>
       Effect.gen(function*() {
-        const complete = Tool.complete(paged(counting(9, () => Effect.sleep("1 second"))), { merge })
+        const complete = Tool.paginate(paged(counting(9, () => Effect.sleep("1 second"))), { merge })
         const late = yield* partial(complete, Deadline.within(4_099))
         assert.deepStrictEqual([late.at, late.data.length], [3_999, 3])
         assert.strictEqual(late.detail, "3 pages: the time for it was up.")
@@ -298,7 +298,7 @@ describe("F6 Tool.complete", () => {
         const busy = new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.seconds(20) })
         const tool = paged((number) => number === 2 ? Effect.fail(busy) : counting(9)(number)).pipe(
           Tool.retry(RetryPolicy.transient),
-          Tool.complete({ merge, time: "10 seconds" })
+          Tool.paginate({ merge, time: "10 seconds" })
         )
         const { at, data, detail } = yield* partial(tool)
         assert.deepStrictEqual([at, data, detail], [0, ["user 1"], "1 page: page 2 failed: Refused."])
@@ -311,7 +311,7 @@ describe("F6 Tool.complete", () => {
         const of = (unit: string) =>
           Effect.map(
             partial(
-              Tool.complete(
+              Tool.paginate(
                 paged((number) =>
                   more([`user ${number}`], { page: number + 1 }, {
                     coverage: { have: number, of: 7, unit },
@@ -334,7 +334,7 @@ describe("F6 Tool.complete", () => {
     it.effect("in the tool's own terms", () =>
       Effect.gen(function*() {
         const { coverage } = yield* partial(
-          Tool.complete(paged(counting(9)), {
+          Tool.paginate(paged(counting(9)), {
             merge,
             pages: 2,
             coverage: (soFar) => ({ have: soFar.length, of: 9, unit: "users" })
@@ -354,7 +354,7 @@ describe("F6 Tool.complete", () => {
             keys.push(idempotencyKey)
             return isFirst ? Effect.fail(refused) : counting(3)(number)
           })
-        ).pipe(Tool.retry(Schedule.recurs(1)), Tool.complete({ merge }))
+        ).pipe(Tool.retry(Schedule.recurs(1)), Tool.paginate({ merge }))
         const outcome = yield* outcomeOf(tool)
         assert.deepInclude(outcome, { _tag: "Completed", value: ["user 1", "user 2", "user 3"], attempts: 6 })
         assert.strictEqual(keys[0], "key")
@@ -372,7 +372,7 @@ describe("F6 Tool.complete", () => {
         const tool = paged((number) => {
           runs++
           return number === 2 ? Effect.fail(refused) : counting(3)(number)
-        }).pipe(Tool.retry(Schedule.recurs(2)), Tool.complete({ merge }))
+        }).pipe(Tool.retry(Schedule.recurs(2)), Tool.paginate({ merge }))
         assert.deepStrictEqual((yield* partial(tool)).data, ["user 1"])
         assert.strictEqual(runs, 4)
       }))
@@ -380,7 +380,7 @@ describe("F6 Tool.complete", () => {
     it.effect("there is what every page said", () =>
       Effect.gen(function*() {
         const tool = paged(counting(3, (number) => ToolCall.caveat(`page ${number} is of yesterday`)))
-        const outcome = yield* outcomeOf(Tool.complete(tool, { merge }))
+        const outcome = yield* outcomeOf(Tool.paginate(tool, { merge }))
         assert.deepStrictEqual(outcome._tag === "Completed" && outcome.caveats, [
           "page 1 is of yesterday",
           "page 2 is of yesterday",
@@ -394,7 +394,7 @@ describe("F6 Tool.complete", () => {
           const tool = paged((number) =>
             number === 1 ? counting(2)(1) : Effect.andThen(ToolCall.caveat("of page 2"), end)
           ).pipe(
-            Tool.complete({ merge, time: "1 second" }),
+            Tool.paginate({ merge, time: "1 second" }),
             Tool.catchTag("PartialData", ({ data }) => Effect.as(ToolCall.caveat("not all"), data))
           )
           const fiber = yield* Effect.forkChild(outcomeOf(tool))
@@ -409,7 +409,7 @@ describe("F6 Tool.complete", () => {
         const noted: Array<string> = []
         const tool = paged((number) =>
           number === 1 ? counting(2)(1) : Effect.andThen(ToolCall.caveat("of page 2"), Effect.never)
-        ).pipe(Tool.complete({ merge, time: "1 second" }))
+        ).pipe(Tool.paginate({ merge, time: "1 second" }))
         yield* partial(
           tool,
           Effect.provideService(
@@ -428,7 +428,7 @@ describe("F6 Tool.complete", () => {
         throw bug
       }
       for (const pages of [2, 3]) {
-        const tool = Tool.complete(paged(counting(pages)), { merge: throwing })
+        const tool = Tool.paginate(paged(counting(pages)), { merge: throwing })
         assert.deepStrictEqual(yield* Effect.exit(tool.run({ page: 1 })), Exit.die(bug))
       }
     }))
@@ -445,23 +445,23 @@ describe("F6 Tool.complete", () => {
           page === pages
             ? Effect.succeed(1)
             : Effect.fail(new PartialData({ code: "more_pages", detail: "", data: 1, next: { page: page + 1 } }))).pipe(
-            Tool.complete({ merge: (soFar, page) => soFar + page, pages })
+            Tool.paginate({ merge: (soFar, page) => soFar + page, pages })
           ).run({ page: 1 })
       assert.strictEqual(yield* count(3_000), 3_000)
     }))
 
   it("throws for a tool that acts, at once", () => {
     const acts = Tool.make("order", { description: "", success: Names }, () => Effect.succeed([]))
-    assert.throws(() => Tool.complete(acts, { merge }), TypeError, "The pages of order cannot be followed")
+    assert.throws(() => Tool.paginate(acts, { merge }), TypeError, "The pages of order cannot be followed")
     assert.throws(
-      () => Toolkit.make(acts).pipe(Toolkit.withDefaults([Policy.complete({ merge })])),
+      () => Toolkit.make(acts).pipe(Toolkit.withDefaults([Policy.paginate({ merge })])),
       TypeError
     )
   })
 
   it("throws at a number of pages that is none from 2", () => {
     for (const pages of [1, 0, -1, 2.5, Number.NaN, Infinity]) {
-      assert.throws(() => Policy.complete({ merge, pages }), TypeError)
+      assert.throws(() => Policy.paginate({ merge, pages }), TypeError)
     }
   })
 })
