@@ -26,10 +26,10 @@ import * as CallFacts from "./CallFacts.ts"
 import { Account } from "./internal/agent/account.ts"
 import type { Happened } from "./internal/agent/happened.ts"
 import { resume, turn } from "./internal/agent/loop.ts"
+import { inRunContext, type RunContext } from "./internal/agent/runContext.ts"
 import { newId } from "./internal/agent/runId.ts"
 import { refusedContinuation, refusedOpening } from "./internal/agent/runInput.ts"
 import { beginning, type Run as RunOf } from "./internal/agent/runState.ts"
-import { surrounded, type Surroundings } from "./internal/agent/surroundings.ts"
 import { type Fixers, fixingFor, type NeededBy } from "./internal/fixing/fixerOption.ts"
 import { withFixer, withPreferred } from "./internal/tool/parts.ts"
 import { kind } from "./internal/value/text.ts"
@@ -195,7 +195,7 @@ export const make: {
     model: Model["Service"],
     modelOptions: ModelOptions | undefined,
     watch: Watch,
-    surroundings: Surroundings
+    surroundings: RunContext
   ): RunOf<T> => ({
     ...surroundings,
     id,
@@ -224,7 +224,7 @@ export const make: {
               ? newId(state, asked.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
-              surrounded(id, budget, state.account, 0, (surroundings) =>
+              inRunContext(id, budget, state.account, 0, (surroundings) =>
                 turn(begin(id, model, modelOptions, watch, surroundings), {
                   ...state,
                   facts: CallFacts.beginning(
@@ -245,7 +245,7 @@ export const make: {
       return Effect.flatMap(
         Model,
         (model) =>
-          surrounded(
+          inRunContext(
             suspension.runId,
             budget,
             Account.from(suspension.ledger),

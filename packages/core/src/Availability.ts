@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { tripped } from "./internal/policy/openCircuit.ts"
+import { openCircuitText } from "./internal/policy/openCircuit.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolHealth from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
@@ -83,7 +83,7 @@ const available: Availability = { _tag: "Available" }
 
 const judge = (tool: Tool.Any, health: ToolHealth.ToolHealth["Service"], now: number): Availability => {
   const status = health.statusUnsafe(tool.name)
-  const reason = () => tripped("It", health.reportUnsafe(tool.name))
+  const reason = () => openCircuitText("It", health.reportUnsafe(tool.name))
   switch (status._tag) {
     case "Available":
       return available

@@ -39,8 +39,8 @@ import { withinTime } from "./internal/effect/withinTime.ts"
 import { same } from "./internal/explain/bounds.ts"
 import { isBlameless, isRefusal, refusal } from "./internal/failure/refusalCode.ts"
 import { defectsOf, signalIn } from "./internal/failure/signal.ts"
-import { own } from "./internal/policy/builtIn.ts"
-import { tripped } from "./internal/policy/openCircuit.ts"
+import { builtIn } from "./internal/policy/builtIn.ts"
+import { openCircuitText } from "./internal/policy/openCircuit.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
@@ -73,7 +73,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBreaker> =>
-  own(Policy.make<Breaker.CircuitBreaker, ToolUnavailable>({
+  builtIn(Policy.make<Breaker.CircuitBreaker, ToolUnavailable>({
     kind: "breaker",
     description: key === undefined ? "breaker" : `breaker of ${key}`,
     bound: same,
@@ -267,7 +267,7 @@ const refused = (
   error: Breaker.CircuitBreakerError,
   health: ToolHealth["Service"] | undefined
 ): ToolUnavailable => {
-  const disabled = () => tripped(tool, health?.reportUnsafe(tool))
+  const disabled = () => openCircuitText(tool, health?.reportUnsafe(tool))
   switch (error.reason._tag) {
     case "CircuitOpen":
       return refusal({

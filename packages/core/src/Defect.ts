@@ -10,7 +10,7 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { told } from "./internal/effect/reporter.ts"
+import { reported } from "./internal/effect/reported.ts"
 
 /**
  * Takes a defect: what happened in one sentence, and the whole cause.
@@ -64,7 +64,7 @@ const logged: Reporter = (message, cause) =>
 export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.flatMap(reporter, (report) =>
     Effect.flatMap(
-      Effect.forkDetach(told(() => report(message, cause)), { startImmediately: true }),
+      Effect.forkDetach(reported(() => report(message, cause)), { startImmediately: true }),
       (fiber) =>
         fiber.pollUnsafe() === undefined
           // One that hangs must not keep the run.

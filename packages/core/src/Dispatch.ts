@@ -26,24 +26,24 @@ import * as DispatchFailure from "./DispatchFailure.ts"
 import { attempt } from "./internal/arguments/decoding.ts"
 import { anyIntentOf } from "./internal/arguments/intent.ts"
 import { schemaOf } from "./internal/arguments/jsonSchema.ts"
-import { Call } from "./internal/call/callFrame.ts"
-import { ofAnother, saysNothingDone } from "./internal/call/ending.ts"
+import { CallFrame } from "./internal/call/callFrame.ts"
 import { isLogged, logFailure } from "./internal/call/failureLine.ts"
 import { current, detached, type Frame } from "./internal/call/frame.ts"
+import { ofAnother, saysNothingDone } from "./internal/call/handlerEnding.ts"
 import { asCall } from "./internal/call/modelCall.ts"
-import { completed, failed as failedCall } from "./internal/call/outcome.ts"
-import { hearing } from "./internal/call/watching.ts"
+import { completedOutcome, failedOutcome } from "./internal/call/outcome.ts"
+import { toWatcher } from "./internal/call/toWatcher.ts"
 import { advised, cutOffNote, doubted } from "./internal/dispatch/advice.ts"
-import { CallAdmission, lost } from "./internal/dispatch/callAdmission.ts"
-import { failedOutcome } from "./internal/dispatch/failedOutcome.ts"
-import { counted, disabled } from "./internal/dispatch/health.ts"
+import { CallAdmission, lostInProcess } from "./internal/dispatch/callAdmission.ts"
+import { countInHealth, disabledRefusal } from "./internal/dispatch/health.ts"
+import { outcomeOfCause } from "./internal/dispatch/outcomeOfCause.ts"
 import { guard } from "./internal/dispatch/resultGuard.ts"
 import { randomId } from "./internal/effect/randomId.ts"
 import type { Done } from "./internal/failure/done.ts"
-import { Correcting } from "./internal/fixing/correction.ts"
+import { CorrectionStage } from "./internal/fixing/correctionStage.ts"
 import { limitedByDeadline } from "./internal/policy/timeLimit.ts"
 import { isCutOff } from "./internal/result/resultText.ts"
-import { bare, subjectOf, tokenOf } from "./internal/tool/parts.ts"
+import { runWithoutFrame, subjectOf, tokenOf } from "./internal/tool/parts.ts"
 import type * as Policy from "./Policy.ts"
 import type * as Tool from "./Tool.ts"
 import type * as ToolCall from "./ToolCall.ts"
@@ -123,14 +123,14 @@ const placed = <T extends Tool.Any>(
       ? { name: call.name, sideEffect: "none" } as const
       : subjectOf(tool, tokenOf(tool))
     const watcher = "onEvent" in options ? options.onEvent : fiber.getRef(CallEvent.watcher)
-    const hear = hearing(fiber, call.name, id, watcher)
-    const record = new Call(id, subject, text, options.replies, hear)
+    const hear = toWatcher(fiber, call.name, id, watcher)
+    const record = new CallFrame(id, subject, text, options.replies, hear)
     const { idempotencyKey } = options
     if (idempotencyKey !== undefined) record.keyed = () => idempotencyKey
     if (tool === undefined) {
       const outcome = options.wasBegun === true
-        ? { ...failedCall(record, lost(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
-        : failedCall(record, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
+        ? { ...failedOutcome(record, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
+        : failedOutcome(record, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
       return logged(Effect.succeed(outcome), call.name, fiber).pipe(
         Effect.annotateLogs(options.annotations ?? { tool: call.name, call: id })
       )
@@ -138,10 +138,10 @@ const placed = <T extends Tool.Any>(
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
     if (before !== undefined) resumed(record, before, tool)
     const outer = fiber.getRef(current)
-    const admitting = new CallAdmission(record, tool, options, () => disabled(tool, health), outer)
+    const admitting = new CallAdmission(record, tool, options, () => disabledRefusal(tool, health), outer)
     let stage: Stage = "decode"
     const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
-    const correcting = new Correcting(tool, record, fiber, {
+    const correcting = new CorrectionStage(tool, record, fiber, {
       run: (params) => {
         stage = "run"
         return run(params)
@@ -160,7 +160,7 @@ const placed = <T extends Tool.Any>(
           if (typeof json === "string" && isCutOff(json)) {
             record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
           }
-          const outcome = completed(record, json)
+          const outcome = completedOutcome(record, json)
           return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
         })
       })
@@ -168,7 +168,7 @@ const placed = <T extends Tool.Any>(
       Effect.catchCause((cause) =>
         logged(
           Effect.map(
-            Effect.flatMap(failedOutcome(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
+            Effect.flatMap(outcomeOfCause(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
             (outcome) => leavingWith(outcome, record.done)
           ),
           tool.name,
@@ -190,7 +190,7 @@ const placed = <T extends Tool.Any>(
     const named = options.facts === undefined ? outcome : Effect.map(outcome, (outcome) => admitting.named(outcome))
     const told = health === undefined
       ? named
-      : Effect.tap(named, (outcome) => counted(outcome, tool, record, health, fiber))
+      : Effect.tap(named, (outcome) => countInHealth(outcome, tool, record, health, fiber))
     return outer === detached ? told : heardBy(outer, tool, record, told)
   })
 
@@ -204,7 +204,7 @@ const decoded = (text: string | undefined, tool: Tool.Any, before: CallOptions["
 const heardBy = <R>(
   outer: Frame,
   { name }: Tool.Any,
-  record: Call,
+  record: CallFrame,
   outcome: Effect.Effect<ToolOutcome, never, R>
 ): Effect.Effect<ToolOutcome, never, R> =>
   Effect.onExit(outcome, (exit) =>
@@ -230,7 +230,7 @@ const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" 
 // The call goes on with what its arguments were corrected to before it was suspended, and with what was done in it then: nothing that may
 // have acted runs again because of a question. What has certainly acted before it asked, its author lets run twice.
 const resumed = (
-  call: Call,
+  call: CallFrame,
   { arguments: text, certainty = "not_executed", intent, repairs = [] }: CallOptions["before"] & {},
   { name, parameters, sideEffect }: Tool.Any
 ) => {
@@ -248,7 +248,8 @@ const resumed = (
 
 // A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
 // compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
-const runOf = <T extends Tool.Any>(tool: T) => bare(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
+const runOf = <T extends Tool.Any>(tool: T) =>
+  runWithoutFrame(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
 const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
   for (const _ in outer) return { ...outer, ...inner }

@@ -28,7 +28,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { unlimited } from "./internal/agent/unlimited.ts"
+import { exemptFromLimits } from "./internal/agent/exemptFromLimits.ts"
 import { textOf } from "./internal/failure/failureField.ts"
 import { cut, mostDetail } from "./internal/value/text.ts"
 import { Answered, Escalation, type Rejected, type Rejection } from "./Rejection.ts"
@@ -361,4 +361,4 @@ const noFix = new ToolUnavailable({
  * @category agents
  * @since 0.1.0
  */
-export const tools = [unlimited(escalating), unlimited(throwing)] as const
+export const tools = [exemptFromLimits(escalating), exemptFromLimits(throwing)] as const

@@ -34,10 +34,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import { millisToAnswer } from "./internal/call/timeLeft.ts"
 import { answered } from "./internal/call/userCode.ts"
-import { isExit } from "./internal/effect/containment.ts"
+import { isExit } from "./internal/effect/contained.ts"
 import { withinTime } from "./internal/effect/withinTime.ts"
-import { exhausted, tried } from "./internal/failure/exhausted.ts"
-import { own } from "./internal/policy/builtIn.ts"
+import { exhausted, sourcesTried } from "./internal/failure/exhausted.ts"
+import { builtIn } from "./internal/policy/builtIn.ts"
 import { canonical } from "./internal/value/canonical.ts"
 import { positive } from "./internal/value/numberOption.ts"
 import { attempted } from "./internal/value/untrusted.ts"
@@ -74,7 +74,7 @@ export const policy = (
   { maxAge = Duration.infinity, name = "cache" }: Options = {}
 ): Policy.Policy<LastKnown, never> => {
   const limit = positive("maxAge", maxAge)
-  return own(Policy.make<LastKnown>({
+  return builtIn(Policy.make<LastKnown>({
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
     // What is inside, and then the store's time, to keep or to read.
@@ -113,7 +113,7 @@ const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUn
 
 // What is left of a failure is of its own type, which the compiler does not see of a type parameter.
 const nothingKnown = <E extends ToolFailure>(failure: E & ToolUnavailable, tool: string, name: string) =>
-  exhausted(failure, failure, [...tried(failure, tool), `${name} (nothing known)`]) as E & ToolUnavailable
+  exhausted(failure, failure, [...sourcesTried(failure, tool), `${name} (nothing known)`]) as E & ToolUnavailable
 
 /**
  * Answers with the last known value for the same arguments when the tool is unavailable.
@@ -123,7 +123,7 @@ const nothingKnown = <E extends ToolFailure>(failure: E & ToolUnavailable, tool:
  *
  * A success is kept, unless it is stale itself; so what makes answers up belongs outside. The value that answers is noted with
  * its age, so that it is not taken for a fresh one. When nothing is known, or it is older than `maxAge`, or no longer fits the
- * tool's `success`, the failure goes on, with `name` among those that were `tried`.
+ * tool's `success`, the failure goes on, with `name` among those that were `sourcesTried`.
  *
  * @example
  * ```ts

@@ -13,7 +13,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Certainty } from "./Certainty.ts"
-import { told } from "./internal/effect/reporter.ts"
+import { reported } from "./internal/effect/reported.ts"
 
 /**
  * A late end.
@@ -97,4 +97,4 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
  * @since 0.1.0
  */
 export const report = (result: LateResult): Effect.Effect<void> =>
-  Effect.flatMap(reporter, (report) => told(() => report(result)))
+  Effect.flatMap(reporter, (report) => reported(() => report(result)))

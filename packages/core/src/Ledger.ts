@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { Handled, HandledBy } from "./internal/call/handled.ts"
+import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 import { TextRepair, ValueRepair } from "./internal/call/repair.ts"
 import { Severity } from "./ToolFailure.ts"
 

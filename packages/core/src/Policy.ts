@@ -38,20 +38,20 @@ import type { Bounds } from "./Explanation.ts"
 import { begun } from "./internal/call/execution.ts"
 import { isIdempotent } from "./internal/call/idempotent.ts"
 import { defaultKinds, type PolicyKind, PolicyKind as PolicyKinds } from "./internal/call/policyKind.ts"
-import { called, failing, outright } from "./internal/call/userCode.ts"
+import { callUser, failing, outright } from "./internal/call/userCode.ts"
 import * as bounds from "./internal/explain/bounds.ts"
-import { exhausted, tried } from "./internal/failure/exhausted.ts"
+import { exhausted, sourcesTried } from "./internal/failure/exhausted.ts"
 import { withCauseOf } from "./internal/failure/failureClass.ts"
 import { refusal } from "./internal/failure/refusalCode.ts"
-import { alone } from "./internal/policy/alone.ts"
-import { own } from "./internal/policy/builtIn.ts"
+import { builtIn } from "./internal/policy/builtIn.ts"
 import { bulkhead } from "./internal/policy/bulkhead.ts"
-import { following } from "./internal/policy/pages.ts"
+import { sourced } from "./internal/policy/fallbackSource.ts"
+import { following } from "./internal/policy/followPages.ts"
+import { withoutOwnFiber } from "./internal/policy/ownFiber.ts"
 import type { Call } from "./internal/policy/policyCall.ts"
 import { type ReconcileOptions, Reconciliation } from "./internal/policy/reconciliation.ts"
 import { retrying } from "./internal/policy/retrying.ts"
 import { retriesOf } from "./internal/policy/retryTerms.ts"
-import { sourced } from "./internal/policy/source.ts"
 import { limited, type TimeLimit } from "./internal/policy/timeLimit.ts"
 import { finite, positive, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind, list } from "./internal/value/text.ts"
@@ -297,7 +297,7 @@ const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
     bound: bounds.timeLimit(limit),
     wrap: (run, subject) => {
       // What is never ended has no fiber of the limit's.
-      const inside = millis === Infinity ? run : alone(run)
+      const inside = millis === Infinity ? run : withoutOwnFiber(run)
       return (params) => limited(inside(params), subject, millis, kind)
     }
   })
@@ -329,11 +329,14 @@ export const fallback = <R, E extends ToolFailure>(
               sourced(
                 "a fallback",
                 bounds.sources.has(source),
-                () => called(`The fallback of '${subject.name}'`, () => answer(params, failure))
+                () => callUser(`The fallback of '${subject.name}'`, () => answer(params, failure))
               ),
               (last) =>
                 last._tag === "ToolUnavailable"
-                  ? exhausted(failure, last, [...tried(failure, subject.name), ...tried(last, name ?? "a fallback")])
+                  ? exhausted(failure, last, [
+                    ...sourcesTried(failure, subject.name),
+                    ...sourcesTried(last, name ?? "a fallback")
+                  ])
                   : last
             )
           ))
@@ -378,7 +381,7 @@ export const catchTag = <R, E extends ToolFailure>(
         tags.includes(failure._tag)
           ? Effect.andThen(
             call.instead(failure),
-            sourced("a catch", false, () => called(`The catch of '${name}'`, () => recover(failure, params)))
+            sourced("a catch", false, () => callUser(`The catch of '${name}'`, () => recover(failure, params)))
           )
           : Effect.fail(failure))
   })
@@ -549,13 +552,13 @@ export const order: ReadonlyArray<Kind> = defaultKinds
  * @category defaults
  * @since 0.1.0
  */
-export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
+export const withDefaults = (builtIn: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
   // A deadline of the tool's own does not end what waits in a queue outside of it.
-  const queue = own.findLastIndex(({ kind }) => kind === "concurrency")
-  const shorter = own.filter(({ kind }, index) => kind === "deadline" && index < queue)
+  const queue = builtIn.findLastIndex(({ kind }) => kind === "concurrency")
+  const shorter = builtIn.filter(({ kind }, index) => kind === "deadline" && index < queue)
   return defaults.reduce((policies, given) => {
     if (policies.some((known) => isOfSameKind(known, given) && !shorter.includes(known))) return policies
-    const policy = given.kind === "deadline" ? prolonged(given, own, policies) : given
+    const policy = given.kind === "deadline" ? prolonged(given, builtIn, policies) : given
     if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
     // A function that maps failures knows of those that were there when it was written, and of no others.
@@ -564,14 +567,14 @@ export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<An
     )
     const outer = policies.findIndex(({ kind }, index) => index > inside && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
-  }, own)
+  }, builtIn)
 }
 
 /** A deadline that leaves what is inside the time that it asks for; `undefined` where that has no end. */
-const prolonged = (deadlined: Any, own: ReadonlyArray<Any>, inside: ReadonlyArray<Any>): Any | undefined => {
+const prolonged = (deadlined: Any, builtIn: ReadonlyArray<Any>, inside: ReadonlyArray<Any>): Any | undefined => {
   // A default timeout may be cut short.
   const times = inside.flatMap((policy) =>
-    policy.kind !== "timeout" || own.includes(policy) ? timeOf(policy) ?? [] : []
+    policy.kind !== "timeout" || builtIn.includes(policy) ? timeOf(policy) ?? [] : []
   )
   if (times.length === 0) return deadlined
   const limit = times.reduce(Duration.sum, timeOf(deadlined) ?? Duration.infinity)
@@ -683,7 +686,7 @@ function asTyped<R, E extends ToolFailure>(wrap: Ours<R>["wrap"]) {
 }
 
 function ours<R = never, E extends ToolFailure = ToolUnavailable>({ wrap, ...options }: Ours<R>): Policy<R, E> {
-  return own(make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }))
+  return builtIn(make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }))
 }
 
 // A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which

@@ -21,10 +21,10 @@ import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Deadline from "./Deadline.ts"
 import { answered } from "./internal/call/userCode.ts"
-import { contained } from "./internal/effect/containment.ts"
+import { contained } from "./internal/effect/contained.ts"
 import { turn } from "./internal/explain/bounds.ts"
 import { refusal } from "./internal/failure/refusalCode.ts"
-import { own } from "./internal/policy/builtIn.ts"
+import { builtIn } from "./internal/policy/builtIn.ts"
 import { whole } from "./internal/value/numberOption.ts"
 import * as Policy from "./Policy.ts"
 import * as Tool from "./Tool.ts"
@@ -69,7 +69,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
     throw new TypeError("A rate limit's window is a finite duration above zero.")
   }
   const rate = `${limit} ${limit === 1 ? "call" : "calls"} in ${Duration.format(window)}`
-  return own(Policy.make<RateLimiter.RateLimiter, ToolUnavailable>({
+  return builtIn(Policy.make<RateLimiter.RateLimiter, ToolUnavailable>({
     kind: "rate",
     description: `rate of ${rate}`,
     bound: turn("its turn", onExceeded === "wait" ? Duration.infinity : Duration.zero),

@@ -28,13 +28,13 @@ import { whyUnfit } from "./internal/arguments/identity.ts"
 import { executed } from "./internal/call/execution.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
 import { current } from "./internal/call/frame.ts"
-import { framed, leaving } from "./internal/call/framed.ts"
+import { framed, leaving } from "./internal/call/framedRun.ts"
 import { accountOf } from "./internal/call/outcome.ts"
 import { ended, endedHere } from "./internal/call/userCode.ts"
-import { explained } from "./internal/explain/explaining.ts"
+import { explained } from "./internal/explain/explain.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
-import { eitherWay } from "./internal/policy/alone.ts"
-import { continuing, type PromiseCall, promised } from "./internal/policy/promised.ts"
+import { withOwnFiber } from "./internal/policy/ownFiber.ts"
+import { continuing, type PromiseCall, promised } from "./internal/policy/promiseHandler.ts"
 import {
   type Contract,
   contractDemands,
@@ -42,10 +42,19 @@ import {
   type Empty,
   keeping,
   type Pages
-} from "./internal/result/contract.ts"
+} from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
 import { demand, demands } from "./internal/tool/definition.ts"
-import { added, allMade, assemble, made, rebuild, staged, subjectOf, tokenOf } from "./internal/tool/parts.ts"
+import {
+  assemble,
+  checkedPolicies,
+  checkedPolicy,
+  rebuild,
+  runWithFixers,
+  subjectOf,
+  tokenOf,
+  withPolicy
+} from "./internal/tool/parts.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
@@ -61,7 +70,7 @@ import type {
 import type { Handled } from "./ToolOutcome.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
-export type { PromiseCall } from "./internal/policy/promised.ts"
+export type { PromiseCall } from "./internal/policy/promiseHandler.ts"
 export type { Any } from "./internal/tool/anyTool.ts"
 
 /**
@@ -269,7 +278,7 @@ export const make = <
     name,
     definition,
     handler,
-    (handled) => eitherWay(handled(false), handled(true))
+    (handled) => withOwnFiber(handled(false), handled(true))
   )
 
 /**
@@ -342,7 +351,7 @@ export const promise = <
     name,
     { ...definition, uninterruptible: true },
     called,
-    (handled) => eitherWay(continuing(handled(true)), handled(true))
+    (handled) => withOwnFiber(continuing(handled(true)), handled(true))
   )
 }
 
@@ -460,7 +469,7 @@ export const retry: {
     self: Tool<Name, Params, A, E, R>,
     retries: Policy.Retries<R2>
   ): Tool<Name, Params, A, E, R | R2>
-} = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => added(self, Policy.retry(retries)))
+} = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => withPolicy(self, Policy.retry(retries)))
 
 /**
  * Ends an attempt after a time.
@@ -502,7 +511,7 @@ export const timeout: {
     self: Tool<Name, Params, A, E, R>,
     duration: Duration.Input
   ): Tool<Name, Params, A, E | ToolUnavailable, R>
-} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.timeout(duration)))
+} = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
 
 /**
  * Ends a whole call after a time, with all its attempts and waits.
@@ -537,7 +546,7 @@ export const timeout: {
  */
 export const deadline: typeof timeout = dual(
   2,
-  <T extends Any>(self: Any, duration: Duration.Input): T => added(self, Policy.deadline(duration))
+  <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.deadline(duration))
 )
 
 /**
@@ -604,7 +613,7 @@ export const fallback: {
     self: Any,
     source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, ToolFailure, unknown>,
     options?: Policy.FallbackOptions
-  ): T => added(self, Policy.fallback(source, options))
+  ): T => withPolicy(self, Policy.fallback(source, options))
 )
 
 /**
@@ -673,7 +682,7 @@ export const catchTag: {
     self: Any,
     tag: ToolFailureTag | ReadonlyArray<ToolFailureTag>,
     handler: (failure: never, params: never) => Effect.Effect<unknown, ToolFailure, unknown>
-  ): T => added(self, Policy.catchTag(tag, handler))
+  ): T => withPolicy(self, Policy.catchTag(tag, handler))
 )
 
 // `E` stands without `NoInfer` in `ExtractTag<E, …>`: a conditional type does not distribute over it.
@@ -711,7 +720,7 @@ export const mapFailure: {
     self: Tool<Name, Params, A, E, R>,
     f: (failure: E) => E2
   ): Tool<Name, Params, A, E2, R>
-} = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => added(self, Policy.mapFailure(f)))
+} = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
 
 /**
  * Finds out what became of a call that may have acted, and turns the unknown into a fact.
@@ -791,7 +800,7 @@ export const reconcile: {
     self: Any,
     check: (params: never, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, unknown>,
     options?: Policy.ReconcileOptions
-  ): T => added(self, Policy.reconcile(check, options))
+  ): T => withPolicy(self, Policy.reconcile(check, options))
 )
 
 /**
@@ -838,7 +847,7 @@ export const paginate: {
   ): Tool<Name, Params, A, E, R>
 } = dual(
   2,
-  <T extends Any>(self: Any, options: Policy.PaginateOptions<unknown>): T => added(self, Policy.paginate(options))
+  <T extends Any>(self: Any, options: Policy.PaginateOptions<unknown>): T => withPolicy(self, Policy.paginate(options))
 )
 
 /**
@@ -965,7 +974,7 @@ export const concurrency: {
 } = dual(
   isDataFirst,
   <T extends Any>(self: Any, permits: number, options?: Policy.ConcurrencyOptions): T =>
-    added(self, Policy.concurrency(permits, options))
+    withPolicy(self, Policy.concurrency(permits, options))
 )
 
 /**
@@ -1011,7 +1020,7 @@ const with_: {
   ): Tool<Name, Params, A, E | E2, R | R2>
 } = dual(
   2,
-  <T extends Any>(self: Any, policy: Policy.Any): T => added(self, made(policy))
+  <T extends Any>(self: Any, policy: Policy.Any): T => withPolicy(self, checkedPolicy(policy))
 )
 
 export { with_ as with }
@@ -1048,7 +1057,7 @@ export const withDefaults: {
 } = dual(
   2,
   <T extends Any>(self: Any, policies: ReadonlyArray<Policy.Any>): T =>
-    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...allMade(policies)] }))
+    rebuild(self, ({ defaults }) => ({ defaults: [...defaults, ...checkedPolicies(policies)] }))
 )
 
 /**
@@ -1142,7 +1151,7 @@ export const outcome: {
     framed(
       subjectOf(self, tokenOf(self)),
       params,
-      staged(self)(params),
+      runWithFixers(self)(params),
       (run, frame) =>
         Effect.map(
           Effect.exit(Effect.mapError(run, (failure) => leaving(failure, frame))),

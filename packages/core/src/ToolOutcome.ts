@@ -9,7 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
-import { Handled } from "./internal/call/handled.ts"
+import { Handled } from "./internal/call/handledFailure.ts"
 import { Repair } from "./internal/call/repair.ts"
 import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
@@ -51,7 +51,7 @@ export const Reply = Schema.Struct({
   reply: Schema.String
 })
 
-export { Handled, HandledBy } from "./internal/call/handled.ts"
+export { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 export { Repair, TextRepair, ValueRepair } from "./internal/call/repair.ts"
 
 /**

@@ -14,10 +14,10 @@ import type * as Toolkit from "../../Toolkit.ts"
 import * as ToolOutcome from "../../ToolOutcome.ts"
 import { anyIntentOf } from "../arguments/intent.ts"
 import { isNotRun, ordered } from "../dispatch/order.ts"
-import { recorded } from "./journaled.ts"
-import { Beginning } from "./replay.ts"
+import { isExemptFromLimits } from "./exemptFromLimits.ts"
+import { journaled } from "./journaled.ts"
 import type { Run, State } from "./runState.ts"
-import { isUnlimited } from "./unlimited.ts"
+import { StepStart } from "./stepStart.ts"
 
 /** Runs a call; a resumed one goes on from where it was suspended, with the user's replies to its questions. */
 type Perform<T extends Tool.Any> = (
@@ -41,7 +41,7 @@ export interface Called {
  *
  * @param choose says for each call whether and how to run it
  */
-export const called = <T extends Tool.Any>(
+export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
   { facts: before, turn }: Pick<State, "facts" | "turn">,
   { calls }: Reply,
@@ -52,12 +52,12 @@ export const called = <T extends Tool.Any>(
     const perform: Perform<T> = (call, index, suspended) => {
       if (suspended === undefined) facts = CallFacts.called(facts, call)
       const tool = run.toolkit.tools.get(call.name)
-      const refusal = tool !== undefined && isUnlimited(tool)
+      const refusal = tool !== undefined && isExemptFromLimits(tool)
         ? undefined
         : run.spending.refusal(index, calls.length, facts)
       return Effect.map(dispatched(run, turn, call, index, { facts, refusal }, suspended), (outcome) => {
         // The outcome of a suspended call is yet to come.
-        if (outcome._tag !== "Suspended") facts = after(run, facts, call, outcome)
+        if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
         return outcome
       })
     }
@@ -70,7 +70,7 @@ export const called = <T extends Tool.Any>(
  *
  * @param outcomes what came of the calls when the run was suspended
  */
-export const resumed = <T extends Tool.Any>(
+export const resumeCalls = <T extends Tool.Any>(
   run: Run<T>,
   state: Pick<State, "facts" | "turn">,
   reply: Reply,
@@ -87,14 +87,14 @@ export const resumed = <T extends Tool.Any>(
     return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
   const kept = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
-  return Effect.map(called(run, state, reply, choose), ({ facts, outcomes }) => ({
+  return Effect.map(runCalls(run, state, reply, choose), ({ facts, outcomes }) => ({
     facts,
     outcomes: outcomes.map(kept)
   }))
 }
 
 /** What is known once a call has its outcome. */
-export const after = <T extends Tool.Any>(
+export const afterCall = <T extends Tool.Any>(
   { toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
   { name }: ToolCall.ToolCall,
@@ -136,9 +136,9 @@ const dispatched = <T extends Tool.Any>(
     lost: acts ? begin(dispatch({ ...options, wasBegun: true })) : undefined
   })
   const unrecorded = (known: ToolOutcome.ToolOutcome | undefined) =>
-    Effect.succeed(known ?? untold(run.toolkit, call, "run"))
+    Effect.succeed(known ?? unknownOutcome(run.toolkit, call, "run"))
   if (watch === undefined) {
-    return recorded(run, stepIn(options, (self) => self), dispatch(options), (_, known) => unrecorded(known))
+    return journaled(run, stepIn(options, (self) => self), dispatch(options), (_, known) => unrecorded(known))
   }
 
   const event = { turn, index: index + 1, call }
@@ -148,10 +148,10 @@ const dispatched = <T extends Tool.Any>(
     watcher?.(watched, failure)
   }
   return Effect.suspend(() => {
-    const beginning = new Beginning((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
+    const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
     const begin: Around<T> = (self) => beginning.of(self)
     const watched = { ...options, onEvent }
-    const outcome = recorded(run, stepIn(watched, begin), begin(dispatch(watched)), (_, known) => {
+    const outcome = journaled(run, stepIn(watched, begin), begin(dispatch(watched)), (_, known) => {
       beginning.begin()
       return unrecorded(known)
     })
@@ -168,7 +168,7 @@ type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, nev
 type Around<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
 
 // What came of a call cannot be told: whether it has acted is not known.
-export const untold = (
+export const unknownOutcome = (
   toolkit: Toolkit.Toolkit,
   call: ToolCall.ToolCall,
   stage: ToolOutcome.Stage

@@ -8,17 +8,17 @@ import type { ModelFailure, Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { logFailure } from "../call/failureLine.ts"
-import { after } from "./calls.ts"
-import { said } from "./messages.ts"
+import { afterCall } from "./calls.ts"
+import { assistantMessage } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
-import type { UsedUp } from "./usage.ts"
+import type { UsedUp } from "./runUsage.ts"
 
 const sofar = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
 
-export const answer = ({ account, facts, transcript }: State, reply: Reply): Answer => ({
+export const answerOf = ({ account, facts, transcript }: State, reply: Reply): Answer => ({
   text: reply.text,
   truncated: reply.truncated ?? false,
-  transcript: transcript.append(said(reply)),
+  transcript: transcript.append(assistantMessage(reply)),
   ledger: account.ledger,
   facts
 })
@@ -41,12 +41,12 @@ export const endedByModel = <T extends Tool.Any>(
   failure: ModelFailure,
   failures: ReadonlyArray<Ledger.ModelEntry>
 ) => {
-  const ended = Effect.fail(modelFailed(failed(run, state, failures), failure))
+  const ended = Effect.fail(modelFailed(withModelFailures(run, state, failures), failure))
   const attempts = failures.at(-1)?.attempts ?? 1
   return failure.code === "defect"
     ? ended
     : Effect.andThen(
-      logFailure("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
+      logFailure("The model", failure, `The run ended${attempts > 1 ? `, afterCall ${attempts} attempts` : ""}.`).pipe(
         Effect.annotateLogs({ ...run.place })
       ),
       ended
@@ -56,7 +56,7 @@ export const endedByModel = <T extends Tool.Any>(
 export const modelFailed = (state: State, failure: ModelFailure) =>
   new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...sofar(state) })
 
-export const failed = <T extends Tool.Any>(
+export const withModelFailures = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   failures: ReadonlyArray<Ledger.ModelEntry>
@@ -67,7 +67,7 @@ export const failed = <T extends Tool.Any>(
 }
 
 // How a turn ends a run, if it does: a stop goes before a question.
-export const halted = <T extends Tool.Any>(
+export const haltedBy = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
   next: State,
@@ -113,6 +113,6 @@ const runSuspended = <T extends Tool.Any>(
       const outcome = outcomes[index]
       return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"
         ? facts
-        : after(run, facts, call, { ...outcome, certainty: "unknown" })
+        : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
     }, next.facts)
   })

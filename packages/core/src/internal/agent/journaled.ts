@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import * as Defect from "../../Defect.ts"
 import * as Journal from "../../Journal.ts"
 import { answered, heed } from "../call/userCode.ts"
-import { contained } from "../effect/containment.ts"
+import { contained } from "../effect/contained.ts"
 import type { RunTime } from "./runTime.ts"
 
 /** What a step of a run needs of it. */
@@ -15,7 +15,7 @@ interface Recording {
 }
 
 /** A step of a run: its result is recorded with the time that the run has used until then. */
-export const recorded = <A, E, R>(
+export const journaled = <A, E, R>(
   { journal, time }: Recording,
   step: Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,

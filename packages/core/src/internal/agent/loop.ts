@@ -23,11 +23,11 @@ import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import { withinTime } from "../effect/withinTime.ts"
 import { Account } from "./account.ts"
-import { type Called, called, resumed } from "./calls.ts"
-import { answer, endedByModel, failed, halted, limitReached } from "./endings.ts"
-import { heard, said } from "./messages.ts"
+import { askModel, isReplyAlone } from "./askModel.ts"
+import { type Called, resumeCalls, runCalls } from "./calls.ts"
+import { answerOf, endedByModel, haltedBy, limitReached, withModelFailures } from "./endings.ts"
+import { assistantMessage, toolMessages } from "./messages.ts"
 import { lastOf, retriedOf } from "./modelEntry.ts"
-import { ask, isReplyAlone } from "./modelTurn.ts"
 import type { Run, State } from "./runState.ts"
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
@@ -41,15 +41,15 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
   const { usedUp } = run.spending
   if (usedUp !== undefined) return Effect.fail(limitReached(run, state, usedUp))
-  return Effect.matchEffect(inTime(run, ask(run, state.turn, state.transcript, optionsFor(run, state))), {
+  return Effect.matchEffect(inTime(run, askModel(run, state.turn, state.transcript, optionsFor(run, state))), {
     onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
-    onSuccess: (heard) => {
-      if (heard === timeIsUp) {
-        const late = failed(run, state, retriedOf(run.retried, state.turn))
+    onSuccess: (toolMessages) => {
+      if (toolMessages === timeIsUp) {
+        const late = withModelFailures(run, state, retriedOf(run.retried, state.turn))
         return Effect.fail(limitReached(run, late, { limit: "elapsed", budget: run.budget, isOwn: true }))
       }
-      const reply = isReplyAlone(heard) ? heard : heard.reply
-      const before = isReplyAlone(heard) ? state.account : state.account.modelFailed(heard.failures)
+      const reply = isReplyAlone(toolMessages) ? toolMessages : toolMessages.reply
+      const before = isReplyAlone(toolMessages) ? state.account : state.account.modelFailed(toolMessages.failures)
       const asked = { ...state, account: before.replied(reply) }
       run.spending.now(asked.account, reply.calls.length)
       if (reply.calls.length > 0) {
@@ -57,9 +57,9 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
         if (state.account.calls > run.budget.calls) {
           return Effect.fail(limitReached(run, asked, { limit: "calls", budget: run.budget, isOwn: true }))
         }
-        return afterCalls(run, asked, reply, called(run, asked, reply))
+        return afterCalls(run, asked, reply, runCalls(run, asked, reply))
       }
-      return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answer(asked, reply))
+      return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answerOf(asked, reply))
     }
   })
 }
@@ -79,17 +79,17 @@ const proceed = <T extends Tool.Any>(
   reply: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
 ): Loop<T, Answer> => {
-  const { faults, messages } = heard(run, reply, outcomes)
+  const { faults, messages } = toolMessages(run, reply, outcomes)
   const next: State = {
     turn: state.turn + 1,
-    transcript: state.transcript.append(said(reply), ...messages),
+    transcript: state.transcript.append(assistantMessage(reply), ...messages),
     account: state.account.ended(state.turn, reply, outcomes),
     facts: state.facts,
     blanks: 0
   }
   // What waits for its user is told when it has gone on.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.spending.now(next.account)
-  const rest = halted(run, state, next, reply, outcomes) ?? turn(run, next)
+  const rest = haltedBy(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
     ? rest
     : Effect.andThen(
@@ -117,7 +117,7 @@ export const resume = <T extends Tool.Any>(
   for (const { fixing } of outcomes) {
     if (fixing !== undefined) run.spending.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
   }
-  return afterCalls(run, state, reply, resumed(run, state, reply, outcomes, userReply))
+  return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
 }
 
 const timeIsUp: unique symbol = Symbol("time is up")

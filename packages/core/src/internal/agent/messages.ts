@@ -7,10 +7,10 @@ import type * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
 import { heed, outright } from "../call/userCode.ts"
 import { kind } from "../value/text.ts"
-import { untold } from "./calls.ts"
+import { unknownOutcome } from "./calls.ts"
 import type { Run } from "./runState.ts"
 
-export const said = ({ calls, native, text }: Reply): Message => ({
+export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
   role: "assistant",
   text,
   calls,
@@ -18,7 +18,7 @@ export const said = ({ calls, native, text }: Reply): Message => ({
 })
 
 // A rendering is a user's function, and a value may be more than any can put into words: the run goes on.
-export const heard = <T extends Tool.Any>(
+export const toolMessages = <T extends Tool.Any>(
   run: Run<T>,
   { calls }: Reply,
   outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
@@ -51,4 +51,4 @@ const unrenderable = (
   toolkit: Toolkit.Toolkit,
   { attempts, handled, waited }: ToolOutcome.ToolOutcome,
   call: ToolCall.ToolCall
-): ToolOutcome.Failed => ({ ...untold(toolkit, call, "guard"), attempts, handled, waited })
+): ToolOutcome.Failed => ({ ...unknownOutcome(toolkit, call, "guard"), attempts, handled, waited })

@@ -7,10 +7,10 @@ import { ModelFailure } from "../../Model.ts"
 import { wasSent } from "../call/callState.ts"
 import { current, detached } from "../call/frame.ts"
 import { randomId } from "../effect/randomId.ts"
+import { unrecorded } from "./askModel.ts"
 import { modelFailed } from "./endings.ts"
 import { stepOr } from "./journaled.ts"
 import { lastOf } from "./modelEntry.ts"
-import { unrecorded } from "./modelTurn.ts"
 import type { State } from "./runState.ts"
 
 /**

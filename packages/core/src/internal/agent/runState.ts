@@ -8,7 +8,7 @@ import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { Account } from "./account.ts"
 import type { Happened } from "./happened.ts"
-import type { Surroundings } from "./surroundings.ts"
+import type { RunContext } from "./runContext.ts"
 
 /**
  * What stays the same throughout a run.
@@ -16,7 +16,7 @@ import type { Surroundings } from "./surroundings.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Run<T extends Tool.Any> extends Surroundings {
+export interface Run<T extends Tool.Any> extends RunContext {
   /** Names the run, and its calls: in logs, in events, and in the idempotency keys of its scope. */
   readonly id: string
   readonly model: Model["Service"]

@@ -1,15 +1,15 @@
 import type { CallEvent } from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Reply } from "../../ToolOutcome.ts"
-import { logHandled } from "../call/failureLine.ts"
 import { AbandonedAttempts } from "./abandonedAttempts.ts"
 import { isStart } from "./callState.ts"
+import { logHandled } from "./failureLine.ts"
 import { attemptStarted, type Correction, Frame, type Hear, type Stage, type Subject, whyNotAgain } from "./frame.ts"
 import { keyInside } from "./idempotencyKey.ts"
-import { Live } from "./live.ts"
+import { LiveState } from "./liveState.ts"
 
 /** A call of its own. Most note nothing but their one attempt, so nothing is allocated before it is needed. */
-export class Call extends Frame {
+export class CallFrame extends Frame {
   readonly replies: ReadonlyArray<Reply>
   stage: Stage | undefined = undefined
   /** What the arguments were corrected to, if they were. */
@@ -20,7 +20,7 @@ export class Call extends Frame {
   #keyed: (() => string) | undefined = undefined
   /** Its key, once somebody has asked for it. */
   askedKey: string | undefined = undefined
-  #live: Live | undefined = undefined
+  #live: LiveState | undefined = undefined
 
   constructor(
     id: string,
@@ -46,7 +46,7 @@ export class Call extends Frame {
   }
 
   get live() {
-    return this.#live ??= new Live(new AbandonedAttempts(), this.replies)
+    return this.#live ??= new LiveState(new AbandonedAttempts(), this.replies)
   }
 
   override get hasLeftSome() {

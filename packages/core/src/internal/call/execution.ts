@@ -14,14 +14,22 @@ import type { Certainty } from "../../Certainty.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as LateResult from "../../LateResult.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { contained, isExit } from "../effect/containment.ts"
+import { contained, isExit } from "../effect/contained.ts"
 import { isForeign, isRedirected, marks } from "../error/guess.ts"
 import { isConflict } from "../error/recognize.ts"
 import { and, certaintyOf, type Done, doneOf, nothing } from "../failure/done.ts"
 import { isPromise } from "../value/untrusted.ts"
 import { wasSent } from "./callState.ts"
-import { asKnown, doneByOthers, endingOf, isOwnWord, isRejection, isWhole, open as openEnding } from "./ending.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
+import {
+  asKnown,
+  doneByOthers,
+  endingOf,
+  isOwnWord,
+  isRejection,
+  isWhole,
+  open as openEnding
+} from "./handlerEnding.ts"
 import { answered, judged } from "./userCode.ts"
 
 /** A handler, and what is known of it. */

@@ -22,9 +22,9 @@ import { isBlameless } from "../failure/refusalCode.ts"
 import { cut, mostDetail } from "../value/text.ts"
 import { AbandonedAttempts } from "./abandonedAttempts.ts"
 import { type CallState, certaintyIn, doneIn, doneInAttempts, isActing, isStart, step, untouched } from "./callState.ts"
-import { asKnown } from "./ending.ts"
+import { asKnown } from "./handlerEnding.ts"
 import { keyInside } from "./idempotencyKey.ts"
-import { Live } from "./live.ts"
+import { LiveState } from "./liveState.ts"
 
 /** The tool that is called. */
 export interface Subject {
@@ -64,7 +64,7 @@ export abstract class Frame {
   /** What its service may tell a repetition by. It is worked out once somebody asks. */
   abstract get idempotencyKey(): string
 
-  abstract get live(): Live
+  abstract get live(): LiveState
 
   /** The next gate around what happens here. */
   abstract get gate(): GateFrame | undefined
@@ -308,7 +308,7 @@ class Detached extends Frame {
   }
 
   get live() {
-    return new Live(new AbandonedAttempts(), [])
+    return new LiveState(new AbandonedAttempts(), [])
   }
 
   override note() {

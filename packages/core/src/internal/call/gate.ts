@@ -4,7 +4,7 @@ import { asOf, step } from "./callState.ts"
 import { answerDiscarded, Frame, type GateFrame, type Outwards } from "./frame.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { handOut, isOfAnswer } from "./innerEvent.ts"
-import type { Live } from "./live.ts"
+import type { LiveState } from "./liveState.ts"
 
 /**
  * Passes everything on until it is closed, so that what nobody waits for any more says nothing of the answer of a later attempt. From then
@@ -14,7 +14,7 @@ export class Gate extends Frame {
   override readonly outer: Frame
   /** Has what it is around ended in time? */
   isOver = false
-  #apart: Live | undefined = undefined
+  #apart: LiveState | undefined = undefined
 
   constructor(outer: Frame) {
     super(outer.id, outer.tool, outer.isWatched, asOf(outer.state), outer.attempt)
@@ -80,8 +80,8 @@ export class Gate extends Frame {
 }
 
 /** One run of what is inside a custom policy. Others may run beside it, so it counts what runs inside of it by itself. */
-export class Branch extends Gate {
-  readonly #own: Live
+export class PolicyRunFrame extends Gate {
+  readonly #own: LiveState
 
   constructor(outer: Frame) {
     super(outer)
@@ -114,7 +114,7 @@ export class Branch extends Gate {
 }
 
 /** What a fallback asks, for as long as it is asked; or a policy, for itself. */
-export class Sourced extends Gate {
+export class SourceFrame extends Gate {
   /** Which source it is, from 1; 0 while it is none: do tools that run inside answer in place of the tool that was called? */
   #source = 0
   #key: string | undefined = undefined

@@ -17,17 +17,17 @@ import {
 } from "./frame.ts"
 import { keyInside } from "./idempotencyKey.ts"
 import { handOut, heardOutside, passOut } from "./innerEvent.ts"
-import { Live } from "./live.ts"
+import { LiveState } from "./liveState.ts"
 
 /** The frame of a tool that another frame runs inside. */
-export const entered = (outer: Frame, tool: Subject, params: unknown): Inside =>
-  new Inside(outer, outer.placeOf(tool, params, outer.innerPrefix), tool)
+export const entered = (outer: Frame, tool: Subject, params: unknown): InnerFrame =>
+  new InnerFrame(outer, outer.placeOf(tool, params, outer.innerPrefix), tool)
 
 /**
  * A tool that runs inside of another one's handler or fallback: a key and attempts of its own. What it says of its answer is said of the
  * outer one, once it has an answer.
  */
-export class Inside extends Frame {
+export class InnerFrame extends Frame {
   override readonly outer: Frame
   readonly gate: GateFrame | undefined
   stage: Stage | undefined = undefined
@@ -35,7 +35,7 @@ export class Inside extends Frame {
   #hasEnded = false
   #mark: string
   #key: string | undefined = undefined
-  #live: Live | undefined = undefined
+  #live: LiveState | undefined = undefined
 
   constructor(outer: Frame, { mark, path }: Place, tool: Subject) {
     // Its key is that of an earlier attempt of the outer call.
@@ -61,7 +61,7 @@ export class Inside extends Frame {
   #begun() {
     const { abandoned, replies } = this.outer.live
     // What this call leaves behind, the outer one does, too.
-    return new Live(new AbandonedAttempts(abandoned), replies)
+    return new LiveState(new AbandonedAttempts(abandoned), replies)
   }
 
   override leave() {
@@ -128,7 +128,7 @@ export class Inside extends Frame {
 }
 
 /** What a further page of a result is given. */
-export class Page extends Inside {
+export class PageFrame extends InnerFrame {
   constructor(outer: Frame, number: number) {
     super(outer, asPlace(`page+${number}`), outer.tool)
   }
@@ -160,7 +160,7 @@ export class Page extends Inside {
 }
 
 /** What a fixer is asked in. */
-export class Asked extends Inside {
+export class FixerFrame extends InnerFrame {
   /**
    * @param number how often any fixer was asked in the call, this time included
    * @param about what it is asked about: a question of its own is for that alone, also when the call goes on in another process
@@ -189,8 +189,8 @@ export class Asked extends Inside {
 }
 
 /** What a fixer is asked in, if one is around here. */
-export const fixerAround = (innermost: Frame): Asked | undefined => {
-  for (const frame of outwards(innermost)) if (frame instanceof Asked) return frame
+export const fixerAround = (innermost: Frame): FixerFrame | undefined => {
+  for (const frame of outwards(innermost)) if (frame instanceof FixerFrame) return frame
   return undefined
 }
 

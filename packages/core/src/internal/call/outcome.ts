@@ -8,11 +8,11 @@ import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import type { Completed, Failed, Stage, Stopped, Suspended } from "../../ToolOutcome.ts"
 import { firstNotes } from "../value/text.ts"
-import type { Call } from "./callFrame.ts"
+import type { CallFrame } from "./callFrame.ts"
 import type { CallState } from "./callState.ts"
 import type { Frame, Subject } from "./frame.ts"
 
-export const completed = (call: Call, value: Schema.Json): Completed => {
+export const completedOutcome = (call: CallFrame, value: Schema.Json): Completed => {
   const { certaintyOfAnswer, state } = call
   const outcome = {
     _tag: "Completed",
@@ -24,8 +24,8 @@ export const completed = (call: Call, value: Schema.Json): Completed => {
 }
 
 /** @param certainty by default what the call knows */
-export const failed = (
-  call: Call,
+export const failedOutcome = (
+  call: CallFrame,
   failure: Failed["failure"],
   stage: Stage,
   certainty: Certainty = call.certainty
@@ -36,8 +36,8 @@ export const failed = (
   ...account(call, certainty)
 })
 
-export const suspended = (
-  call: Call,
+export const suspendedOutcome = (
+  call: CallFrame,
   { id, question }: { readonly id: string; readonly question: string }
 ): Suspended => {
   const outcome = { _tag: "Suspended", question, id, replies: call.replies, ...account(call, call.certainty) } as const
@@ -46,7 +46,7 @@ export const suspended = (
   return used === undefined ? outcome : { ...outcome, arguments: used.text }
 }
 
-export const stopped = (call: Call, reason: string): Stopped => ({
+export const stoppedOutcome = (call: CallFrame, reason: string): Stopped => ({
   _tag: "Stopped",
   reason,
   ...account(call, call.certainty)
@@ -81,7 +81,7 @@ const effortOf = ({ attempts, fixing, handled, waited }: CallState, certainty: C
   return fixing === undefined ? effort : { ...effort, fixing }
 }
 
-const account = (call: Call, certainty: Certainty) => {
+const account = (call: CallFrame, certainty: Certainty) => {
   const { attempts, executions, repairs } = call.state
   const effort = effortOf(call.state, certainty)
   const counted = executions === attempts ? effort : { ...effort, executions }

@@ -11,18 +11,18 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Defect from "../../Defect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
-import { contained, currentContext } from "../effect/containment.ts"
+import { contained, currentContext } from "../effect/contained.ts"
 import { kind } from "../value/text.ts"
 import { attempted, isPromise, isStarted } from "../value/untrusted.ts"
-import { isWhole } from "./ending.ts"
 import { current, detached } from "./frame.ts"
+import { isWhole } from "./handlerEnding.ts"
 
 /**
  * Calls a user's function that answers with an Effect of the four failures.
  *
  * @param who the function, as a log names it: "The handler of 'pay'"
  */
-export const called = <A, E extends ToolFailure, R>(
+export const callUser = <A, E extends ToolFailure, R>(
   who: string,
   call: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.suspend(() => ended(who, call()))

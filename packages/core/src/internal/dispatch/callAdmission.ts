@@ -7,7 +7,7 @@ import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Intent, ToolOutcome } from "../../ToolOutcome.ts"
 import { anyIntentOf, Intended, type Sent } from "../arguments/intent.ts"
-import type { Call } from "../call/callFrame.ts"
+import type { CallFrame } from "../call/callFrame.ts"
 import { detached, type Frame } from "../call/frame.ts"
 import { isIdempotent } from "../call/idempotent.ts"
 import { nothing } from "../failure/done.ts"
@@ -26,7 +26,7 @@ interface Options {
 
 /** Whether a call runs, with which arguments and under which key. It is decided again for each correction of its arguments. */
 export class CallAdmission {
-  readonly #call: Call
+  readonly #call: CallFrame
   readonly #tool: Tool.Any
   readonly #options: Options
   readonly #disabled: () => DispatchFailure.DispatchFailure | undefined
@@ -40,7 +40,7 @@ export class CallAdmission {
   #isUnread = false
 
   constructor(
-    call: Call,
+    call: CallFrame,
     tool: Tool.Any,
     options: Options,
     disabled: () => DispatchFailure.DispatchFailure | undefined,
@@ -170,7 +170,7 @@ export class CallAdmission {
   get #unread(): Effect.Effect<never, ToolFailure> {
     return Effect.suspend(() => {
       this.#isUnread = true
-      return Effect.fail(lost(this.#tool.name))
+      return Effect.fail(lostInProcess(this.#tool.name))
     })
   }
 
@@ -206,7 +206,7 @@ export class CallAdmission {
 }
 
 /** What becomes of a call that was under way when its process ended, and cannot be run again. */
-export const lost = (tool: string): ToolUnavailable =>
+export const lostInProcess = (tool: string): ToolUnavailable =>
   new ToolUnavailable({
     code: "outcome_unknown",
     detail: `${tool} was running when its process ended.`,

@@ -6,19 +6,19 @@ import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import type { LastError, ToolHealth } from "../../ToolHealth.ts"
 import type { Completed, Failed, ToolOutcome } from "../../ToolOutcome.ts"
-import type { Call } from "../call/callFrame.ts"
+import type { CallFrame } from "../call/callFrame.ts"
 import { isBlameless, isRefusal } from "../failure/refusalCode.ts"
 
-export const disabled = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined) => {
+export const disabledRefusal = ({ name }: Tool.Any, health: ToolHealth["Service"] | undefined) => {
   const status = health?.statusUnsafe(name)
   return status?._tag === "Disabled" ? DispatchFailure.disabled(name, status.reason) : undefined
 }
 
 // Only what reached the tool says anything of it.
-export const counted = (
+export const countInHealth = (
   outcome: ToolOutcome,
   { name }: Tool.Any,
-  { state }: Call,
+  { state }: CallFrame,
   health: ToolHealth["Service"],
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<void> => {
@@ -36,7 +36,7 @@ export const counted = (
 
 // What the tool did wrong, if it did. That a name is unknown, or a page is missing, is not its fault. A policy that refuses says nothing of
 // the tool: then an earlier attempt counts.
-const faultOf = (outcome: Completed | Failed, { fault, fellBack }: Call["state"]): Fault | undefined => {
+const faultOf = (outcome: Completed | Failed, { fault, fellBack }: CallFrame["state"]): Fault | undefined => {
   if (fellBack) return fault
   if (outcome._tag === "Completed" || outcome.stage === "admit") return undefined
   const { failure } = outcome

@@ -3,8 +3,8 @@ import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { ToolOutcome } from "../../ToolOutcome.ts"
-import { Call } from "../call/callFrame.ts"
-import { failed } from "../call/outcome.ts"
+import { CallFrame } from "../call/callFrame.ts"
+import { failedOutcome } from "../call/outcome.ts"
 
 /**
  * The order of {@link batch} for a function of one's own that runs a call.
@@ -45,7 +45,7 @@ export const ordered = <E, R>(
 const holdsBack = ({ _tag }: ToolOutcome): boolean => _tag === "Suspended" || _tag === "Stopped"
 
 const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
-  failed(new Call("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
+  failedOutcome(new CallFrame("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
 
 /**
  * Was the call held back by an earlier one of its turn, so that it can still be run?

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Defect from "../../Defect.ts"
-import { currentContext, interruption, isTooDeep, observed, started } from "./containment.ts"
+import { currentContext, interruption, isTooDeep, observed, started } from "./contained.ts"
 
 /** What becomes of an Effect that takes too long. */
 export interface Limits<A, E, R, A2, E2, R2> {

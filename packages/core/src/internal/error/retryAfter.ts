@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
-import { currentContext } from "../effect/containment.ts"
+import { currentContext } from "../effect/contained.ts"
 import { attempted } from "../value/untrusted.ts"
 import { at, most, textAt } from "./look.ts"
 

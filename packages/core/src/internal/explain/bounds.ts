@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import { type Bound, type Bounds, type Moment, unbounded, type Warning } from "../../Explanation.ts"
 import type { SideEffect } from "../../SideEffect.ts"
 import { durationText } from "../value/durationText.ts"
-import { type Retries, type Waits, waitsOf } from "./stepping.ts"
+import { type Retries, type Waits, waitsOf } from "./scheduleStepping.ts"
 
 // -----------------------------------------------------------------------------
 // What each policy makes of the bounds of what is inside

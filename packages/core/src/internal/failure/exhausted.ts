@@ -1,7 +1,7 @@
 import { ToolUnavailable } from "../../ToolFailure.ts"
 
 /** The sources that a failure has behind it: those that it lists, or the one that it came from, with how it failed. */
-export const tried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
+export const sourcesTried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
   failure.tried ?? [`${name} (${failure.code})`]
 
 /**

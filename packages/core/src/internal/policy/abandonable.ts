@@ -2,7 +2,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import { current, type Frame } from "../call/frame.ts"
 import { Gate } from "../call/gate.ts"
-import { currentContext } from "../effect/containment.ts"
+import { currentContext } from "../effect/contained.ts"
 import { withinTime } from "../effect/withinTime.ts"
 
 /** What becomes of what takes too long. */

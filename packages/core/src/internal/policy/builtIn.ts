@@ -4,9 +4,9 @@
  */
 const policies = new WeakSet<object>()
 
-export const own = <P extends object>(policy: P): P => {
+export const builtIn = <P extends object>(policy: P): P => {
   policies.add(policy)
   return policy
 }
 
-export const isOwn = (policy: object): boolean => policies.has(policy)
+export const isBuiltIn = (policy: object): boolean => policies.has(policy)

@@ -16,7 +16,7 @@ import type { ToolFailure } from "../../ToolFailure.ts"
 import { current } from "../call/frame.ts"
 import type { PolicyName } from "../call/policyKind.ts"
 import { ended, noun } from "../call/userCode.ts"
-import { diedOf, Visit } from "./visit.ts"
+import { diedOf, PolicyFrame } from "./policyFrame.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
@@ -29,7 +29,7 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
   }
   return (params) =>
     Effect.withFiber((fiber) => {
-      const visit = new Visit(fiber.getRef(current), policy, fiber)
+      const visit = new PolicyFrame(fiber.getRef(current), policy, fiber)
       return Effect.suspend(() => ended(who, around(params))).pipe(
         Effect.provideService(current, visit),
         Effect.onExit((exit) => {
@@ -45,7 +45,7 @@ export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Ru
 }
 
 // A defect of a run that the policy made something else of would be seen by nobody.
-const lost = ({ defects }: Visit, tool: string, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+const lost = ({ defects }: PolicyFrame, tool: string, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
   const told = diedOf(exit)
   return Effect.forEach(
     defects.filter((defect) => !told.includes(defect)),
@@ -58,7 +58,7 @@ const lost = ({ defects }: Visit, tool: string, exit: Exit.Exit<unknown, unknown
 const observed = (run: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
     const visit = fiber.getRef(current)
-    if (!(visit instanceof Visit)) return run(params)
+    if (!(visit instanceof PolicyFrame)) return run(params)
     const branch = visit.branch(fiber)
     return Effect.onExit(
       Effect.provideService(run(params), current, branch),

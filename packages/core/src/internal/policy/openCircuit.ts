@@ -7,7 +7,10 @@ import type { Report } from "../../ToolHealth.ts"
  * @param subject the tool, as a sentence begins with it
  * @param report what its health knows; breakers work without one
  */
-export const tripped = (subject: string, { consecutiveErrors = 0, lastError }: Partial<Report> = {}): string => {
+export const openCircuitText = (
+  subject: string,
+  { consecutiveErrors = 0, lastError }: Partial<Report> = {}
+): string => {
   // Another tool may have opened a circuit that they share, and what a program runs by itself is not counted.
   if (lastError === undefined || consecutiveErrors === 0) return `${subject} is disabled: it has failed too often.`
   const { code } = lastError

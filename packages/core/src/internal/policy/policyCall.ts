@@ -7,7 +7,7 @@ import type { Certainty } from "../../Certainty.ts"
 import type { ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { current, type Frame } from "../call/frame.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
-import { Visit } from "./visit.ts"
+import { PolicyFrame } from "./policyFrame.ts"
 
 /**
  * What a policy may say of the call that runs, and ask of it. A policy that says nothing is right, too: attempts, handled failures and
@@ -93,7 +93,7 @@ export const callOf = (policy: PolicyName): Call => {
     instead: (failure, source) =>
       Effect.map(current, (frame) => {
         const attempt = settle(frame, failure)
-        if (frame instanceof Visit) frame.askOthers()
+        if (frame instanceof PolicyFrame) frame.askOthers()
         frame.replaced(failure, by, attempt)
         if (source !== undefined) frame.note({ _tag: "SourceNamed", ...source })
       }),
@@ -150,4 +150,4 @@ const stateOf = (frame: Frame): State => {
 }
 
 const settle = (frame: Frame, failure: ToolFailure): number | undefined =>
-  frame instanceof Visit ? frame.settle(failure) : undefined
+  frame instanceof PolicyFrame ? frame.settle(failure) : undefined

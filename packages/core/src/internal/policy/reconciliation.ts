@@ -16,8 +16,8 @@ import * as Deadline from "../../Deadline.ts"
 import { isOutcomeUnknown, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { doneInAttempts } from "../call/callState.ts"
 import { current, type Frame } from "../call/frame.ts"
-import { Sourced } from "../call/gate.ts"
-import { called } from "../call/userCode.ts"
+import { SourceFrame } from "../call/gate.ts"
+import { callUser } from "../call/userCode.ts"
 import { positive } from "../value/numberOption.ts"
 import { kind } from "../value/text.ts"
 import type { Call } from "./policyCall.ts"
@@ -103,14 +103,14 @@ export class Reconciliation<R> {
   /** Asks once. */
   #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
     const who = `The check of '${name}'`
-    return called(who, () => this.#check(params, failure)).pipe(
+    return callUser(who, () => this.#check(params, failure)).pipe(
       // Cut short, it found out nothing, and nobody else hears of the failure.
       Effect.onExit((exit) =>
         Effect.sync(() => {
           if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
         })
       ),
-      Effect.provideService(current, new Sourced(frame, false)),
+      Effect.provideService(current, new SourceFrame(frame, false)),
       Effect.matchEffect({
         onFailure: (problem) => Effect.succeed<Finding>({ _tag: "NotKnown", problem }),
         onSuccess: (found): Effect.Effect<Finding> => {

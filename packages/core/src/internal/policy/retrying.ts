@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import type { CallEvent } from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as RetryBudget from "../../RetryBudget.ts"
-import { contained } from "../effect/containment.ts"
+import { contained } from "../effect/contained.ts"
 
 /**
  * Retries an Effect on a Schedule, at the cost of one handler while nothing fails: the schedule's

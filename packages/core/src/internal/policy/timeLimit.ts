@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Deadline from "../../Deadline.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { current, type Frame } from "../call/frame.ts"
-import { currentContext } from "../effect/containment.ts"
+import { currentContext } from "../effect/contained.ts"
 import { abandonable } from "./abandonable.ts"
 
 /** The kinds of policies that end what takes too long. */

@@ -1,7 +1,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { SideEffect } from "../../SideEffect.ts"
-import type { Demand } from "../result/contract.ts"
+import type { Demand } from "../result/resultContract.ts"
 import { excerpt, list } from "../value/text.ts"
 
 const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempotent_by_key", "non_idempotent"]

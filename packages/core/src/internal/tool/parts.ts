@@ -8,15 +8,16 @@ import * as Policy from "../../Policy.ts"
 import { effectOf, type Identified } from "../arguments/identity.ts"
 import { executed } from "../call/execution.ts"
 import { current, type Subject } from "../call/frame.ts"
-import { inContext } from "../call/framed.ts"
-import { called } from "../call/userCode.ts"
+import { framedRun } from "../call/framedRun.ts"
+import { callUser } from "../call/userCode.ts"
 import { sources } from "../explain/bounds.ts"
-import { boundsOf } from "../explain/explaining.ts"
-import { corrected, heldBack, lettingThrough } from "../fixing/correction.ts"
+import { boundsOf } from "../explain/explain.ts"
+import { corrected } from "../fixing/correctionStage.ts"
 import type { Fixing } from "../fixing/fixerOption.ts"
-import { alone, eitherWay } from "../policy/alone.ts"
-import { isOwn } from "../policy/builtIn.ts"
+import { heldBack, lettingThrough } from "../fixing/rejectionPath.ts"
+import { isBuiltIn } from "../policy/builtIn.ts"
 import { watched } from "../policy/customPolicy.ts"
+import { withoutOwnFiber, withOwnFiber } from "../policy/ownFiber.ts"
 import { callOf } from "../policy/policyCall.ts"
 import { kind } from "../value/text.ts"
 import type { Any } from "./anyTool.ts"
@@ -24,10 +25,10 @@ import type { Any } from "./anyTool.ts"
 /**
  * A tool's run under its policies, without a frame and without fixers, for whoever has those. It is of the same type as its run.
  */
-export const bare = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+export const runWithoutFrame = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
 
 // With fixers, and without a frame.
-export const staged = <T extends Any>(tool: T): T["run"] => corrected(tool, bare(tool) as Policy.Run)
+export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutFrame(tool) as Policy.Run)
 
 /**
  * A tool as the frames of its calls know it.
@@ -92,12 +93,12 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
   const handler = parts.handler as Policy.Run
   const run = around.reduce(
     (run, policy) => wrapped(run, policy, fields, isFixed),
-    isFixed ? eitherWay(heldBack(handler), heldBack(alone(handler))) : handler
+    isFixed ? withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))) : handler
   )
   const fixed = { ...fields, fixers }
   const tool = Object.assign(Object.create(PipeablePrototype), fixed, {
     policies,
-    run: inContext(subjectOf(fields, parts.token), corrected(fixed, run))
+    run: framedRun(subjectOf(fields, parts.token), corrected(fixed, run))
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
@@ -108,7 +109,7 @@ export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "polici
 }
 
 // What is added by hand goes around what is there, defaults included.
-export const added = <T extends Any>(self: Any, policy: Policy.Any): T =>
+export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
   rebuild(self, ({ inside }) => ({
     own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
     defaults: []
@@ -117,22 +118,22 @@ export const added = <T extends Any>(self: Any, policy: Policy.Any): T =>
 const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, isFixed: boolean): Policy.Run => {
   const call = callOf(policy)
   const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
-  if (!isOwn(policy)) return watched(policy, subject.name, wrap, run)
+  if (!isBuiltIn(policy)) return watched(policy, subject.name, wrap, run)
   return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
 }
 
 const letsThrough: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
 
 // By hand, anything may be called a policy, and one of ours.
-export const made = (policy: Policy.Any): Policy.Any => {
+export const checkedPolicy = (policy: Policy.Any): Policy.Any => {
   if (Policy.isPolicy(policy)) return policy
   throw new TypeError(`A policy is made by Policy.make; got ${kind(policy)}.`)
 }
 
 // Of two with one name only the first would be used.
-export const allMade = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
+export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
   if (!Array.isArray(policies)) throw new TypeError(`Default policies are a list; got ${kind(policies)}.`)
-  const names = policies.map(made).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
+  const names = policies.map(checkedPolicy).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice === undefined) return policies
   throw new TypeError(`Two default policies are called '${twice}'. Give each a name of its own.`)
@@ -153,7 +154,7 @@ export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of:
  * The policies of an agent: they win over those that a toolkit added, and lose against the tool's own.
  */
 export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
-  rebuild(self, ({ defaults }) => ({ defaults: [...allMade(policies), ...defaults] }))
+  rebuild(self, ({ defaults }) => ({ defaults: [...checkedPolicies(policies), ...defaults] }))
 
 // Policies treat every tool alike and so are written without its types. What each does to them is said
 // by the signature of its combinator above, and pinned by the type tests.
@@ -191,6 +192,6 @@ export const runOf = <T extends Any>(tool: T): T["run"] => {
     Effect.withFiber((fiber) => {
       const frame = fiber.getRef(current)
       const call = () => tool.run(params)
-      return sideEffect === "none" ? called(who, call) : executed({ ...handler, call }, frame, fiber)
+      return sideEffect === "none" ? callUser(who, call) : executed({ ...handler, call }, frame, fiber)
     })
 }

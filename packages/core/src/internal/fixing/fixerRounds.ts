@@ -20,9 +20,9 @@ import { schemaOf } from "../arguments/jsonSchema.ts"
 import { withoutNote } from "../call/callState.ts"
 import { current, type Frame } from "../call/frame.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
-import { Asked } from "../call/innerFrame.ts"
+import { FixerFrame } from "../call/innerFrame.ts"
 import { heed, present } from "../call/userCode.ts"
-import { contained } from "../effect/containment.ts"
+import { contained } from "../effect/contained.ts"
 import { withinTime } from "../effect/withinTime.ts"
 import { defectsOf, signalIn } from "../failure/signal.ts"
 import { cut, excerpt, firstNotes, oneLine } from "../value/text.ts"
@@ -81,7 +81,7 @@ export interface Sharing {
 }
 
 /** A fixer in one call. */
-export class Asking {
+export class FixerRounds {
   readonly name: string
   readonly #fixing: Fixing
   readonly #tool: Subject
@@ -149,7 +149,7 @@ export class Asking {
   #said(last: Fault, before: ReadonlyArray<Rejected>) {
     // A tool that it runs is not the one that was called: it has a key and attempts of its own.
     const about = digestOf("fix", this.name, String(this.#index), last.text, last.failure.code)
-    const context = new Asked(this.#frame, ++this.#call.asked, about)
+    const context = new FixerFrame(this.#frame, ++this.#call.asked, about)
     const { name: tool, parameters } = this.#tool
     const who = `The fixer of '${tool}'`
     const answer = Effect.suspend(() => {

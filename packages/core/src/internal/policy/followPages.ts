@@ -8,10 +8,10 @@ import * as Arguments from "../../Arguments.ts"
 import * as Deadline from "../../Deadline.ts"
 import { type Coverage, PartialData, type ToolFailure } from "../../ToolFailure.ts"
 import { encoderOf } from "../arguments/encoder.ts"
-import { hasPart } from "../call/ending.ts"
 import { current } from "../call/frame.ts"
 import { Gate } from "../call/gate.ts"
-import { Page } from "../call/innerFrame.ts"
+import { hasPart } from "../call/handlerEnding.ts"
+import { PageFrame } from "../call/innerFrame.ts"
 import { millisToAnswer } from "../call/timeLeft.ts"
 import { withinTime } from "../effect/withinTime.ts"
 import { canonical } from "../value/canonical.ts"
@@ -112,7 +112,7 @@ const rest = <R>(
 // Each page is a call of its own to the service: with a key of its own, or an idempotent one would answer page 1 again.
 const page = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
   Effect.flatMap(current, (frame) => {
-    const context = new Page(frame, number)
+    const context = new PageFrame(frame, number)
     const gate = new Gate(context)
     const fetched = run(params).pipe(Effect.provideService(current, gate), Deadline.within(left))
     const inTime = withinTime(Effect.asSome(fetched), left, {

@@ -5,13 +5,13 @@ import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { randomId } from "../effect/randomId.ts"
-import { Call } from "./callFrame.ts"
-import { hasPart, isRejection, ofAnother, saysNothingDone } from "./ending.ts"
+import { CallFrame } from "./callFrame.ts"
 import { current, detached, type Frame, type Subject } from "./frame.ts"
-import { entered, type Inside } from "./innerFrame.ts"
+import { hasPart, isRejection, ofAnother, saysNothingDone } from "./handlerEnding.ts"
+import { entered, type InnerFrame } from "./innerFrame.ts"
 import { doubtOf } from "./outcome.ts"
 import { standaloneKey } from "./standaloneKey.ts"
-import { hearing } from "./watching.ts"
+import { toWatcher } from "./toWatcher.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
@@ -22,7 +22,7 @@ type Finish<A, E extends ToolFailure, B, E2> = <R>(
 ) => Effect.Effect<B, E2, R>
 
 /** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
-export const inContext = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), told)
+export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), told)
 
 /** The same, with something else made of the run. */
 export const framed = <A, E extends ToolFailure, R, B, E2>(
@@ -45,8 +45,8 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
   fiber: Fiber.Fiber<unknown, unknown>
 ) =>
   Effect.flatMap(idOf(fiber), (id) => {
-    const hear = hearing(fiber, tool.name, id, fiber.getRef(CallEvent.watcher))
-    const call = new Call(id, tool, undefined, undefined, hear)
+    const hear = toWatcher(fiber, tool.name, id, fiber.getRef(CallEvent.watcher))
+    const call = new CallFrame(id, tool, undefined, undefined, hear)
     if (fiber.getRef(standaloneKey) !== undefined) call.keyed = () => id
     return finish(Effect.provideService(run, current, call), call)
   })
@@ -57,7 +57,7 @@ const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
   return key === undefined ? randomId("call") : Effect.succeed(key)
 }
 
-const inside = <A, E extends ToolFailure, R>(own: Inside, outer: Frame, run: Effect.Effect<A, E, R>) => {
+const inside = <A, E extends ToolFailure, R>(own: InnerFrame, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()
   return Effect.onExit(Effect.provideService(run, current, own), (exit) =>
     Effect.sync(() => {

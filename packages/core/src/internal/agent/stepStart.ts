@@ -6,7 +6,7 @@ export interface Replay {
 }
 
 /** Tells of a step when it begins; or at its end that it was replayed, if it never began. */
-export class Beginning {
+export class StepStart {
   readonly #tell: (replay: Replay) => void
   #hasBegun = false
 

@@ -11,7 +11,7 @@ import type { Hear } from "./frame.ts"
  * Tells a watcher, if there is one, of the events of a call: each with its time, by the clock that the call began with. Late ones may come
  * when its fiber has left what provided that clock.
  */
-export const hearing = (
+export const toWatcher = (
   fiber: Fiber.Fiber<unknown, unknown>,
   tool: string,
   id: string,

@@ -5,7 +5,7 @@ import type { AbandonedAttempts } from "./abandonedAttempts.ts"
  * What a running call must know of the present, and no event can tell: which attempts still run that nobody waits for, which reply
  * belongs to a question, and which number the next tool inside gets.
  */
-export class Live {
+export class LiveState {
   readonly abandoned: AbandonedAttempts
   readonly replies: ReadonlyArray<Reply>
   /**
@@ -50,12 +50,12 @@ export class Live {
   }
 
   /** The same for an attempt that others run beside: it uses replies and keys from the start, as each of them does. */
-  beside(): Live {
-    return new Live(this.abandoned, this.replies)
+  beside(): LiveState {
+    return new LiveState(this.abandoned, this.replies)
   }
 
   /** What an attempt has used that ran beside others: what comes next gets other keys. */
-  rejoin(beside: Live): void {
+  rejoin(beside: LiveState): void {
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
       const counts = this.#counts ??= new Map()
@@ -64,8 +64,8 @@ export class Live {
   }
 
   /** The same for an attempt that nobody waits for any more: it counts on by itself, and there is nobody to reply to it. */
-  apart(): Live {
-    const live = new Live(this.abandoned, [])
+  apart(): LiveState {
+    const live = new LiveState(this.abandoned, [])
     live.mayQuote = this.mayQuote
     live.hasRejected = this.hasRejected
     if (this.#counts !== undefined) live.#counts = new Map(this.#counts)

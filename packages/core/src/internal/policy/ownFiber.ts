@@ -4,10 +4,10 @@
 const others = new WeakMap<object, object>()
 
 /** A run that makes its own fiber, and the same where it has one already. */
-export const eitherWay = <Run extends object>(run: Run, alone: Run): Run => {
-  others.set(run, alone)
+export const withOwnFiber = <Run extends object>(run: Run, withoutOwnFiber: Run): Run => {
+  others.set(run, withoutOwnFiber)
   return run
 }
 
 // They are kept under each other, and made with one type.
-export const alone = <Run extends object>(run: Run): Run => (others.get(run) ?? run) as Run
+export const withoutOwnFiber = <Run extends object>(run: Run): Run => (others.get(run) ?? run) as Run

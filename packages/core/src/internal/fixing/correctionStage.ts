@@ -14,7 +14,6 @@
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
@@ -29,18 +28,18 @@ import type { Repair } from "../../ToolOutcome.ts"
 import { Undecoded } from "../arguments/decoding.ts"
 import { encoderOf } from "../arguments/encoder.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
-import type { Call } from "../call/callFrame.ts"
-import { isRejection, isWhole } from "../call/ending.ts"
+import type { CallFrame } from "../call/callFrame.ts"
 import { current, type Frame, type Stage, type Verdict } from "../call/frame.ts"
-import type { Inside } from "../call/innerFrame.ts"
+import { isRejection, isWhole } from "../call/handlerEnding.ts"
+import type { InnerFrame } from "../call/innerFrame.ts"
 import { momentToAnswer } from "../call/timeLeft.ts"
 import { heed } from "../call/userCode.ts"
 import { isForeign } from "../error/guess.ts"
 import { defectsOf, RejectionSignal, signalIn } from "../failure/signal.ts"
 import { readable } from "../value/canonical.ts"
-import { Asking, type Better, type Fault, undecoded } from "./asking.ts"
-import { escalated, isSame } from "./fixerAnswer.ts"
+import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
+import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
 
 /** What is asked of a tool. */
 export interface Correctable {
@@ -83,18 +82,18 @@ const none: ReadonlyArray<never> = []
 type Found = Exclude<Better, Escalation>
 
 /** `decode → admit → run`, and again with what fixers make of it. One for each call. */
-export class Correcting<R> implements Stage {
+export class CorrectionStage<R> implements Stage {
   readonly #tool: Correctable
-  readonly #frame: Call | Inside
+  readonly #frame: CallFrame | InnerFrame
   readonly #way: Way<R>
-  readonly #fixers: ReadonlyArray<Asking>
+  readonly #fixers: ReadonlyArray<FixerRounds>
   /** What has been run: nobody corrects anything to that. */
   readonly #ran: Array<unknown> = []
   verdict: Verdict | undefined = undefined
   /** Has nobody anything better than the arguments that are used now? */
   #isSettled = false
 
-  constructor(tool: Correctable, frame: Call | Inside, fiber: Fiber.Fiber<unknown, unknown>, way: Way<R>) {
+  constructor(tool: Correctable, frame: CallFrame | InnerFrame, fiber: Fiber.Fiber<unknown, unknown>, way: Way<R>) {
     const { fixers = none } = tool
     this.#tool = tool
     this.#frame = frame
@@ -309,7 +308,7 @@ const asking = (
   frame: Frame,
   fiber: Fiber.Fiber<unknown, unknown>,
   ran: ReadonlyArray<unknown>
-): ReadonlyArray<Asking> => {
+): ReadonlyArray<FixerRounds> => {
   const clock = fiber.getRef(Clock.Clock)
   const deadline = fiber.getRef(Deadline.current)
   const call = {
@@ -320,74 +319,7 @@ const asking = (
       return (deadline - clock.currentTimeMillisUnsafe() - momentToAnswer) / 2
     }
   }
-  return fixers.map((fixing, index) => new Asking(fixing, tool, frame, call, index))
-}
-
-type Run<R = unknown> = Way<R>["run"]
-
-/** A handler's rejection leaves all policies so, where a fixer may be asked: see the head of this file. */
-export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
-  Effect.withFiber((fiber) => {
-    const frame = fiber.getRef(current)
-    const { stage } = frame
-    const verdict = stage?.verdict
-    if (verdict !== undefined && (verdict.params === params || isSame(verdict.params, params))) {
-      stage!.verdict = undefined
-      return Effect.fail(verdict.failure)
-    }
-    const held: Run<R> = (params) =>
-      Effect.catch(handler(params), (failure) =>
-        isRejection(failure) && stage?.hears(failure, frame) === true
-          ? Effect.die(new RejectionSignal(failure, params))
-          : Effect.fail(failure))
-    const passed = fiber.getRef(passedBy)
-    return passed.stage === stage ? through(passed.gates, held)(params) : held(params)
-  })
-
-/** The limits that a rejection was brought past on the way here, the outermost first. */
-const passedBy = Context.Reference<{ readonly stage?: Stage; readonly gates: ReadonlyArray<Run> }>(
-  "@fallible/core/correcting/passedBy",
-  { defaultValue: () => ({ gates: none }) }
-)
-
-/** What a limit lets through now, where that is not what it is around. */
-const instead = Context.Reference<Run | undefined>("@fallible/core/correcting/instead", {
-  defaultValue: () => undefined
-})
-
-const through = <R>(gates: ReadonlyArray<Run>, run: Run<R>): Run<R> =>
-  gates.reduceRight<Run<R>>(
-    (run, gate) => (params) => asNeeded<unknown, R, ToolFailure>(Effect.provideService(gate(params), instead, run)),
-    run
-  )
-
-/**
- * What only lets a call through does not keep a rejection from what is around it: that passes it by. What runs the handler again then does
- * so through it.
- *
- * @param learns does it learn from how a call ends? Then it is passed by only where it refuses the call
- */
-export const lettingThrough = <R>(wrap: (run: Run<R>) => Run<R>, run: Run<R>, learns: boolean): Run<R> => {
-  const around = wrap((params) =>
-    Effect.withFiber((fiber) => {
-      const other = fiber.getRef(instead)
-      return other === undefined
-        ? run(params)
-        : asNeeded<unknown, R, ToolFailure>(Effect.provideService(other(params), instead, undefined))
-    })
-  )
-  return (params) =>
-    Effect.withFiber((fiber) => {
-      const { stage } = fiber.getRef(current)
-      const verdict = stage?.verdict
-      if (stage === undefined || verdict === undefined) return around(params)
-      const before = fiber.getRef(passedBy)
-      const gates = [...(before.stage === stage ? before.gates : none), around]
-      const passed = Effect.provideService(run(params), passedBy, { stage, gates })
-      return learns
-        ? Effect.catch(around(params), (failure) => stage.verdict === verdict ? passed : Effect.fail(failure))
-        : passed
-    })
+  return fixers.map((fixing, index) => new FixerRounds(fixing, tool, frame, call, index))
 }
 
 /** A tool's run by hand, with its fixers. It runs in a frame of its own. */
@@ -395,8 +327,8 @@ export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unkn
   tool.fixers === undefined || tool.fixers.length === 0 ? run : (params) =>
     Effect.withFiber((fiber) => {
       const frame = asOwner(fiber.getRef(current))
-      return new Correcting(tool, frame, fiber, { ...byHand, run }).run(params)
+      return new CorrectionStage(tool, frame, fiber, { ...byHand, run }).run(params)
     })
 
 // Whoever runs a tool has given it one of these.
-const asOwner = (frame: Frame) => frame as Call | Inside
+const asOwner = (frame: Frame) => frame as CallFrame | InnerFrame

@@ -24,7 +24,7 @@ import type { SideEffect } from "../../SideEffect.ts"
 import { type PartialData, SchemaMismatch, SemanticGarbage, type ToolFailure } from "../../ToolFailure.ts"
 import { current } from "../call/frame.ts"
 import { isIdempotent } from "../call/idempotent.ts"
-import { Page } from "../call/innerFrame.ts"
+import { PageFrame } from "../call/innerFrame.ts"
 import { IllTyped, outright } from "../call/userCode.ts"
 import { withFields } from "../failure/failureClass.ts"
 import { kind } from "../value/text.ts"
@@ -143,7 +143,7 @@ export const keeping = <A, Params, E extends ToolFailure, R>(
       // An empty page after others is the end of them.
       return Effect.flatMap(
         current,
-        (frame) => frame instanceof Page ? Effect.succeed(value) : Effect.fail(failure)
+        (frame) => frame instanceof PageFrame ? Effect.succeed(value) : Effect.fail(failure)
       )
     })
   const checked = tool.sideEffect === "none" ?

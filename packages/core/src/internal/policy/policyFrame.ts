@@ -6,18 +6,18 @@ import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
 import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
 import type { Frame, Outwards } from "../call/frame.ts"
-import { Branch, Sourced } from "../call/gate.ts"
+import { PolicyRunFrame, SourceFrame } from "../call/gate.ts"
 import { isOfAnswer } from "../call/innerEvent.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
 import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "../failure/signal.ts"
 import { isA } from "../value/untrusted.ts"
 
 /** One call of a custom policy. */
-export class Visit extends Sourced {
+export class PolicyFrame extends SourceFrame {
   readonly #policy: PolicyName
   readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #clock: Clock.Clock
-  readonly #under = new Map<Fiber.Fiber<unknown, unknown>, Branch>()
+  readonly #under = new Map<Fiber.Fiber<unknown, unknown>, PolicyRunFrame>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
   /** A question, a stop or a rejection of a run inside. No policy has a say in it. */
   signal: Signal | undefined = undefined
@@ -25,9 +25,9 @@ export class Visit extends Sourced {
   readonly defects: Array<unknown> = []
   #prefix: string | undefined = undefined
   /** What each run came to that has an answer. */
-  readonly #answers = new Map<unknown, Branch>()
+  readonly #answers = new Map<unknown, PolicyRunFrame>()
   /** The run whose words stand. */
-  #standing: Branch | undefined = undefined
+  #standing: PolicyRunFrame | undefined = undefined
   /** What the policy itself has said of the answer since then. */
   #words: Array<CallEvent> = []
   #busy = 0
@@ -63,9 +63,9 @@ export class Visit extends Sourced {
     if (--this.#busy === 0) this.#rest()
   }
 
-  branch(fiber: Fiber.Fiber<unknown, unknown>): Branch {
+  branch(fiber: Fiber.Fiber<unknown, unknown>): PolicyRunFrame {
     this.occupy()
-    const branch = new Branch(this)
+    const branch = new PolicyRunFrame(this)
     this.#under.set(fiber, branch)
     return branch
   }
@@ -83,7 +83,7 @@ export class Visit extends Sourced {
     return this.#prefix ??= `${name}/${this.outer.live.next(name)}/`
   }
 
-  rejoin(branch: Branch, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
+  rejoin(branch: PolicyRunFrame, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
     this.release()
     branch.isOver = true
     this.#under.delete(fiber)
@@ -107,7 +107,7 @@ export class Visit extends Sourced {
     return super.note(event, failure, attempt, outwards)
   }
 
-  #stand(branch: Branch): void {
+  #stand(branch: PolicyRunFrame): void {
     this.#words = []
     branch.leave()
     this.#standing = branch

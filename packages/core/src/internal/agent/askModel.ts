@@ -11,18 +11,18 @@ import * as Model from "../../Model.ts"
 import type { Definition, Toolkit } from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
 import { answered, heed, IllTyped, present } from "../call/userCode.ts"
-import { contained } from "../effect/containment.ts"
+import { contained } from "../effect/contained.ts"
 import { kind } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import type { Happened } from "./happened.ts"
-import { recorded } from "./journaled.ts"
+import { journaled } from "./journaled.ts"
 import { entriesOf, lastOf, retriedOf, timesAsked } from "./modelEntry.ts"
 import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
-import { Beginning } from "./replay.ts"
-import type { Surroundings } from "./surroundings.ts"
+import type { RunContext } from "./runContext.ts"
+import { StepStart } from "./stepStart.ts"
 
 /** What asking needs of a run. */
-export interface Asking extends Surroundings {
+export interface Asking extends RunContext {
   readonly model: Model.Model["Service"]
   readonly toolkit: Toolkit
   /** Is the model to be offered only what may be called now? */
@@ -61,7 +61,7 @@ const unanswered = (
 // -----------------------------------------------------------------------------
 
 /** Asks the model for its next reply, as a step of the journal. Transient failures are retried. */
-export const ask = (
+export const askModel = (
   run: Asking,
   turn: number,
   transcript: Transcript,
@@ -81,7 +81,7 @@ export const ask = (
       (failure) => unanswered(run, turn, failure, timesAsked(retried) + (known === undefined ? 0 : 1))
     )
   const asked = (replies: Effect.Effect<Asked, Unanswered>) =>
-    Effect.map(recorded(run, step, replies, lost), (asked): Asked => {
+    Effect.map(journaled(run, step, replies, lost), (asked): Asked => {
       retried.length = 0
       return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
     })
@@ -94,7 +94,7 @@ export const ask = (
         watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait })
         return tell(failure, wait)
       })
-    const beginning = new Beginning((replay) => watch({ _tag: "TurnStarted", turn, ...replay }))
+    const beginning = new StepStart((replay) => watch({ _tag: "TurnStarted", turn, ...replay }))
     const told = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
     return Effect.map(Effect.timed(asked(told)), ([elapsed, asked]) => {
       const replay = beginning.replay()

@@ -3,7 +3,7 @@ import * as AgentBudget from "../../AgentBudget.ts"
 import type { CallFacts } from "../../CallFacts.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Ledger } from "../../Ledger.ts"
-import type { Asked } from "../call/innerFrame.ts"
+import type { FixerFrame } from "../call/innerFrame.ts"
 import type { Account } from "./account.ts"
 
 interface Used {
@@ -31,17 +31,17 @@ const outerLimit = DispatchFailure.callLimit(
 )
 
 /** What a run has used of its limits, with what agents use meanwhile that correct the arguments of its calls. */
-export class Spending {
+export class RunUsage {
   readonly #budget: AgentBudget.AgentBudget
   #account: Account
   /** Of such an agent: what the run uses whose call it corrects, and where that is told of it. */
-  readonly #outer: { readonly spending: Spending | undefined; readonly asked: Asked } | undefined
+  readonly #outer: { readonly spending: RunUsage | undefined; readonly asked: FixerFrame } | undefined
   /** What the account does not have yet. */
   #meanwhile = nothing
   /** How many calls of the last reply the outer run has left. */
   #granted = Infinity
 
-  constructor(budget: AgentBudget.AgentBudget, account: Account, asked?: Asked, spending?: Spending) {
+  constructor(budget: AgentBudget.AgentBudget, account: Account, asked?: FixerFrame, spending?: RunUsage) {
     this.#budget = budget
     this.#account = account
     this.#outer = asked === undefined ? undefined : { spending, asked }
@@ -116,7 +116,7 @@ export class Spending {
 }
 
 /** What the run uses that is around here. */
-export const around: Context.Reference<Spending | undefined> = Context.Reference<Spending | undefined>(
+export const outerUsage: Context.Reference<RunUsage | undefined> = Context.Reference<RunUsage | undefined>(
   "@fallible/core/spending",
   { defaultValue: () => undefined }
 )

@@ -10,17 +10,17 @@ import { current } from "../call/frame.ts"
 import { fixerAround } from "../call/innerFrame.ts"
 import type { Account } from "./account.ts"
 import { RunTime } from "./runTime.ts"
-import { around, Spending } from "./usage.ts"
+import { outerUsage, RunUsage } from "./runUsage.ts"
 
 /** What a run has around it. It is looked up once for a run, so that a turn in which nothing happens pays nothing for it. */
-export interface Surroundings {
-  /** What the model has failed with since its last reply: filled by {@link surrounded}, emptied by {@link ask}. */
+export interface RunContext {
+  /** What the model has failed with since its last reply: filled by {@link inRunContext}, emptied by {@link ask}. */
   readonly retried: Array<Model.ModelFailure>
   /** Told of what happens in calls, beside who watches the run. */
   readonly watcher: CallEvent.Watcher | undefined
   readonly time: RunTime
   /** What it has used of its limits. */
-  readonly spending: Spending
+  readonly spending: RunUsage
   readonly journal: Journal.Journal
   /** Where the run is, as logs have it. */
   readonly place: { readonly run: string; turn: number }
@@ -32,12 +32,12 @@ export interface Surroundings {
  * @param account what it has used before
  * @param used how many milliseconds of its time it has used before
  */
-export const surrounded = <A, E, R>(
+export const inRunContext = <A, E, R>(
   id: string,
   budget: AgentBudget,
   account: Account,
   used: number,
-  run: (surroundings: Surroundings) => Effect.Effect<A, E, R>
+  run: (surroundings: RunContext) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { elapsed: limit } = budget
@@ -46,7 +46,7 @@ export const surrounded = <A, E, R>(
     const place = { run: id, turn: 0 }
     const tell = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
-    const spending = new Spending(budget, account, fixerAround(call), fiber.getRef(around))
+    const spending = new RunUsage(budget, account, fixerAround(call), fiber.getRef(outerUsage))
     const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
         // A tool may ask a model, too. That is not the run's.
@@ -68,7 +68,7 @@ export const surrounded = <A, E, R>(
     return Effect.updateContext(
       run(surroundings),
       (context: Context.Context<R>) => {
-        const own = Context.add(Context.make(Model.onRetry, hear), around, spending)
+        const own = Context.add(Context.make(Model.onRetry, hear), outerUsage, spending)
         // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
         return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
       }

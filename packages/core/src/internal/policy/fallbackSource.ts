@@ -2,9 +2,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { join } from "../../Certainty.ts"
-import { doneByOthers, endingOf, isRejection, isWhole } from "../call/ending.ts"
 import { current } from "../call/frame.ts"
-import { Sourced } from "../call/gate.ts"
+import { SourceFrame } from "../call/gate.ts"
+import { doneByOthers, endingOf, isRejection, isWhole } from "../call/handlerEnding.ts"
 import { isGuess, marks } from "../error/guess.ts"
 import { certaintyOf } from "../failure/done.ts"
 
@@ -15,7 +15,7 @@ export const sourced = <A, E, R>(
   ask: () => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.flatMap(current, (frame) => {
-    const source = new Sourced(frame)
+    const source = new SourceFrame(frame)
     const since = marks()
     const asked = Effect.provideService(ask(), current, source)
     // What a tool does, it says itself.
