@@ -3,144 +3,29 @@ import { globSync, readFileSync } from "node:fs"
 import { basename, dirname, join, normalize, relative } from "node:path"
 import { root } from "./support/program.ts"
 
-/** The floors of core: a module imports from its own floor and from those below, and from no other. */
-const floors: ReadonlyArray<readonly [name: string, modules: ReadonlyArray<string>]> = [
-  ["data", [
-    "Deadline",
-    "Defect",
-    "CallEvent",
-    "Certainty",
-    "FailureLog",
-    "LateResult",
-    "Ledger",
-    "SideEffect",
-    "ToolFailure",
-    "ToolCall",
-    "ToolOutcome",
-    "Transcript",
-    "internal/appendOnly",
-    "internal/call",
-    "internal/callState",
-    "internal/canonical",
-    "internal/containment",
-    "internal/digest",
-    "internal/done",
-    "internal/ending",
-    "internal/error/database",
-    "internal/error/describe",
-    "internal/error/effects",
-    "internal/error/format",
-    "internal/error/guess",
-    "internal/error/kind",
-    "internal/error/look",
-    "internal/error/mail",
-    "internal/error/prose",
-    "internal/error/recognize",
-    "internal/error/retryAfter",
-    "internal/error/rpc",
-    "internal/error/sentences",
-    "internal/error/status",
-    "internal/error/stores",
-    "internal/error/system",
-    "internal/error/words",
-    "internal/execution",
-    "internal/failure",
-    "internal/failureField",
-    "internal/frame",
-    "internal/handled",
-    "internal/heard",
-    "internal/key",
-    "internal/hearing",
-    "internal/live",
-    "internal/policyKind",
-    "internal/signal",
-    "internal/plainJson",
-    "internal/refusal",
-    "internal/repair",
-    "internal/reporter",
-    "internal/stranger",
-    "internal/text",
-    "internal/tried",
-    "internal/userCode",
-    "internal/versioned"
-  ]],
-  ["decode", [
-    "Arguments",
-    "Coercion",
-    "DispatchFailure",
-    "Guard",
-    "Suggestion",
-    "internal/encodedSide",
-    "internal/findings",
-    "internal/identity",
-    "internal/intended",
-    "internal/jsonSchema",
-    "internal/misfit",
-    "internal/resultIssues",
-    "internal/resultText"
-  ]],
-  ["tool", [
-    "CircuitBreaker",
-    "Explanation",
-    "Fixer",
-    "HttpFailure",
-    "LastKnown",
-    "Policy",
-    "RateLimit",
-    "Rejection",
-    "RetryBudget",
-    "RetryPolicy",
-    "Tool",
-    "ToolHealth",
-    "internal/abandonable",
-    "internal/bounds",
-    "internal/bulkhead",
-    "internal/callOutcome",
-    "internal/contract",
-    "internal/customPolicy",
-    "internal/explaining",
-    "internal/correcting",
-    "internal/fixed",
-    "internal/fixer",
-    "internal/fixing",
-    "internal/limits",
-    "internal/alone",
-    "internal/nextPage",
-    "internal/own",
-    "internal/pages",
-    "internal/policyCall",
-    "internal/promised",
-    "internal/randomId",
-    "internal/reconciling",
-    "internal/running",
-    "internal/withinTime",
-    "internal/retrying",
-    "internal/stepping",
-    "internal/terms",
-    "internal/tripped",
-    "internal/unlimited"
-  ]],
-  ["toolkit", ["Availability", "CallFacts", "Dispatch", "Rendering", "Toolkit", "internal/admitting"]],
-  ["agent", [
-    "Agent",
-    "AgentBudget",
-    "AgentEvent",
-    "AgentFailure",
-    "AgentLoop",
-    "Answer",
-    "Journal",
-    "Model",
-    "internal/account",
-    "internal/ask",
-    "internal/beginning",
-    "internal/given",
-    "internal/issues",
-    "internal/recorded",
-    "internal/reply",
-    "internal/runTime",
-    "internal/spending"
-  ]]
-]
+/** The cells of a table row in ARCHITECTURE.md, each as the names that stand in backticks. */
+const cellsOf = (row: string) =>
+  row.split("|").slice(1, -1).map((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name]) => name!))
+
+const rowsOf = (heading: string, columns: string) => {
+  const section = readFileSync(join(root, "ARCHITECTURE.md"), "utf8").split(/^#+ /m)
+    .find((section) => section.startsWith(heading))!
+  const lines = section.split("\n")
+  const first = lines.findIndex((line) => line.replaceAll(/ +/g, " ") === columns) + 2
+  const rows = lines.slice(first, lines.findIndex((line, index) => index >= first && !line.startsWith("|")))
+  assert.isAbove(rows.length, 4)
+  return rows
+}
+
+/** The floors of core as ARCHITECTURE.md has them, the lowest first: public modules, and rooms from the lowest to the highest. */
+const floors = rowsOf("Floors and rooms of core", "| floor | public modules | rooms of `internal` |").toReversed().map(
+  (row) => {
+    const [, modules = [], rooms = []] = cellsOf(row)
+    return { modules, rooms }
+  }
+)
+
+const rooms = floors.flatMap(({ rooms }) => rooms)
 
 /** Modules of core that stand on what `effect` may still change: each is a subpath of its own, which the index never imports. */
 const adapters = ["CircuitBreaker", "HttpFailure", "LastKnown", "RateLimit"]
@@ -194,14 +79,58 @@ const withoutComments = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/
 const core = sources("packages/core/src")
 const libraries = [...sources("packages/providers/src"), ...sources("packages/testing/src")]
 const moduleName = (file: string) => relative("packages/core/src", file).replace(/\.ts$/, "")
-const floorsOf = new Map(floors.flatMap(([, modules], floor) => modules.map((module) => [module, floor])))
-const floorOf = (module: string) => floorsOf.get(module) ?? -1
+const roomOf = (module: string) => /^internal\/([^/]+)\//.exec(module)?.[1]
+const floorOf = (module: string) => {
+  const room = roomOf(module)
+  return floors.findIndex(({ modules, rooms }) => room === undefined ? modules.includes(module) : rooms.includes(room))
+}
 const innerImports = (file: string) => neighbours(file).map(moduleName)
 
 describe("architecture", () => {
-  it("gives every module of core one floor", () => {
+  it("gives every public module of core one floor, and every folder of internals one room", () => {
     const modules = core.map(moduleName).filter((module) => module !== "index")
-    assert.deepStrictEqual(floors.flatMap(([, modules]) => modules).toSorted(), modules.toSorted())
+    assert.deepStrictEqual(
+      floors.flatMap(({ modules }) => modules).toSorted(),
+      modules.filter((module) => !module.startsWith("internal/")).toSorted()
+    )
+    const folders = modules.filter((module) => module.startsWith("internal/")).map((module) => roomOf(module) ?? module)
+    assert.deepStrictEqual(rooms.toSorted(), Array.from(new Set(folders)).toSorted())
+  })
+
+  it("tells of each room what it holds, and where to start", () => {
+    const told = rowsOf("Floors and rooms of core", "| room | what it holds | start with |").map((row) => {
+      const [[room] = [], , [start] = []] = cellsOf(row)
+      return `internal/${room}/${start}`
+    })
+    assert.deepStrictEqual(told.map(roomOf), rooms.toReversed())
+    assert.includeMembers(core.map(moduleName), told)
+  })
+
+  it("names only files that are there", () => {
+    const files = new Set([
+      ...core.map(moduleName),
+      ...sources("packages/providers/src").map((file) => relative("packages/providers/src", file).replace(/\.ts$/, ""))
+    ])
+    const named = Array.from(
+      readFileSync(join(root, "ARCHITECTURE.md"), "utf8").matchAll(/`(internal\/[\w/]+)`/g),
+      ([, name]) => name!
+    )
+    assert.isAbove(named.length, 10)
+    assert.deepStrictEqual(
+      named.filter((name) => !files.has(name) && !rooms.includes(name.replace("internal/", ""))),
+      []
+    )
+  })
+
+  it("imports from no room above", () => {
+    const climbing = core.flatMap((file) => {
+      const from = roomOf(moduleName(file))
+      return from === undefined ? [] : innerImports(file).filter((module) => {
+        const to = roomOf(module)
+        return to !== undefined && rooms.indexOf(to) > rooms.indexOf(from)
+      }).map((module) => `${moduleName(file)} -> ${module}`)
+    })
+    assert.deepStrictEqual(climbing, [])
   })
 
   it("keeps the rooms of arguments in their order: data, text, schema, coercion, and what is made of them", () => {
@@ -295,10 +224,10 @@ describe("architecture", () => {
   })
 
   it("explains outside of what runs: no retry reaches what simulates one", () => {
-    const running = ["RetryPolicy", "internal/retrying"].map((module) => `packages/core/src/${module}.ts`)
+    const running = ["RetryPolicy", "internal/policy/retrying"].map((module) => `packages/core/src/${module}.ts`)
     const reached = [...reachedFrom(running)].map(moduleName)
-    assert.include(reached, "internal/terms")
-    for (const module of ["internal/bounds", "internal/explaining", "internal/stepping"]) {
+    assert.include(reached, "internal/policy/retryTerms")
+    for (const module of ["internal/explain/bounds", "internal/explain/explain", "internal/explain/scheduleStepping"]) {
       assert.notInclude(reached, module)
     }
   })
@@ -318,10 +247,9 @@ describe("architecture", () => {
     assert.deepStrictEqual(standing, [])
   })
 
-  it("exports every module from the index under its own name, but for adapters and the loop, which Agent runs", () => {
+  it("exports every module from the index under its own name, but for adapters", () => {
     const exported = importsOf("packages/core/src/index.ts").map((name) => basename(name, ".ts"))
     const modules = core.map(moduleName).filter((module) => module !== "index" && !module.startsWith("internal/"))
-    assert.deepStrictEqual([...new Set([...exported, ...adapters, "AgentLoop"])].toSorted(), modules.toSorted())
-    assert.notInclude(exported, "AgentLoop")
+    assert.deepStrictEqual([...new Set([...exported, ...adapters])].toSorted(), modules.toSorted())
   })
 })

@@ -1,0 +1,335 @@
+/**
+ * Everything that core says to a model stands in `messages.txt`, so that a change of a sentence is seen as what it is. What it says of
+ * arguments stands in `test/arguments/messages.txt`.
+ *
+ * @module-tag slow
+ */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Agent,
+  CallFacts,
+  Dispatch,
+  Fixer,
+  PartialData,
+  Policy,
+  Rendering,
+  SemanticGarbage,
+  Tool,
+  ToolCall,
+  Toolkit,
+  type ToolOutcome,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Schema } from "effect"
+import { readFileSync, writeFileSync } from "node:fs"
+import { failedOutcomes } from "../support/failedOutcomes.ts"
+import { asNeedingNothing } from "../support/paidOrders.ts"
+import { passing } from "../support/virtualTime.ts"
+
+const golden = new URL("./messages.txt", import.meta.url)
+
+const unique = (lines: ReadonlyArray<string>) => Array.from(new Set(lines)).toSorted()
+
+/** The sentences of failures, by their code. */
+const sentences = (outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>) =>
+  unique(outcomes.flatMap((outcome) => {
+    if (outcome._tag !== "Failed") return []
+    const { code, detail, hint, retry, tried }: Readonly<Record<string, string | undefined>> = JSON.parse(
+      Rendering.json(outcome, { id: "1", name: "subject" })
+    )
+    return [
+      `${code}: detail: ${detail}`,
+      ...(hint === undefined ? [] : [`${code}: hint: ${hint}`]),
+      ...(tried === undefined ? [] : [`${code}: tried: ${JSON.stringify(tried)}`]),
+      `${code}: retry: ${retry}`
+    ]
+  }))
+
+// -----------------------------------------------------------------------------
+// Outcomes of every form, in both renderings
+// -----------------------------------------------------------------------------
+
+const lost = new ToolUnavailable({ code: "connection", detail: "Lost.", transient: true, outcome: "unknown" })
+const down = new ToolUnavailable({ code: "connection", detail: "Down.", transient: true, outcome: "not_executed" })
+const City = Schema.Struct({ city: Schema.String, page: Schema.optionalKey(Schema.Int) })
+
+const reading = <E extends SemanticGarbage | PartialData<string> | ToolUnavailable>(
+  handler: (params: typeof City.Type) => Effect.Effect<string, E>,
+  definition: Partial<Tool.Definition<string, typeof City.Type>> = {}
+) =>
+  Tool.make("find", {
+    description: "Finds",
+    parameters: City,
+    success: Schema.String,
+    sideEffect: "none",
+    ...definition
+  }, handler)
+
+const acting = <E extends SemanticGarbage | ToolUnavailable>(
+  handler: () => Effect.Effect<string, E>,
+  sideEffect: "non_idempotent" | "idempotent_by_key" = "non_idempotent"
+) => Tool.make("pay", { description: "Pays", parameters: City, success: Schema.String, sideEffect }, handler)
+
+const paris = { city: "Paris" }
+
+const dispatched = (
+  tool: Tool.Any,
+  args: string | object = paris,
+  options: Dispatch.CallOptions = {},
+  others: ReadonlyArray<Tool.Any> = []
+) =>
+  Dispatch.call(
+    Toolkit.make(...[tool, ...others].map(asNeedingNothing)),
+    { id: "1", name: tool.name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
+    { id: "call-1", ...options }
+  )
+
+const other = (name: string) =>
+  Tool.make(name, { description: name, success: Schema.String, sideEffect: "none" }, () => Effect.succeed(name))
+
+const page = new PartialData({
+  code: "more_pages",
+  detail: "This is page 1.",
+  data: "sunny",
+  coverage: { have: 1, of: 3, unit: "pages" },
+  next: { page: 2 }
+})
+
+/** Calls, by what happens in them. */
+const calls: Record<string, Effect.Effect<ToolOutcome.ToolOutcome>> = {
+  "an answer": dispatched(reading(() => Effect.succeed("sunny"))),
+  "an answer from elsewhere": dispatched(
+    Tool.fallback(
+      reading(() => Effect.fail(down)),
+      () => Effect.tap(Effect.succeed("rainy"), ToolCall.source({ name: "cache", age: "3 hours" }))
+    )
+  ),
+  "an answer from elsewhere, of a tool that acts": dispatched(
+    Tool.fallback(acting(() => Effect.fail(down)), () => Effect.succeed("queued"))
+  ),
+  "an answer after a lost one, of a tool that acts": dispatched(
+    Tool.catchTag(acting(() => Effect.fail(lost)), "ToolUnavailable", () => Effect.succeed("queued"))
+  ),
+  "the same, with a tool that knows": dispatched(
+    Tool.catchTag(
+      Tool.make(
+        "pay",
+        { description: "Pays", parameters: City, success: Schema.String, check: "look" },
+        () => Effect.fail(lost)
+      ),
+      "ToolUnavailable",
+      () => Effect.succeed("queued")
+    ),
+    paris,
+    {},
+    [other("look")]
+  ),
+  "an answer with a caveat": dispatched(
+    reading(() => Effect.tap(Effect.succeed("sunny"), ToolCall.caveat("The stations are few.")))
+  ),
+  "an answer for repaired arguments": dispatched(
+    reading(() => Effect.succeed("sunny")),
+    "{city: 'Paris', Page: \"2\",}"
+  ),
+  "an answer for corrected arguments": dispatched(
+    reading(({ city }) =>
+      city === "Paris"
+        ? Effect.succeed("sunny")
+        : Effect.fail(new SemanticGarbage({ code: "unknown_city", detail: "Unknown." }))
+    ).pipe(Tool.fix(() => paris, { on: ["SemanticGarbage"] })),
+    { city: "Pari" }
+  ),
+  "an answer of a fixer": dispatched(
+    reading(() => Effect.succeed("sunny")).pipe(Tool.fix(() => Fixer.answer("cloudy"), { name: "the desk" })),
+    { citi: "Paris" }
+  ),
+  "a cut-off text": dispatched(reading(() => Effect.succeed("[1,"))),
+  "a cut-off text, and less can be asked for": dispatched(reading(() => Effect.succeed("[1,"), { size: "page" })),
+  "a page": dispatched(reading(() => Effect.fail(page))),
+  "a full page": dispatched(
+    Tool.make("list", {
+      description: "Lists",
+      parameters: Schema.Struct({ page: Schema.optionalKey(Schema.Int), limit: Schema.Int }),
+      success: Schema.Array(Schema.Int),
+      sideEffect: "none",
+      pages: { full: "limit", next: "page" }
+    }, () => Effect.succeed([1, 2])),
+    { limit: 2 }
+  ),
+  "a page, and there are more": dispatched(
+    Tool.make("list", {
+      description: "Lists",
+      parameters: Schema.Struct({ page: Schema.optionalKey(Schema.Int) }),
+      success: Schema.Struct({ items: Schema.Array(Schema.Int), more: Schema.Boolean }),
+      sideEffect: "none",
+      pages: { more: "more", next: "page" }
+    }, () => Effect.succeed({ items: [1, 2], more: true })),
+    {}
+  ),
+  ...Object.fromEntries(
+    ([
+      ["to the limit of pages", {}, { pages: 2 }],
+      ["to the limit of bytes", {}, { bytes: 5 }],
+      ["to one that was fetched", { next: { page: 1 } }, {}],
+      ["to one that nobody can ask for", { next: { page: "two" } }, {}],
+      ["to one that nobody names", { next: undefined }, {}]
+    ] as const).map(([how, changed, limits]) => [
+      `pages, up ${how}`,
+      dispatched(
+        reading(({ page: number = 1 }) => {
+          const { next: _, ...rest } = page
+          const next = "next" in changed ? changed.next : { page: number + 1 }
+          return Effect.fail(new PartialData({ ...rest, ...(next === undefined ? {} : { next }) }))
+        }).pipe(Tool.paginate({ merge: (all, more) => `${all}, ${more}`, ...limits })),
+        { city: "Paris", page: 1 }
+      )
+    ])
+  ),
+  "empty": dispatched(
+    reading(() => Effect.succeed(""), { empty: { when: (text) => text === "", detail: "No rows." } })
+  ),
+  "an impossible result": dispatched(
+    reading(() => Effect.succeed(""), { invariants: { "a text is not empty": (text) => text !== "" } })
+  ),
+  "old data": dispatched(
+    reading(() => Effect.succeed("1969-12-31T20:00:00Z"), {
+      asOf: (text) => text,
+      freshness: "1 hour"
+    })
+  ),
+  "data whose age is unknown": dispatched(
+    reading(() => Effect.succeed("yesterday"), {
+      asOf: (text) => text,
+      freshness: "1 hour"
+    })
+  ),
+  "one that was running when its process ended": dispatched(acting(() => Effect.succeed("paid")), paris, {
+    facts: CallFacts.empty,
+    wasBegun: true
+  }),
+  "a question": dispatched(reading(() => Effect.andThen(ToolCall.ask("Which Paris?"), Effect.succeed("sunny")))),
+  "a stop": dispatched(reading(() => Effect.andThen(ToolCall.stop("The budget is spent."), Effect.succeed("sunny")))),
+  "ended by its timeout": dispatched(acting(() => Effect.never).pipe(Tool.timeout("1 second"))),
+  "no permit": dispatched(
+    reading(() => Effect.never).pipe(Tool.concurrency(1, { maxWait: 0 }), Tool.with(twiceAtOnce()))
+  )
+}
+
+/** Runs the tool twice at once, and answers with the run that ends first. */
+function twiceAtOnce() {
+  return Policy.make({
+    kind: "custom",
+    name: "twice",
+    description: "twice at once",
+    wrap: (run) => (params) => Effect.raceFirst(run(params), Effect.andThen(Effect.yieldNow, run(params)))
+  })
+}
+
+/** A key that is sent again, with the first arguments. */
+const again = Effect.gen(function*() {
+  const outcomes: Array<ToolOutcome.ToolOutcome> = []
+  const steps = [Effect.fail(lost), Effect.succeed("paid")]
+  const tool = Tool.make("pay", {
+    description: "Pays",
+    parameters: City,
+    success: Schema.String,
+    sideEffect: "idempotent_by_key",
+    identity: ({ city }) => city
+  }, () => Effect.suspend(() => steps.shift() ?? Effect.fail(down)))
+  let facts = CallFacts.beginning(CallFacts.empty, "order-7")
+  for (const args of [paris, { city: "Paris", page: 2 }]) {
+    const outcome = yield* dispatched(tool, args, { facts })
+    facts = CallFacts.ended(facts, outcome, tool)
+    outcomes.push(outcome)
+  }
+  const once = Tool.make("book", {
+    description: "Books",
+    parameters: City,
+    success: Schema.String,
+    repeats: false
+  }, () => Effect.succeed("booked"))
+  for (let call = 0; call < 2; call++) {
+    const outcome = yield* dispatched(once, paris, { facts })
+    facts = CallFacts.ended(facts, outcome, once)
+    outcomes.push(outcome)
+  }
+  return outcomes
+})
+
+// -----------------------------------------------------------------------------
+// What a fixing agent reads, and what a run ends with
+// -----------------------------------------------------------------------------
+
+const questions = Effect.gen(function*() {
+  const asked: Array<string> = []
+  const answers = ["{\"citi\":\"Paris\"}", "{\"city\":7}", "{\"city\":\"Paris\"}"]
+  const agent = {
+    run: (question: string) => Effect.sync(() => ({ text: answers[asked.push(question) - 1] ?? "" }))
+  }
+  const tool = reading(() => Effect.succeed("sunny")).pipe(Tool.fix(Fixer.agent(agent), { tries: 3 }))
+  yield* dispatched(tool, { citi: 1 })
+  return asked
+})
+
+/** Runs that end without an answer. */
+const endings: Record<string, Effect.Effect<string>> = Object.fromEntries(
+  ([
+    ["turns", { turns: 1 }],
+    ["calls", { calls: 1 }],
+    ["tokens", { tokens: 1 }]
+  ] as const).map(([what, limits]) => [
+    what,
+    Agent.make({ toolkit: Toolkit.make(other("look")), limits }).run("?").pipe(
+      Effect.flip,
+      Effect.map((failure) => failure.detail),
+      Effect.catch(() => Effect.succeed("no failure")),
+      Effect.provide(ScriptedModel.layer(() => ({
+        ...ScriptedModel.call("look"),
+        usage: { inputTokens: 1, outputTokens: 1 }
+      })))
+    )
+  ])
+)
+
+// -----------------------------------------------------------------------------
+// The file
+// -----------------------------------------------------------------------------
+
+const section = (title: string, lines: ReadonlyArray<string>) => `# ${title}\n\n${lines.join("\n")}\n`
+
+const rendered = (name: string, outcome: ToolOutcome.ToolOutcome) => {
+  const call = { id: "1", name: "find" }
+  return `${name}\n  ${Rendering.json(outcome, call)}\n  ${Rendering.prose(outcome, call)}\n`
+}
+
+const written = Effect.gen(function*() {
+  const outcomes = yield* Effect.forEach(
+    Object.entries(calls),
+    ([name, call]) => Effect.map(passing(call), (outcome) => rendered(name, outcome))
+  )
+  const repeated = yield* again
+  const ends = yield* Effect.forEach(
+    Object.entries(endings),
+    ([name, ending]) => Effect.map(ending, (detail) => `${name}: ${detail}`)
+  )
+  const descriptions = Fixer.tools.map(({ description, name }) => `${name}: ${description}`)
+  const definitions = Toolkit.make(...Fixer.tools).definitions.map(({ parameters }) => JSON.stringify(parameters))
+  return [
+    section("Outcomes: as JSON, and as prose", outcomes),
+    section("A call made again", repeated.map((outcome, index) => rendered(String(index + 1), outcome))),
+    section("Failures: every sentence, by code", sentences(yield* failedOutcomes)),
+    section("Runs that end at a limit", ends),
+    section("What a fixing agent is asked", yield* questions),
+    section("What a fixing agent may call", [...descriptions, ...definitions])
+  ].join("\n")
+})
+
+describe("what a model reads", () => {
+  it.effect("stands in one file (WRITE_MESSAGES=1 writes it)", () =>
+    Effect.gen(function*() {
+      const text = yield* written
+      if (process.env["WRITE_MESSAGES"] === "1") writeFileSync(golden, text)
+      assert.strictEqual(text, readFileSync(golden, "utf8"))
+    }))
+})
