@@ -6,132 +6,26 @@
  * does: valid names, the offending argument, "do not repeat". It knows no marker of this library.
  */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  Guard,
-  ModelFailure,
-  RetryPolicy,
-  SemanticGarbage,
-  Tool,
-  ToolCall,
-  ToolHealth,
-  Toolkit,
-  ToolUnavailable
-} from "@fallible/core"
-import type { AgentFailure, Answer } from "@fallible/core"
-import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import { Guard, ModelFailure, RetryPolicy, SemanticGarbage, Tool, ToolUnavailable } from "@fallible/core"
 import * as LastKnown from "@fallible/core/LastKnown"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
-import * as Persistence from "effect/persistence"
+import { Deferred, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { atOnce, ollama, openAi, serving } from "./support/models.ts"
-
-interface Played {
-  readonly exit: Exit.Exit<Answer.Answer, AgentFailure.AgentFailure>
-  readonly replies: number
-  readonly executions: number
-  readonly requests: ReadonlyArray<ScriptedModel.Recorded>
-}
-
-/** How an agent is asked, and over which wire. */
-interface Way {
-  readonly name: string
-  readonly provider: typeof openAi
-  readonly streamed: boolean
-}
-
-const ways: ReadonlyArray<Way> = [
-  { name: "Chat Completions", provider: openAi, streamed: false },
-  { name: "Chat Completions, streamed", provider: openAi, streamed: true },
-  { name: "Ollama", provider: ollama, streamed: false },
-  { name: "Ollama, streamed", provider: ollama, streamed: true }
-]
-
-/** Counts executions of handlers, and runs an agent on a model until it ends. */
-const playing = ({ provider, streamed }: Way) =>
-<T extends Tool.Any>(options: {
-  readonly tools: (ran: Effect.Effect<void>) => ReadonlyArray<T>
-  readonly model: FakeModelServer.Script
-  readonly turns?: number
-}): Effect.Effect<Played, never, Tool.Requirements<T>> =>
-  Effect.gen(function*() {
-    let executions = 0
-    const ran = Effect.sync(() => {
-      executions++
-    })
-    const agent = Agent.make({
-      toolkit: Toolkit.make(...options.tools(ran)),
-      limits: { turns: options.turns ?? 10 }
-    })
-    const question = "The user's question."
-    const answer = streamed
-      ? Stream.runFold(agent.stream(question), (): Answer.Answer | undefined =>
-        undefined, (answer, event) =>
-        event._tag === "RunEnded" ? event.answer : answer)
-      : agent.run(question)
-    const run = Effect.flatMap(answer, (answer) =>
-      answer === undefined ? Effect.die("no RunEnded") : Effect.succeed(answer))
-    const { exit, state } = yield* Effect.gen(function*() {
-      const exit = yield* Effect.exit(atOnce(run))
-      const server = yield* FakeModelServer.FakeModelServer
-      return { exit, state: yield* server.state }
-    }).pipe(Effect.provide(serving(provider)(options.model)), Effect.provide(Logger.layer([])))
-    assert.deepStrictEqual(
-      state.requests.flatMap(({ problem }) =>
-        problem ?? []
-      ),
-      [],
-      "the server took every request"
-    )
-    const requests = state.requests.flatMap(({ asked }) =>
-      asked ?? []
-    )
-    return { exit, requests, replies: state.replies, executions }
-  })
-
-const costs = ({ executions, replies }: Played) => `${replies}/${executions}`
-
-/** What the model read last: the newest tool message. */
-const heard = (request: ScriptedModel.Recorded | undefined): string => {
-  const message = request?.messages.at(-1)
-  return message?.role === "tool" ? message.text : ""
-}
-
-const answered = ({ exit }: Played): string => Exit.isSuccess(exit) ? exit.value.text : "no answer"
-
-const weather = (ran: Effect.Effect<void>) =>
-  Tool.make("get_weather", {
-    description: "The weather of a city",
-    parameters: Schema.Struct({ city: Schema.String }),
-    success: Schema.Struct({ celsius: Schema.Finite }),
-    sideEffect: "none"
-  }, () => Effect.as(ran, { celsius: 18 }))
-
-const transfer = (ran: Effect.Effect<void>) =>
-  Tool.make("transfer", {
-    description: "Sends money, and charges a fee",
-    parameters: Schema.Struct({ to: Schema.String, amount: Schema.Finite }),
-    success: Schema.Struct({ charged: Schema.Finite })
-  }, ({ amount }) => Effect.as(ran, { charged: amount + 1.5 }))
-
-/** What had to be repaired about the arguments, by the ledger. */
-const repaired = ({ exit }: Played): ReadonlyArray<string> =>
-  Exit.isSuccess(exit) ? exit.value.ledger.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
-
-const refused = new ToolUnavailable({ code: "connection", detail: "Connection refused.", transient: true })
-const reset = new ToolUnavailable({ code: "connection", detail: "Connection reset.", transient: true })
-
-const source = (handler: (attempt: number) => Effect.Effect<string, ToolUnavailable>) => (ran: Effect.Effect<void>) =>
-  Tool.make(
-    "get_quote",
-    { description: "A quote", success: Schema.String, sideEffect: "none" },
-    () => Effect.flatMap(ToolCall.current, ({ attempt }) => Effect.andThen(ran, handler(attempt)))
-  )
-
-const quoteThenTell: FakeModelServer.Script = (request, index) =>
-  index === 0 ? ScriptedModel.call("get_quote") : ScriptedModel.text(heard(request))
+import { heard } from "./support/plainTools.ts"
+import {
+  breaking,
+  clock,
+  instead,
+  quotes,
+  quoteThenTell,
+  refused,
+  reset,
+  source,
+  transfer,
+  weather
+} from "./support/scenarioTools.ts"
+import { answered, costs, playing, repaired, said, ways } from "./support/ways.ts"
 
 for (const way of ways) {
   const play = playing(way)
@@ -502,33 +396,6 @@ for (const way of ways) {
         assert.include(heard(played.requests[4]), "it may already have taken effect")
       }))
 
-    /** A tool that always fails behind a breaker, and a mirror that has the data. */
-    const quotes = (ran: Effect.Effect<void>) => {
-      const definition = {
-        description: "A quote",
-        parameters: Schema.Struct({ symbol: Schema.String }),
-        success: Schema.String,
-        sideEffect: "none"
-      } as const
-      return [
-        Tool.make(
-          "get_quote",
-          { ...definition, instead: ["get_quote_mirror"] },
-          () => Effect.andThen(ran, Effect.fail(refused))
-        )
-          .pipe(Tool.retry(RetryPolicy.transient), CircuitBreaker.protect()),
-        Tool.make("get_quote_mirror", definition, ({ symbol }) => Effect.as(ran, `${symbol} 42.10`))
-      ]
-    }
-    const breaking = Effect.provide(
-      Persistence.CircuitBreaker.layer({
-        tripPolicy: Persistence.CircuitBreaker.consecutive(1),
-        openDuration: "30 seconds"
-      }).pipe(Layer.provide(Persistence.CircuitBreaker.layerStoreMemory()), Layer.merge(ToolHealth.layer))
-    )
-    /** What serves instead, if the text says so. */
-    const instead = (text: string) => /Call (\w+) instead/.exec(text)?.[1]
-
     it.effect("27 a tool keeps failing and a mirror has the data: the model is told of it, and goes there: 3/4", () =>
       Effect.gen(function*() {
         const played = yield* play({
@@ -648,13 +515,6 @@ for (const way of ways) {
         assert.strictEqual(failure.ledger.calls, 4)
       }))
 
-    const clock = (ran: Effect.Effect<void>) =>
-      Tool.make(
-        "now",
-        { description: "The time", success: Schema.String, sideEffect: "none" },
-        () => Effect.as(ran, "12:00")
-      )
-
     it.effect("30 two calls have the same id: each is answered: 2/2", () =>
       Effect.gen(function*() {
         const played = yield* play({
@@ -696,12 +556,4 @@ for (const way of ways) {
         }))
     }
   })
-}
-
-/** A message as a server of that kind says it. */
-const said = ({ provider, streamed }: Way, message: object): string => {
-  if (provider === ollama) return `${JSON.stringify({ message, done: true })}\n`
-  const choice = { index: 0, [streamed ? "delta" : "message"]: message, finish_reason: "stop" }
-  const completion = JSON.stringify({ choices: [choice] })
-  return streamed ? `data: ${completion}\n\ndata: [DONE]\n\n` : completion
 }

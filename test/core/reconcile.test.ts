@@ -1,57 +1,32 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
-  Dispatch,
   type Policy,
   Rendering,
-  SchemaMismatch,
   SemanticGarbage,
   type SideEffect,
   Tool,
   ToolCall,
-  Toolkit,
   ToolUnavailable
 } from "@fallible/core"
-import { Duration, Effect, Exit, Fiber, Option, Schedule, Schema } from "effect"
+import { Duration, Effect, Exit, Option, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { found, lost, nothing, once, outcomeOf } from "../support/reconciling.ts"
 import {
   after,
   disabled,
   doing,
   type Failure,
   notExecuted,
+  noTotal,
   paris,
   refused,
   Sequence,
   sunny
 } from "../support/sequence.ts"
 
-const lost = new ToolUnavailable({
-  code: "connection",
-  detail: "Reset.",
-  transient: true,
-  outcome: "unknown",
-  cause: "a socket"
-})
-const noTotal = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
 const noReceipt = new SemanticGarbage({ code: "unknown_receipt", detail: "No such receipt." })
 
-const found = Effect.succeed(Option.some("found"))
-const nothing = Effect.succeed(Option.none<string>())
 const final = { final: true }
-const once = Schedule.recurs(1)
-
-/** Runs a tool for an hour, as a model's call. */
-const outcomeOf = (tool: Tool.Tool<string, typeof paris, string, Failure>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(
-      Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name, arguments: "{\"city\":\"Paris\"}" }, {
-        idempotencyKey: "key"
-      })
-    )
-    yield* TestClock.adjust("1 hour")
-    const outcome = yield* fiber.pollUnsafe() ?? assert.fail("no end")
-    return outcome
-  })
 
 describe("F4 Tool.reconcile", () => {
   it.effect("succeeds with what a lost call did, knowing the parameters and the failure", () =>
@@ -384,24 +359,6 @@ describe("F4 Tool.reconcile", () => {
       )
     }))
 
-  it.effect("settles on any clock: what a fraction of a millisecond lacks is waited for", () =>
-    Effect.gen(function*() {
-      for (let number = 1; number < 300; number++) {
-        let looked = 0
-        const pays = doing(Effect.fail(lost), "non_idempotent").pipe(
-          Tool.reconcile(() => {
-            if (++looked > 100) throw new Error("It looks for ever.")
-            return Effect.succeedNone
-          }, { settle: "61 seconds" })
-        )
-        yield* TestClock.adjust(number / 7)
-        const fiber = yield* Effect.forkChild(outcomeOf(pays))
-        for (let second = 0; second < 63; second++) yield* TestClock.adjust(1_000 + 1 / number)
-        assert.deepNestedInclude(yield* Fiber.join(fiber), { "failure.code": "not_executed" })
-        assert.isBelow(looked, 100)
-      }
-    }).pipe(Effect.provide(TestClock.layer())))
-
   describe("without finality", () => {
     it.effect("stays unknown when the check finds nothing, and nothing is tried again", () =>
       Effect.gen(function*() {
@@ -409,153 +366,6 @@ describe("F4 Tool.reconcile", () => {
         const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
           Tool.reconcile(() => Effect.andThen(note("check"), nothing)),
           Tool.retry(once)
-        )
-        assert.deepStrictEqual(yield* play(pays), ["0 attempt 1", "0 check", "0 => connection"])
-        assert.strictEqual((yield* outcomeOf(pays)).certainty, "unknown")
-      }))
-  })
-
-  describe("with a time to settle", () => {
-    const settling = (settle: Duration.Input, schedule?: Schedule.Schedule<unknown>) =>
-      schedule === undefined ? { settle } : { settle, schedule }
-
-    it.effect("asks again until it is over, and then for the last time", () =>
-      Effect.gen(function*() {
-        const { note, play, tool } = new Sequence()
-        const pays = tool([Effect.never, sunny], "non_idempotent").pipe(
-          Tool.timeout("5 seconds"),
-          Tool.reconcile(() => Effect.andThen(note("check"), nothing), settling("1 second")),
-          Tool.retry(once)
-        )
-        assert.deepStrictEqual(yield* play(pays), [
-          "0 attempt 1",
-          "5000 interrupted",
-          "5000 check",
-          "waits 100",
-          "5100 check",
-          "waits 200",
-          "5300 check",
-          "waits 400",
-          "5700 check",
-          "waits 300",
-          "6000 check",
-          "retry handles not_executed",
-          "waits 0",
-          "6000 attempt 2",
-          "6000 => sunny"
-        ])
-      }))
-
-    it.effect("goes on as soon as something is found", () =>
-      Effect.gen(function*() {
-        const { note, play, tool } = new Sequence()
-        let checks = 0
-        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
-          Tool.reconcile(
-            () => Effect.andThen(note("check"), Effect.suspend(() => ++checks === 2 ? found : nothing)),
-            settling("1 hour", Schedule.spaced("1 second"))
-          )
-        )
-        assert.deepStrictEqual(yield* play(pays), [
-          "0 attempt 1",
-          "0 check",
-          "waits 1000",
-          "1000 check",
-          "reconcile handles connection",
-          "1000 => found"
-        ])
-      }))
-
-    it.effect("asks once more at its end where the schedule is done before", () =>
-      Effect.gen(function*() {
-        const { note, play, tool } = new Sequence()
-        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
-          Tool.reconcile(() => Effect.andThen(note("check"), nothing), settling("1 minute", Schedule.recurs(0)))
-        )
-        assert.deepStrictEqual(yield* play(pays), [
-          "0 attempt 1",
-          "0 check",
-          "waits 60000",
-          "60000 check",
-          "60000 => not_executed"
-        ])
-      }))
-
-    it.effect("asks again when a check fails, and leaves it unknown when the last one does", () =>
-      Effect.gen(function*() {
-        const settled = (answers: ReadonlyArray<typeof nothing | Effect.Effect<never, ToolUnavailable>>) => {
-          let checks = 0
-          return outcomeOf(
-            doing(Effect.fail(lost), "non_idempotent").pipe(
-              Tool.reconcile(
-                () => Effect.suspend(() => answers[checks++]!),
-                settling("2 seconds", Schedule.spaced("1 second"))
-              )
-            )
-          )
-        }
-        const cannotTell = Effect.fail(refused)
-        assert.strictEqual((yield* settled([cannotTell, cannotTell, nothing])).certainty, "not_executed")
-        const unknown = yield* settled([nothing, nothing, cannotTell])
-        assert.strictEqual(unknown.certainty, "unknown")
-        assert.deepStrictEqual(unknown.handled.map(({ by, code }) => `${by} ${code}`), ["reconcile connection"])
-      }))
-
-    it.effect("counts from the end of the last attempt, also of one that was left behind", () =>
-      Effect.gen(function*() {
-        const { note, play, tool } = new Sequence()
-        const pays = tool([Effect.uninterruptible(after(6_500, Effect.fail(lost)))], "non_idempotent").pipe(
-          Tool.timeout("5 seconds"),
-          Tool.reconcile(
-            () => Effect.andThen(note("check"), nothing),
-            settling("3 seconds", Schedule.spaced("1 second"))
-          )
-        )
-        assert.deepStrictEqual(yield* play(pays), [
-          "0 attempt 1",
-          "5000 check",
-          "waits 1000",
-          "6000 check",
-          "waits 1000",
-          "6500 interrupted",
-          // It is seen now to have ended.
-          "7000 check",
-          "waits 1000",
-          "8000 check",
-          "waits 1000",
-          "9000 check",
-          "waits 1000",
-          "10000 check",
-          "10000 => not_executed"
-        ])
-      }))
-
-    it.effect("leaves it unknown while an attempt goes on for longer", () =>
-      Effect.gen(function*() {
-        const { note, play, tool } = new Sequence()
-        const pays = tool([Effect.uninterruptible(after(60_000, sunny))], "non_idempotent").pipe(
-          Tool.timeout("5 seconds"),
-          Tool.reconcile(
-            () => Effect.andThen(note("check"), nothing),
-            settling("2 seconds", Schedule.spaced("1 second"))
-          )
-        )
-        assert.deepStrictEqual((yield* play(pays)).filter((event) => !event.includes("waits")), [
-          "0 attempt 1",
-          "5000 check",
-          "6000 check",
-          "7000 check",
-          "7000 => outcome_unknown",
-          "60000 interrupted"
-        ])
-      }))
-
-    it.effect("asks once, and leaves it unknown at once, where it would not be over before the time around it", () =>
-      Effect.gen(function*() {
-        const { note, play, tool } = new Sequence()
-        const pays = tool([Effect.fail(lost)], "non_idempotent").pipe(
-          Tool.reconcile(() => Effect.andThen(note("check"), nothing), settling("10 seconds")),
-          Tool.timeout("10 seconds")
         )
         assert.deepStrictEqual(yield* play(pays), ["0 attempt 1", "0 check", "0 => connection"])
         assert.strictEqual((yield* outcomeOf(pays)).certainty, "unknown")

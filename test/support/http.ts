@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import type * as Http from "node:http"
+import * as Http from "node:http"
+import * as Net from "node:net"
 
 /** The address of a server, for as long as the scope. */
 export const listening = (server: Http.Server) =>
@@ -13,3 +14,18 @@ export const listening = (server: Http.Server) =>
     }),
     () => Effect.sync(() => server.close().closeAllConnections())
   )
+
+export const serving = (answer: Http.RequestListener) => listening(Http.createServer(answer))
+
+/** A server that answers with this, whatever it is asked. */
+export const saying = (status: number, body: string | Uint8Array = "", headers: Http.OutgoingHttpHeaders = {}) =>
+  serving((_, response) => void response.writeHead(status, headers).end(body))
+
+/** A port at which nobody listens. */
+export const closedPort = Effect.callback<number>((resume) => {
+  const server = Net.createServer().listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})

@@ -21,6 +21,9 @@ export const openAi: Provider = (url, settings) =>
   OpenAi.layer({ model: "any", baseUrl: `${url}/v1`, ...withKey(settings) })
 export const ollama: Provider = (url, settings) => Ollama.layer({ model: "any", host: url, ...withKey(settings) })
 
+/** The providers, by name. */
+export const providers = [["Chat Completions", openAi], ["Ollama", ollama]] as const
+
 const withKey = ({ apiKey, ...settings }: Settings) =>
   apiKey === undefined ? settings : { ...settings, apiKey: Redacted.make(apiKey) }
 

@@ -1,39 +1,40 @@
 /**
- * The packages as they would be published: packed, looked at by publint and attw, and the one without dependencies run in the versions of Node that it
- * promises. Run it with `pnpm packaging`; it fetches those versions.
+ * The packages as they would be published: packed, looked at by publint and attw, installed, and run in the versions of Node that they
+ * promise. Nobody but pnpm can pack them. Run it with `pnpm packaging`; it fetches those versions of Node.
  */
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { names, packed, project, run, temporary } from "./packed.ts"
 import { root } from "./program.ts"
 
 const versions = ["20", "22", "24"]
 
-const run = (command: string, args: ReadonlyArray<string>, cwd: string): void => {
-  const { status, stderr, stdout } = spawnSync(command, args, { cwd, encoding: "utf8" })
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")}\n${stdout}\n${stderr}`)
-}
 
 const bin = (name: string) => join(root, "node_modules/.bin", name)
-
-for (const name of ["arguments"]) {
-  const folder = mkdtempSync(join(tmpdir(), "fallible-"))
-  try {
-    // `npm pack` would leave out what only pnpm knows: other exports, and versions of the workspace.
-    run("npx", ["-y", "pnpm@12", "pack", "--pack-destination", folder], join(root, "packages", name))
-    const [tarball = ""] = readdirSync(folder)
-    run(bin("publint"), ["run", join(folder, tarball), "--strict"], root)
-    run(bin("attw"), [join(folder, tarball), "--profile", "esm-only"], root)
-    run("tar", ["-xzf", tarball], folder)
-    for (const version of versions) {
-      const script = join(root, "test/support/smoke.mjs")
-      run("npx", ["-y", `node@${version}`, script, join(folder, "package/dist/index.js")], folder)
-    }
-    process.stdout.write(
-      `@fallible/${name}: publint and attw have nothing to say; runs in Node ${versions.join(", ")}\n`
-    )
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+const folder = temporary()
+try {
+  const tarballs = packed(folder)
+  for (const name of names) {
+    const tarball = tarballs.get(name)!
+    run(bin("publint"), ["run", tarball, "--strict"], root)
+    run(bin("attw"), [tarball, "--profile", "esm-only"], root)
+    const { status } = spawnSync("npm", ["publish", "--dry-run"], { cwd: join(root, "packages", name) })
+    if (status === 0) throw new Error(`npm would publish @fallible/${name}, in a tarball that cannot be installed.`)
   }
+  const user = project(tarballs, "4.1.0")
+  for (const script of ["smoke.mjs", "smokeCore.mjs"]) copyFileSync(join(root, "test/support", script), join(user, script))
+  for (const version of versions) {
+    const node = (...args: ReadonlyArray<string>) => run("npx", ["-y", `node@${version}`, ...args], user)
+    node(join(root, "test/support/smoke.mjs"), join(user, "node_modules/@fallible/arguments/dist/index.js"))
+    node("smokeCore.mjs")
+    // The modules one by one, as other platforms get them.
+    node("--conditions=default", "smokeCore.mjs")
+  }
+  rmSync(user, { recursive: true, force: true })
+  process.stdout.write(
+    `${names.length} packages: publint and attw have nothing to say, npm cannot pack them; they run in Node ${versions.join(", ")}\n`
+  )
+} finally {
+  rmSync(folder, { recursive: true, force: true })
 }

@@ -143,8 +143,8 @@ export const paid = (world: World) => void world.done.push("paid o-7")
 // -----------------------------------------------------------------------------
 
 /** What the model read last: the newest tool message. */
-export const heard = (request: ScriptedModel.Recorded): string => {
-  const message = request.messages.at(-1)
+export const heard = (request: ScriptedModel.Recorded | undefined): string => {
+  const message = request?.messages.at(-1)
   return message?.role === "tool" ? message.text : ""
 }
 

@@ -2,14 +2,14 @@
 import {
   CallEvent,
   Policy,
-  type SchemaMismatch,
+  SchemaMismatch,
   SemanticGarbage,
   type SideEffect,
   Tool,
   type ToolFailure,
   ToolUnavailable
 } from "@fallible/core"
-import { Clock, Duration, Effect, Schema } from "effect"
+import { Clock, Duration, Effect, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
 export type Failure = SchemaMismatch | SemanticGarbage | ToolUnavailable
@@ -22,6 +22,9 @@ export const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", 
 export const silent = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
 export const disabled = new ToolUnavailable({ code: "disabled", detail: "Disabled.", transient: false })
 export const unknownCity = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
+export const noTotal = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
+
+export const twiceAfterOneSecond = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
 
 export const parameters = Schema.Struct({ city: Schema.String })
 export const paris = { city: "Paris" }

@@ -1,0 +1,274 @@
+/** What comes to its end when nobody waits for it any more. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  CallEvent,
+  type Certainty,
+  Defect,
+  Dispatch,
+  LateResult,
+  type SideEffect,
+  Tool,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { Cause, Duration, Effect, Fiber, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import { acting, deferred, reading, slow } from "../support/asyncTools.ts"
+import { counting, type Ends, garbage, outcomeOf } from "../support/countedRuns.ts"
+import { custom, doing, lost, notExecuted, paris } from "../support/sequence.ts"
+import { macrotask } from "../support/virtualTime.ts"
+
+/** What comes to its end, whoever interrupts it. */
+const uncut = (end: Ends, sideEffect?: SideEffect.SideEffect) =>
+  counting(Effect.delay(end, "3 seconds"), sideEffect, { uninterruptible: true }).tool
+
+describe("what comes to its end when nobody waits any more", () => {
+  it.live("is timed by the clock that its call began with", () =>
+    Effect.gen(function*() {
+      const times: Array<number> = []
+      const { pending, tool } = slow(acting)
+      const run = Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({})))
+        yield* TestClock.adjust("5 seconds")
+        yield* Fiber.join(fiber)
+      })
+      yield* run.pipe(
+        Effect.provide(TestClock.layer()),
+        Effect.provideService(LateResult.reporter, ({ at }) => Effect.sync(() => void times.push(at))),
+        Effect.provideService(CallEvent.watcher, ({ at }) => void times.push(at))
+      )
+      pending[0]!.resolve("paid")
+      yield* macrotask
+      assert.deepStrictEqual([...new Set(times)], [0, 5000])
+    }))
+
+  /** What is told of late ends, where a run is interrupted, and its promise resolved after that. */
+  const lateOf = <A, E>(run: Effect.Effect<A, E>, resolve: (answer: string) => void, meanwhile = macrotask) =>
+    Effect.gen(function*() {
+      const late: Array<readonly [tool: string, certainty: string]> = []
+      const fiber = yield* Effect.forkChild(
+        Effect.provideService(
+          run,
+          LateResult.reporter,
+          ({ certainty, tool }) => Effect.sync(() => void late.push([tool, certainty]))
+        ),
+        { startImmediately: true }
+      )
+      yield* macrotask
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* meanwhile
+      resolve("paid")
+      yield* macrotask
+      yield* Fiber.join(interrupting)
+      yield* macrotask
+      return late
+    })
+
+  const going = {
+    "an async function": () => {
+      const { promise, resolve } = deferred<string>()
+      return { resolve, tool: Tool.promise("pay", acting, () => promise) }
+    },
+    "an uninterruptible handler": () => {
+      const { promise, resolve } = deferred<string>()
+      return {
+        resolve,
+        tool: Tool.make("pay", { ...acting, uninterruptible: true }, () => Effect.promise(() => promise))
+      }
+    }
+  }
+  for (const [what, make] of Object.entries(going)) {
+    for (const limit of ["1 minute", Duration.infinity] as const) {
+      for (const wait of [0, 6_000]) {
+        it.effect(`is told of an interrupted run: ${what}, with a timeout of ${String(limit)}, after ${wait} ms`, () =>
+          Effect.gen(function*() {
+            const { resolve, tool } = make()
+            const late = yield* lateOf(tool.pipe(Tool.timeout(limit)).run({}), resolve, TestClock.adjust(wait))
+            assert.deepStrictEqual(late, [["pay", "executed"]])
+          }))
+      }
+    }
+  }
+
+  it.effect("is told where the call around it was interrupted", () =>
+    Effect.gen(function*() {
+      const { resolve, tool } = going["an uninterruptible handler"]()
+      const order = Tool.make("order", acting, () => Effect.uninterruptible(tool.run({})))
+      const late = yield* lateOf(Dispatch.call(Toolkit.make(order), { id: "1", name: "order" }), resolve)
+      assert.deepInclude(late, ["pay", "executed"])
+    }))
+
+  it.effect("is not told where the caller goes on waiting", () =>
+    Effect.gen(function*() {
+      const { resolve, tool } = going["an uninterruptible handler"]()
+      let answer = ""
+      const run = Effect.map(Effect.uninterruptible(tool.run({})), (value) => {
+        answer = value
+      })
+      const late = yield* lateOf(Effect.uninterruptible(run), resolve)
+      assert.strictEqual(answer, "paid")
+      assert.deepStrictEqual(late, [])
+    }))
+
+  for (
+    const [what, quotes, certainty] of [["its own word", false, "not_executed"], [
+      "that of a tool inside",
+      true,
+      "unknown"
+    ]] as const
+  ) {
+    it.effect(`is judged by whose word it ends with: ${what}`, () =>
+      Effect.gen(function*() {
+        const late: Array<string> = []
+        const closed = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+        const look = Tool.make("look", reading, () => quotes ? Effect.fail(closed) : Effect.succeed("open"))
+        const pay = Tool.make("pay", { ...acting, uninterruptible: true }, () =>
+          Effect.andThen(
+            Effect.exit(look.run({})),
+            Effect.delay(Effect.fail(new ToolUnavailable({ ...closed })), "1 minute")
+          )).pipe(Tool.timeout("1 second"))
+        const fiber = yield* Effect.forkChild(Effect.exit(Effect.provideService(
+          pay.run({}),
+          LateResult.reporter,
+          (result) => Effect.sync(() => void late.push(result.certainty))
+        )))
+        yield* TestClock.adjust("2 minutes")
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(late, [certainty])
+      }))
+  }
+
+  it.effect("is no late result of a handler that was interrupted", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* lateOf(Tool.make("pay", acting, () => Effect.never).run({}), () => {}), [])
+    }))
+
+  it.effect("is reported, if it is a mistake of the program", () =>
+    Effect.gen(function*() {
+      const reports: Array<string> = []
+      const { pending, tool } = slow(acting)
+      const run = Effect.exit(tool.pipe(Tool.timeout("5 seconds")).run({}))
+      const fiber = yield* Effect.forkChild(
+        run.pipe(
+          Effect.provideService(
+            Defect.reporter,
+            (_, cause) => Effect.sync(() => void reports.push(String(Cause.squash(cause))))
+          ),
+          Effect.provideService(LateResult.reporter, () => Effect.void)
+        )
+      )
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.join(fiber)
+      pending[0]!.reject(new TypeError("room is not a function"))
+      yield* macrotask
+      assert.deepStrictEqual(reports, ["TypeError: room is not a function"])
+    }))
+})
+
+describe("a late end", () => {
+  const late = (end: Ends, limit = "1 second" as const) => uncut(end).pipe(Tool.timeout(limit))
+
+  const heard = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.gen(function*() {
+      const results: Array<LateResult.LateResult> = []
+      const events: Array<CallEvent.Watched> = []
+      const value = yield* effect.pipe(
+        Effect.provideService(CallEvent.watcher, (event) => events.push(event)),
+        Effect.provideService(LateResult.reporter, (result) => Effect.sync(() => results.push(result)))
+      )
+      yield* TestClock.adjust("1 minute")
+      return { value, results, events }
+    })
+
+  it.effect("is told to operators, with the tool, its key, its certainty and its time", () =>
+    Effect.gen(function*() {
+      const ends: ReadonlyArray<readonly [Ends, Certainty.Certainty, string | undefined]> = [
+        [Effect.succeed("paid"), "executed", undefined],
+        [Effect.fail(notExecuted), "not_executed", "connection"],
+        [Effect.fail(lost), "unknown", "connection"],
+        [Effect.die("bug"), "unknown", undefined]
+      ]
+      for (const [end, certainty, code] of ends) {
+        const { events, results, value } = yield* heard(outcomeOf(late(end)))
+        assert.strictEqual(value.certainty, "unknown")
+        assert.strictEqual(results.length, 1)
+        const [{ at, ...result }] = results as [LateResult.LateResult]
+        assert.isAbove(at, 0)
+        assert.deepStrictEqual(result, {
+          tool: "pay",
+          id: "key",
+          key: "key",
+          attempt: 1,
+          certainty,
+          ...(code === undefined ? {} : { code })
+        })
+        const last = events.at(-1)
+        assert.deepInclude(last, { _tag: "AttemptEnded", late: true, certainty, attempt: 1 })
+      }
+    }))
+
+  it.effect("of a tool inside of a handler that nobody waits for is told, too, by its own name", () =>
+    Effect.gen(function*() {
+      const outer = doing(uncut(Effect.succeed("paid")).run(paris), "none", "outer").pipe(Tool.timeout("1 second"))
+      const { results, value } = yield* heard(outcomeOf(outer))
+      assert.strictEqual(value.certainty, "unknown")
+      assert.deepStrictEqual(results.map(({ certainty, id, tool }) => `${tool} ${id} ${certainty}`), [
+        "pay key/pay/1 executed"
+      ])
+    }))
+
+  it.effect("is not told of what ends with its interruption, of what only reads, and of what somebody waits for", () =>
+    Effect.gen(function*() {
+      const tools = [
+        counting(Effect.never).tool.pipe(Tool.timeout("1 second")),
+        uncut(Effect.succeed("seen"), "none").pipe(Tool.timeout("1 second")),
+        counting(Effect.succeed("paid")).tool
+      ]
+      for (const tool of tools) assert.deepStrictEqual((yield* heard(outcomeOf(tool))).results, [])
+    }))
+
+  it.effect("of a promise, or of a run that a policy left behind, counts as well", () =>
+    Effect.gen(function*() {
+      const left = counting(Effect.delay(Effect.succeed("paid"), "3 seconds")).tool.pipe(
+        Tool.with(
+          custom((run) => Effect.andThen(Effect.forkDetach(run, { startImmediately: true }), Effect.fail(garbage)))
+        )
+      )
+      const { results, value } = yield* heard(outcomeOf(left))
+      assert.strictEqual(value.certainty, "unknown")
+      assert.deepStrictEqual(results.map(({ certainty }) => certainty), ["executed"])
+    }))
+
+  it.effect("is logged as a warning where nobody takes it, and breaks nothing where who takes it is broken", () =>
+    Effect.gen(function*() {
+      const lines: Array<unknown> = []
+      const logger = Logger.layer([Logger.make(({ logLevel, message }) => lines.push([logLevel, message].flat()))])
+      yield* Effect.andThen(outcomeOf(late(Effect.succeed("paid"))), TestClock.adjust("1 minute")).pipe(
+        Effect.provide(logger)
+      )
+      assert.deepStrictEqual(lines, [
+        ["Warn", "pay ended after nobody waited for it any more. It has taken effect."]
+      ])
+      const broken: ReadonlyArray<LateResult.Reporter> = [
+        () => Effect.die("broken"),
+        () => {
+          throw new Error("broken")
+        },
+        (() => Promise.reject(new Error("broken"))) as never,
+        () => Effect.never
+      ]
+      for (const reporter of broken) {
+        yield* Effect.andThen(outcomeOf(late(Effect.succeed("paid"))), TestClock.adjust("1 minute")).pipe(
+          Effect.provideService(LateResult.reporter, reporter)
+        )
+      }
+    }))
+
+  it.effect("that comes before the call has its outcome makes it certain", () =>
+    Effect.gen(function*() {
+      const slow = late(Effect.succeed("paid")).pipe(
+        Tool.fallback(() => Effect.delay(Effect.fail(garbage), "5 seconds"))
+      )
+      assert.deepInclude(yield* outcomeOf(slow), { _tag: "Failed", certainty: "executed" })
+    }))
+})

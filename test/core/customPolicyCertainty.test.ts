@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Dispatch,
+  type Policy,
+  SchemaMismatch,
+  type SemanticGarbage,
+  type SideEffect,
+  Tool,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { Effect } from "effect"
+import { call, custom, later, lost, mine, outcomeOf, told } from "../support/customPolicies.ts"
+import { doing, paris, refused, sunny } from "../support/sequence.ts"
+import { passing } from "../support/virtualTime.ts"
+
+describe("counts, whatever a policy does:", () => {
+  it.effect("a tool inside that answers without its handler has not acted", () =>
+    Effect.gen(function*() {
+      const nothingDone = Effect.fail(new ToolUnavailable({ ...refused, outcome: "not_executed" }))
+      const pay = doing(sunny, "non_idempotent", "pay")
+      const paid = pay.pipe(Tool.with(custom(() => () => Effect.succeed("paid before" as never))))
+      const acted = (inner: typeof pay) =>
+        Effect.map(
+          outcomeOf(doing(Effect.andThen(inner.run(paris), nothingDone), "non_idempotent")),
+          ({ certainty }) => certainty
+        )
+      assert.strictEqual(yield* acted(pay), "executed")
+      assert.strictEqual(yield* acted(paid), "not_executed")
+    }))
+
+  describe("a run that acts and is", () => {
+    const policies: ReadonlyArray<readonly [name: string, policy: Policy.Policy<never, SemanticGarbage>]> = [
+      [
+        "cut short",
+        custom<SemanticGarbage>((run) => (params) =>
+          Effect.timeoutOrElse(run(params), { duration: 100, orElse: () => Effect.fail(mine) })
+        )
+      ],
+      [
+        "left behind",
+        custom<SemanticGarbage>((run) => (params) =>
+          Effect.andThen(Effect.forkDetach(run(params), { startImmediately: true }), Effect.fail(mine))
+        )
+      ],
+      ["not good enough", custom<SemanticGarbage>((run) => (params) => Effect.andThen(run(params), Effect.fail(mine)))]
+    ]
+    for (const [name, policy] of policies) {
+      it.effect(`${name} may have acted, whatever the policy says`, () =>
+        Effect.gen(function*() {
+          const certainty = (sideEffect: SideEffect.SideEffect, added = policy) =>
+            Effect.map(
+              outcomeOf(doing(later(1_000, sunny), sideEffect).pipe(Tool.with(added))),
+              ({ _tag, certainty }) => `${_tag} ${certainty}`
+            )
+          const ended = name === "not good enough" ? "executed" : "unknown"
+          assert.strictEqual(yield* certainty("non_idempotent"), `Failed ${ended}`)
+          assert.strictEqual(yield* certainty("none"), "Failed not_executed")
+          // Nothing has begun.
+          const before = custom<SemanticGarbage>(() => () => Effect.fail(mine))
+          assert.strictEqual(yield* certainty("non_idempotent", before), "Failed not_executed")
+        }))
+    }
+
+    it.effect("not begun has not acted, when it waits for a permit", () =>
+      Effect.gen(function*() {
+        // One permit for both.
+        const limited = doing(later(5_000, sunny), "non_idempotent").pipe(Tool.concurrency(1))
+        const impatient = custom<SemanticGarbage>((run) => (params) =>
+          Effect.timeoutOrElse(run(params), { duration: 1_000, orElse: () => Effect.fail(mine) })
+        )
+        const both = [limited, limited.pipe(Tool.with(impatient))].map((tool) =>
+          Dispatch.call(Toolkit.make(tool), call)
+        )
+        const [, cut] = yield* passing(Effect.all(both, { concurrency: 2 }))
+        assert.strictEqual(cut?._tag, "Failed")
+        assert.strictEqual(cut?.certainty, "not_executed")
+      }))
+
+    it.effect("only reading raises no doubt", () =>
+      Effect.gen(function*() {
+        for (const [, policy] of policies) {
+          const { outcome } = yield* told(doing(later(1_000, sunny)).pipe(Tool.with(policy)))
+          assert.strictEqual(outcome.certainty, "not_executed")
+        }
+      }))
+
+    it.effect("swallowed with an answer that nobody can read may have acted", () =>
+      Effect.gen(function*() {
+        const unreadable = new SchemaMismatch({ code: "invalid_result", detail: "No JSON.", side: "result" })
+        const tool = doing(Effect.fail(unreadable), "non_idempotent").pipe(
+          Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
+        )
+        assert.strictEqual((yield* outcomeOf(tool)).certainty, "unknown")
+      }))
+
+    it.effect("a failure of what is inside says itself whether it has acted", () =>
+      Effect.gen(function*() {
+        const tool = doing(lost, "non_idempotent").pipe(
+          Tool.with(custom<SemanticGarbage>((run) => (params) => Effect.mapError(run(params), () => mine)))
+        )
+        assert.strictEqual((yield* outcomeOf(tool)).certainty, "not_executed")
+      }))
+  })
+})

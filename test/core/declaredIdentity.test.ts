@@ -1,0 +1,217 @@
+import { assert, describe, it } from "@effect/vitest"
+import { SchemaMismatch, Tool, ToolCall, type ToolUnavailable } from "@fallible/core"
+import { Effect, Random, Redacted, Schema, SchemaGetter } from "effect"
+import { lettered } from "../support/lettered.ts"
+import { declined, order, Payment, payments, playing, textsOf } from "../support/paidOrders.ts"
+import { lost } from "../support/sequence.ts"
+import { codesOf } from "../support/toldFailures.ts"
+
+describe("H3 an identity", () => {
+  it.effect("says which arguments mean the effect: a changed note is no other payment", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments([lost], { identity: ({ amount, order }) => ({ amount, order }) })
+      const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { order: "8", note: "b" }])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.strictEqual(keys.length, 2)
+      assert.include(
+        textsOf(answer)[1],
+        "This call was not run: a call with the same purpose has already failed with outcome_unknown: Reset."
+      )
+    }))
+
+  it.effect("that is refused may be tried with other arguments, and under another key", () =>
+    Effect.gen(function*() {
+      const { keys, pay, sent } = payments([declined, declined], { identity: ({ order }) => order })
+      const answer = yield* playing(pay, [
+        { ...order, amount: 100 },
+        { ...order, amount: 100 },
+        { ...order, amount: 60 },
+        { ...order, amount: 50 }
+      ])
+      assert.deepStrictEqual(codesOf(answer), ["declined", "repeated_call", "declined"])
+      assert.deepStrictEqual(sent.map(({ amount }) => amount), [100, 60, 50])
+      assert.strictEqual(lettered(keys), "a b c")
+    }))
+
+  const empties: ReadonlyArray<unknown> = [undefined, null, "", "  ", [], {}, [undefined], {
+    order: undefined,
+    of: [""]
+  }]
+
+  it.effect("that is empty refuses the call, and says what to do", () =>
+    Effect.gen(function*() {
+      for (const empty of empties) {
+        const { keys, pay } = payments([], { identity: () => empty })
+        const answer = yield* playing(pay, [order])
+        assert.deepStrictEqual(codesOf(answer), ["no_identity"])
+        assert.deepStrictEqual(keys, [])
+        assert.deepStrictEqual(JSON.parse(textsOf(answer)[0]!), {
+          ok: false,
+          error: "SchemaMismatch",
+          code: "no_identity",
+          detail: "This call was not run: its arguments do not identify what pay is to do.",
+          hint: "Call it again with the arguments that identify it.",
+          retry: "Do not repeat this call as it is. Call again with corrected arguments."
+        })
+      }
+    }))
+
+  it.effect("that is empty refuses a call that only reads, too", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments([], { sideEffect: "none", identity: () => "" })
+      assert.deepStrictEqual(codesOf(yield* playing(pay, [order])), ["no_identity"])
+      assert.deepStrictEqual(keys, [])
+    }))
+
+  it.effect("that is zero or false is one", () =>
+    Effect.gen(function*() {
+      for (const identity of [0, false, 0n, [0], { a: false }, new Map([["a", 1]]), new Date(0)]) {
+        const { keys, pay } = payments([], { identity: () => identity })
+        yield* playing(pay, [order])
+        assert.strictEqual(keys.length, 1)
+      }
+    }))
+
+  class Opaque {
+    readonly #order = "7"
+    get order() {
+      return this.#order
+    }
+  }
+
+  it.effect("that throws, or that nobody can compare, is a fault of the tool: nothing runs", () =>
+    Effect.gen(function*() {
+      const faults: ReadonlyArray<() => unknown> = [
+        () => {
+          throw new Error("bug")
+        },
+        () => Promise.resolve("7"),
+        () => () => "7",
+        () => Redacted.make("7"),
+        () => new Opaque(),
+        () => Effect.succeed("7")
+      ]
+      for (const identity of faults) {
+        const { keys, pay } = payments([], { identity })
+        const answer = yield* playing(pay, [order])
+        assert.deepStrictEqual(codesOf(answer), ["defect"])
+        assert.deepStrictEqual(keys, [])
+        const [entry] = answer.ledger.failures
+        assert.deepInclude(entry, { certainty: "not_executed" })
+      }
+    }))
+
+  it.effect("of what is corrected is looked at anew", () =>
+    Effect.gen(function*() {
+      const keys: Array<string> = []
+      const strict = Tool.make("pay", { description: "", parameters: Payment, success: Schema.String }, ({ order }) =>
+        Effect.flatMap(
+          ToolCall.current,
+          ({ idempotencyKey }): Effect.Effect<string, SchemaMismatch | ToolUnavailable> => {
+            keys.push(idempotencyKey)
+            return order === "x"
+              ? Effect.fail(new SchemaMismatch({ side: "arguments", code: "unknown_order", detail: "No such order." }))
+              : Effect.fail(lost)
+          }
+        )).pipe(Tool.fix(() =>
+          order
+        ))
+      const answer = yield* playing(strict, [{ order: "x" }, order, { order: "x" }])
+      assert.strictEqual(lettered(keys), "a b a")
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call", "repeated_call"])
+      keys.length = 0
+      const outer = Tool.make("outer", { description: "", success: Schema.String, sideEffect: "idempotent" }, () =>
+        strict.run({ order: "x", amount: 5 }))
+      yield* playing(outer, [{}])
+      assert.strictEqual(lettered(keys), "a b")
+    }))
+
+  describe("is asked for by Tool.make of a tool whose service goes by the key,", () => {
+    const make = (parameters: Schema.ConstraintDecoder<unknown>) => () =>
+      Tool.make(
+        "pay",
+        { description: "", parameters, success: Schema.Void, sideEffect: "idempotent_by_key" },
+        () => Effect.void
+      )
+    const drawn = Schema.Int.pipe(Schema.withDecodingDefaultKey(Random.nextInt))
+    const oneWay = Schema.String.pipe(Schema.decodeTo(Schema.Int, {
+      decode: SchemaGetter.transform((text: string) => text.length),
+      encode: SchemaGetter.forbidden(() => "one way")
+    }))
+    const omitted = Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("x"), { encodingStrategy: "omit" }))
+    const why: Readonly<Record<string, readonly [Schema.ConstraintDecoder<unknown>, string]>> = {
+      "if its arguments hold a secret": [Schema.Struct({ a: Schema.Redacted(Schema.String) }), "they hold a secret"],
+      "if a default is drawn": [
+        Schema.Struct({ a: Schema.Array(Schema.Struct({ b: drawn })) }),
+        "they have a default that may be another each time"
+      ],
+      "if a class has no codec": [
+        Schema.Struct({ a: Schema.instanceOf(Opaque) }),
+        "they cannot be encoded again without loss"
+      ],
+      "if they decode one way alone": [Schema.Struct({ a: oneWay }), "they cannot be encoded again without loss"],
+      "if encoding leaves something out": [Schema.Struct({ a: omitted }), "they cannot be encoded again without loss"]
+    }
+    for (const [name, [parameters, reason]] of Object.entries(why)) {
+      it(name, () => {
+        assert.throws(
+          make(parameters),
+          `'pay' needs an 'identity', since no idempotency key can be made of its arguments as they are: ${reason}.`
+        )
+      })
+    }
+
+    it("and of no other", () => {
+      class Money extends Schema.Class<Money>("Money")({ cents: Schema.Int }) {}
+      for (
+        const field of [
+          Schema.Date,
+          Schema.BigInt,
+          Schema.BigDecimal,
+          Schema.URL,
+          Schema.Duration,
+          Schema.FiniteFromString,
+          Schema.Option(Schema.Int),
+          Schema.OptionFromOptionalKey(Schema.Int),
+          Schema.HashMap(Schema.String, Schema.Duration),
+          Schema.Uint8ArrayFromBase64,
+          Schema.Trim,
+          Schema.optional(Schema.String),
+          Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("x"))),
+          Money
+        ]
+      ) {
+        assert.doesNotThrow(make(Schema.Struct({ field })))
+      }
+      assert.doesNotThrow(() =>
+        Tool.make("pay", {
+          description: "",
+          parameters: Schema.Struct({ order: Schema.String, at: drawn }),
+          success: Schema.Void,
+          sideEffect: "idempotent_by_key",
+          identity: ({ order }) => order
+        }, () => Effect.void)
+      )
+    })
+  })
+
+  it.effect("is the text, where a default is drawn", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({
+          order: Schema.String,
+          reference: Schema.Int.pipe(Schema.withDecodingDefaultKey(Random.nextInt))
+        }),
+        success: Schema.Void
+      }, () =>
+        Effect.suspend(() => {
+          paid++
+          return Effect.fail(lost)
+        }))
+      const answer = yield* playing(pay, [order, order])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.strictEqual(paid, 1)
+    }))
+})

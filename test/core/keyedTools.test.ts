@@ -1,0 +1,228 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  CallFacts,
+  SchemaMismatch,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolFailure,
+  ToolUnavailable
+} from "@fallible/core"
+import * as HttpFailure from "@fallible/core/HttpFailure"
+import { Effect, Random, Redacted, Schedule, Schema } from "effect"
+import { byKey } from "../support/keyedService.ts"
+import { lettered } from "../support/lettered.ts"
+import { busy, declined, order, Payment, payments, playing, textsOf } from "../support/paidOrders.ts"
+import { lost } from "../support/sequence.ts"
+import { codesOf } from "../support/toldFailures.ts"
+
+describe("H3 a tool whose service goes by the key", () => {
+  it.effect("is sent the first arguments again while nobody knows what became of them, and the model is told", () =>
+    Effect.gen(function*() {
+      const { keys, pay, sent } = payments([lost], byKey)
+      const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { ...order, note: "c" }])
+      assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "a", "c"])
+      assert.strictEqual(lettered(keys), "a a b")
+      const { notes, value } = JSON.parse(textsOf(answer)[1]!)
+      assert.deepInclude(answer.ledger.repairs, {
+        turn: 2,
+        call: 1,
+        tool: "pay",
+        kind: "repeated",
+        path: [],
+        note: notes[0]
+      })
+      assert.strictEqual(value, "paid")
+      assert.deepStrictEqual(notes, [
+        "An earlier call of pay may already have taken effect. Both calls have one key, and take effect once. The arguments of the earlier call were sent: {\"order\":\"7\",\"amount\":5,\"note\":\"a\"}"
+      ])
+    }))
+
+  it.effect("is sent the new arguments once it is certain that the first ones did nothing", () =>
+    Effect.gen(function*() {
+      const { keys, pay, sent } = payments([busy], byKey)
+      yield* playing(pay, [{ ...order, amount: 100 }, { ...order, amount: 50 }])
+      assert.deepStrictEqual(sent.map(({ amount }) => amount), [100, 50])
+      assert.strictEqual(lettered(keys), "a b")
+    }))
+
+  it.effect("keeps its doubt through a refusal that comes later, and loses it with a success", () =>
+    Effect.gen(function*() {
+      const refused = payments([lost, declined], byKey)
+      const first = yield* playing(refused.pay, [order, order])
+      const certainties = first.ledger.failures.map((entry) => "certainty" in entry ? entry.certainty : undefined)
+      assert.deepStrictEqual(certainties, ["unknown", "unknown"])
+      assert.include(textsOf(first)[1], "it may already have taken effect")
+      const settled = payments([lost, "paid", declined], byKey)
+      const second = yield* playing(settled.pay, [order, order, order])
+      assert.deepStrictEqual(codesOf(second), ["connection", "declined"])
+      assert.strictEqual(lettered(settled.keys), "a a b")
+    }))
+
+  it.effect("may not be repeated with other arguments, if the first ones hold a secret", () =>
+    Effect.gen(function*() {
+      const pins: Array<string> = []
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({ order: Schema.String, pin: Schema.Redacted(Schema.String) }),
+        success: Schema.String,
+        ...byKey
+      }, ({ pin }) =>
+        Effect.suspend(() => {
+          pins.push(Redacted.value(pin))
+          return Effect.fail(lost)
+        }))
+      const answer = yield* playing(pay, [{ ...order, pin: "1" }, { ...order, pin: "2" }, { ...order, pin: "1" }])
+      assert.deepStrictEqual(pins, ["1", "1"])
+      assert.include(textsOf(answer)[1], "Call it with exactly the arguments of the earlier call: that is safe.")
+      assert.include(
+        textsOf(answer)[1],
+        "Do not repeat this call with these arguments: it may already have taken effect."
+      )
+      assert.deepStrictEqual(codesOf(answer), ["connection", "repeated_call", "connection"])
+      assert.notInclude(JSON.stringify(Schema.encodeSync(CallFacts.schema)(answer.facts)), "pin")
+    }))
+
+  it.effect("is told of the arguments that were sent only where they are others", () =>
+    Effect.gen(function*() {
+      const { pay, sent } = payments([declined, lost], byKey)
+      const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { ...order, note: "b" }])
+      assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "b", "b"])
+      assert.notInclude(textsOf(answer)[2], "The arguments of the earlier call were sent")
+      assert.include(textsOf(answer)[2], "Both calls have one key")
+    }))
+
+  it.effect("is sent the very same, also where decoding draws a default anew", () =>
+    Effect.gen(function*() {
+      const sent: Array<number> = []
+      const pay = Tool.make("pay", {
+        description: "",
+        parameters: Schema.Struct({
+          order: Schema.String,
+          reference: Schema.Int.pipe(Schema.withDecodingDefaultKey(Random.nextInt))
+        }),
+        success: Schema.String,
+        ...byKey
+      }, ({ reference }) =>
+        Effect.suspend(() => {
+          sent.push(reference)
+          return Effect.fail(lost)
+        }))
+      yield* playing(pay, [order, order, { ...order, reference: 5 }])
+      assert.strictEqual(sent.length, 3)
+      assert.strictEqual(new Set(sent).size, 1)
+    }))
+
+  it.effect("is sent the first arguments again for what a fixer makes of a call, while they may have been sent under its key", () =>
+    Effect.gen(function*() {
+      const { keys, pay, sent } = payments([lost, lost], byKey)
+      const strict = Tool.fix(pay, () => ({ ...order, note: "fixed" }))
+      const answer = yield* playing(strict, [{ ...order, note: "a" }, { oder: "7" }, { ...order, note: "fixed" }])
+      assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "a", "a"])
+      assert.strictEqual(lettered(keys), "a a a")
+      assert.deepStrictEqual(codesOf(answer), ["connection", "connection"])
+      const bodies: Array<string | undefined> = []
+      const outer = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...byKey },
+        (params) =>
+          params.order === "x"
+            ? Effect.fail(new SchemaMismatch({ side: "arguments", code: "unknown_order", detail: "No such order." }))
+            : Effect.suspend((): Effect.Effect<string, ToolUnavailable | SemanticGarbage> =>
+              Effect.fail(bodies.push(params.note) === 1 ? lost : declined)
+            )
+      ).pipe(Tool.fix(() => ({ ...order, note: "fixed" })))
+      const certaintiesAfter = Effect.fnUntraced(function*(first: string) {
+        bodies.length = 0
+        const { ledger } = yield* playing(outer, [{ ...order, note: first }, { order: "x" }])
+        return ledger.failures.flatMap((entry) =>
+          "certainty" in entry && entry.ended === "told" ? [entry.certainty] : []
+        )
+      })
+      // What it makes of a call is sent, where it is the very same; and it is known that it may have been done before.
+      assert.deepStrictEqual(yield* certaintiesAfter("fixed"), ["unknown", "unknown"])
+      assert.deepStrictEqual(bodies, ["fixed", "fixed"])
+      assert.deepStrictEqual(yield* certaintiesAfter("a"), ["unknown", "unknown"])
+      // Else what the service was sent first is sent again, as for any other call.
+      assert.deepStrictEqual(bodies, ["a", "a"])
+    }))
+
+  it.effect("is refused where the first arguments cannot be read any more", () =>
+    Effect.gen(function*() {
+      const { pay } = payments([lost], byKey)
+      const first = yield* playing(pay, [{ ...order, note: "a" }])
+      let ran = 0
+      const changed = Tool.make(
+        "pay",
+        { description: "", parameters: Schema.Struct({ order: Schema.String }), success: Schema.Void, ...byKey },
+        () => Effect.sync(() => void ran++)
+      )
+      const answer = yield* playing(changed, [order], { facts: first.facts })
+      assert.deepStrictEqual(codesOf(answer), ["repeated_call"])
+      assert.strictEqual(ran, 0)
+    }))
+
+  it.effect("is refused after as many failures as it allows", () =>
+    Effect.gen(function*() {
+      for (const [failureLimit, ran] of [[undefined, 9], [1, 1], [5, 5]] as const) {
+        const { keys, pay } = payments(
+          Array.from({ length: 12 }, () => lost),
+          failureLimit === undefined ? byKey : { ...byKey, failureLimit }
+        )
+        const answer = yield* playing(pay, Array.from({ length: 12 }, () => order))
+        assert.strictEqual(keys.length, ran)
+        assert.strictEqual(codesOf(answer).filter((code) => code === "repeated_call").length, 12 - ran)
+      }
+    }))
+})
+
+describe("H3 a 409 or a 422", () => {
+  const conflicts: Readonly<Record<string, ToolFailure.ToolFailure<string>>> = {
+    "by HttpFailure, 409": HttpFailure.fromStatus(409, { method: "POST" }),
+    "by HttpFailure, 422": HttpFailure.fromStatus(422, { method: "POST" }),
+    "read off an error": ToolFailure.from({ status: 409 }),
+    "of a response": ToolFailure.from(new Response("{}", { status: 422 })),
+    "of an author, with the response below": new SemanticGarbage({
+      code: "conflict",
+      detail: "It exists already.",
+      cause: { response: { status: 409 } }
+    })
+  }
+  const certainly = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+
+  /** What a call comes to whose handler ends so, attempt by attempt. */
+  const ending = (sideEffect: SideEffect.SideEffect, ...ends: ReadonlyArray<ToolFailure.ToolFailure<string>>) =>
+    Effect.map(
+      Tool.outcome(
+        payments([...ends], { sideEffect }).pay.pipe(Tool.retry(Schedule.recurs(ends.length - 1))),
+        { order: "7", amount: 5 }
+      ),
+      ({ certainty, executions }) => [executions, certainty]
+    )
+
+  for (const [what, conflict] of Object.entries(conflicts)) {
+    it.effect(`${what}, on a key that was sent before, is doubt; on a new one it is a refusal`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* ending("idempotent_by_key", conflict), [1, "not_executed"])
+        assert.deepStrictEqual(yield* ending("idempotent_by_key", certainly, conflict), [2, "unknown"])
+        // Without keys, it is about the payment.
+        assert.deepStrictEqual(yield* ending("non_idempotent", certainly, conflict), [2, "not_executed"])
+        assert.deepStrictEqual(yield* ending("idempotent_by_key", certainly, declined), [2, "not_executed"])
+      }))
+
+    it.effect(`${what}, in another call under the key, is doubt, and asks no fixer`, () =>
+      Effect.gen(function*() {
+        let asked = 0
+        const { keys, pay } = payments([certainly, conflict], { sideEffect: "idempotent_by_key" })
+        const fixed = Tool.fix(pay, () => {
+          asked++
+          return { order: "8" }
+        })
+        const { ledger } = yield* playing(fixed, [order, order])
+        assert.strictEqual(lettered(keys), "a a")
+        assert.strictEqual(asked, 0)
+        const last = ledger.failures.at(-1)
+        assert.deepInclude(last, { certainty: "unknown" })
+      }))
+  }
+})

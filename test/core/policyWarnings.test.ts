@@ -1,0 +1,224 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  Policy,
+  RetryPolicy,
+  type SemanticGarbage,
+  type SideEffect,
+  Tool,
+  Toolkit,
+  type ToolUnavailable
+} from "@fallible/core"
+import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
+import { Duration, Effect, Schedule, Schema } from "effect"
+import { adding, byHand, quote, timely, twice } from "../support/explained.ts"
+
+const codes = <T extends Tool.Any>(tool: T) => Tool.explain(tool).warnings.map(({ code }) => code)
+
+describe("no_identity", () => {
+  const parameters = Schema.Struct({ pin: Schema.Redacted(Schema.String) })
+  const codes = (sideEffect: SideEffect.SideEffect, identity?: () => unknown) =>
+    Tool.explain(
+      Tool.make("pay", {
+        description: "",
+        parameters,
+        success: Schema.Void,
+        sideEffect,
+        ...(identity === undefined ? {} : { identity })
+      }, () => Effect.void)
+    ).warnings.map(({ code }) => code)
+
+  it("warns of a tool that acts, and whose arguments make no key", () => {
+    assert.deepStrictEqual(codes("non_idempotent"), ["no_identity"])
+    assert.deepStrictEqual(codes("idempotent"), ["no_identity"])
+  })
+
+  it("warns neither of one that reads, nor of one that says what identifies it", () => {
+    assert.deepStrictEqual(codes("none"), [])
+    assert.deepStrictEqual(codes("non_idempotent", () => "7"), [])
+  })
+})
+
+describe("Tool.explain", () => {
+  describe("warns of", () => {
+    const steady = Schedule.jittered(twice)
+    const retrying = Tool.retry(RetryPolicy.transient)
+    const breaker = adding(
+      Policy.make({ kind: "breaker", description: "breaker", wrap: (run) => run, bound: (inner) => inner })
+    )
+
+    it("a retry without jitter", () => {
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(twice))), ["unjittered_retry"])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(steady))), [])
+      assert.deepStrictEqual(codes(timely().pipe(retrying)), [])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(RetryPolicy.none))), [])
+    })
+
+    it("a retry that never ends, unless a timeout ends it", () => {
+      const endless = Schedule.jittered(Schedule.spaced("1 second"))
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(endless))), ["uncapped_retry"])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(endless), Tool.timeout("1 minute"))), [])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(endless), Tool.timeout(Duration.infinity))), [
+        "uncapped_retry"
+      ])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(Schedule.upTo(endless, { times: 9 })))), [])
+    })
+
+    it("a wait above a minute, unless a service asked for it", () => {
+      const doubling = (times: number) =>
+        Schedule.exponential("1 second").pipe(Schedule.jittered, Schedule.upTo({ times }))
+      const [warning] = Tool.explain(timely().pipe(Tool.retry(doubling(7)))).warnings
+      assert.deepStrictEqual([warning?.code, warning?.detail], [
+        "uncapped_retry",
+        "The retry waits up to 1m 16s 800ms at once."
+      ])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(doubling(6)))), [])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(RetryPolicy.rateLimited))), [])
+    })
+
+    it("a retry of a tool that acts, unless it is reconciled", () => {
+      assert.deepStrictEqual(codes(timely("non_idempotent").pipe(retrying)), ["retry_of_acting_tool"])
+      // Meant for all tools, it is no mistake for one of them.
+      assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.withDefaults(Policy.standard()))), [])
+      assert.deepStrictEqual(codes(timely("idempotent").pipe(retrying)), [])
+      assert.deepStrictEqual(codes(timely("non_idempotent").pipe(Tool.retry(RetryPolicy.none))), [])
+      assert.deepStrictEqual(
+        codes(timely("non_idempotent").pipe(Tool.reconcile(() => Effect.succeedNone, { final: true }), retrying)),
+        []
+      )
+    })
+
+    it("a retry around a retry", () => {
+      assert.deepStrictEqual(codes(timely().pipe(retrying, retrying)), ["retry_around_retry"])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(RetryPolicy.none), retrying)), [])
+      assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.retry(RetryPolicy.none))), [])
+    })
+
+    it("a retry outside of a breaker", () => {
+      assert.deepStrictEqual(codes(timely().pipe(breaker, retrying)), ["retry_around_breaker"])
+      assert.deepStrictEqual(codes(timely().pipe(retrying, breaker)), [])
+    })
+
+    it("a fallback inside of a retry", () => {
+      assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(() => Effect.succeed(2)), retrying)), [
+        "retry_around_fallback"
+      ])
+      assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.fallback(() => Effect.succeed(2)))), [])
+    })
+
+    it("a time for all attempts that is no longer than that of the first", () => {
+      for (const limit of [Tool.timeout, Tool.deadline]) {
+        const outer = (duration: Duration.Input) => codes(timely().pipe(retrying, limit(duration)))
+        assert.deepStrictEqual([outer(3_000), outer(5_000), outer(5_001)], [
+          ["timeout_leaves_no_retry"],
+          ["timeout_leaves_no_retry"],
+          []
+        ])
+      }
+      assert.deepStrictEqual(codes(quote().pipe(retrying, Tool.timeout(3_000))), [])
+      assert.deepStrictEqual(codes(timely().pipe(Tool.retry(RetryPolicy.none), Tool.timeout(3_000))), [])
+      assert.deepStrictEqual(codes(timely().pipe(retrying, Tool.timeout(3_000), Tool.timeout(60_000))), [
+        "timeout_leaves_no_retry"
+      ])
+    })
+
+    it("a fallback of a tool that acts", () => {
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        assert.deepStrictEqual(codes(timely(sideEffect).pipe(Tool.fallback(() => Effect.succeed(2)))), [
+          "fallback_of_acting_tool"
+        ])
+      }
+      assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(() => Effect.succeed(2)))), [])
+    })
+
+    it("a catch of a tool that acts", () => {
+      const caught = (tag: "SemanticGarbage" | "ToolUnavailable", sideEffect: SideEffect.SideEffect) =>
+        codes(
+          timely(sideEffect).pipe(
+            Tool.mapFailure((failure): SemanticGarbage | ToolUnavailable => failure),
+            Tool.catchTag(tag, () => Effect.succeed(2))
+          )
+        )
+      for (const sideEffect of ["idempotent", "non_idempotent"] as const) {
+        assert.deepStrictEqual(caught("ToolUnavailable", sideEffect), ["fallback_of_acting_tool"])
+        assert.deepStrictEqual(caught("SemanticGarbage", sideEffect), ["catch_of_acting_tool"])
+      }
+      assert.deepStrictEqual(caught("SemanticGarbage", "none"), [])
+    })
+
+    it("a check without a word of finality", () => {
+      const acts = (options?: Policy.ReconcileOptions, sideEffect: SideEffect.SideEffect = "non_idempotent") =>
+        codes(timely(sideEffect).pipe(Tool.reconcile(() => Effect.succeedNone, options)))
+      assert.deepStrictEqual(acts(), ["reconcile_without_finality"])
+      assert.deepStrictEqual(acts({}, "idempotent"), ["reconcile_without_finality"])
+      assert.deepStrictEqual(acts({}, "none"), [])
+      assert.deepStrictEqual(acts({ final: true }), [])
+      assert.deepStrictEqual(acts({ settle: "10 seconds" }), [])
+    })
+
+    it("a time to settle that the time around it cuts short", () => {
+      const settled = timely("non_idempotent").pipe(
+        Tool.reconcile(() => Effect.succeedNone, { settle: "10 seconds" })
+      )
+      const within = (time: Duration.Input) => codes(Tool.timeout(settled, time))
+      assert.deepStrictEqual(within("10 seconds"), ["settle_longer_than_timeout", "timeout_around_reconcile"])
+      assert.deepStrictEqual(within("1 minute"), ["timeout_around_reconcile"])
+      const before = (time: Duration.Input) => codes(Tool.deadline(settled, time))
+      assert.deepStrictEqual([before(10_000), before(10_001)], [["settle_longer_than_timeout"], []])
+    })
+
+    it("a deadline that ends an attempt before it could be reconciled", () => {
+      const final = { final: true }
+      const checked = <T extends Tool.Tool<string, {}, number, ToolUnavailable>>(tool: T) =>
+        Tool.reconcile(tool, () => Effect.succeedNone, final)
+      const bare = Tool.mapFailure(quote("non_idempotent"), (failure): ToolUnavailable => failure)
+      const before = (time: Duration.Input) => codes(checked(timely("non_idempotent")).pipe(Tool.deadline(time)))
+      assert.deepStrictEqual([before(5_000), before(5_001)], [["timeout_around_reconcile"], []])
+      assert.deepStrictEqual(codes(checked(bare).pipe(Tool.deadline("1 hour"))), ["timeout_around_reconcile"])
+      assert.deepStrictEqual(codes(checked(bare).pipe(Tool.deadline(Duration.infinity))), [])
+      assert.deepStrictEqual(codes(bare.pipe(Tool.deadline("1 hour"), (tool) => checked(tool))), [])
+    })
+
+    it("a breaker around a fallback", () => {
+      const two = () => Effect.succeed(2)
+      assert.deepStrictEqual(codes(timely().pipe(Tool.fallback(two), CircuitBreaker.protect())), [
+        "breaker_around_fallback"
+      ])
+      assert.deepStrictEqual(codes(timely().pipe(CircuitBreaker.protect(), Tool.fallback(two))), [])
+    })
+
+    it("a timeout around a reconcile", () => {
+      const nothing = () => Effect.succeedNone
+      const limit = Tool.timeout("9 seconds")
+      const final = { final: true }
+      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(Tool.reconcile(nothing, final), limit)), [
+        "timeout_around_reconcile"
+      ])
+      assert.deepStrictEqual(codes(quote("non_idempotent").pipe(limit, Tool.reconcile(nothing, final))), [])
+    })
+
+    it("a check, or what serves instead, that is not in the toolkit", () => {
+      const pay = Tool.make("pay", {
+        description: "Pays",
+        success: Schema.Void,
+        check: "payment_sttaus",
+        instead: ["status", "pay_later"]
+      }, () => Effect.void)
+      const status = Tool.make(
+        "status",
+        { description: "", success: Schema.Void, sideEffect: "none" },
+        () => Effect.void
+      )
+      const warnings = Toolkit.explain(Toolkit.make(pay, status)).flatMap(({ warnings }) => warnings)
+      assert.deepStrictEqual(warnings.map(({ code, detail }) => [code, detail]), [
+        ["missing_tool", "The 'check' of pay names payment_sttaus, which is not in the toolkit."],
+        ["missing_tool", "The 'instead' of pay names pay_later, which is not in the toolkit."]
+      ])
+    })
+
+    it("what a policy made by hand warns of", () => {
+      const warning = { code: "odd", detail: "It is odd.", hint: "Leave it out." }
+      const odd = byHand("odd", (inner) => ({ ...inner, warnings: [...inner.warnings, warning] }))
+      assert.deepStrictEqual(Tool.explain(timely().pipe(adding(odd))).warnings, [warning])
+    })
+  })
+})

@@ -1,0 +1,267 @@
+/** Ways in which something was paid twice by a run that began again, and that were found by attack. */
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, CallFacts, Journal, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Exit, Option, Schedule, Schema, Stream } from "effect"
+import { FileJournal, type Stop } from "../support/fileJournal.ts"
+import { byKey, note, paying, Payment, played, type Service, service } from "../support/keyedService.ts"
+import { certaintiesOf, codesOf } from "../support/toldFailures.ts"
+
+describe("a run that may have begun before", () => {
+  it.effect("takes a refused key for doubt: a job that a queue delivers again", () =>
+    Effect.gen(function*() {
+      for (const options of [{ id: "job-1" }, { scope: "order-7", facts: CallFacts.empty }]) {
+        const paid = service()
+        yield* played(paying(paid), [note("a")], options)
+        const second = yield* played(paying(paid), [note("b"), note("c")], options)
+        assert.strictEqual(paid.acted, 1)
+        assert.deepStrictEqual(certaintiesOf(second), ["unknown", "unknown"])
+      }
+    }))
+
+  it.effect("goes on with stored facts: where one key may stand for several bodies, a refused one is doubt", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      const { facts } = yield* played(paying(paid), [])
+      yield* played(paying(paid), [note("a")], { facts })
+      const again = yield* played(paying(paid), [note("b"), note("c")], { facts })
+      assert.strictEqual(paid.acted, 1)
+      assert.deepStrictEqual(certaintiesOf(again), ["unknown", "unknown"])
+      const { identity: _, ...whole } = byKey
+      const pay = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, ...whole },
+        () =>
+          Effect.fail(
+            new SchemaMismatch({
+              side: "arguments",
+              code: "rejected",
+              detail: "No such order.",
+              cause: { status: 422 }
+            })
+          )
+      )
+      const invalid = yield* played(pay, [note("a")], { facts })
+      assert.deepStrictEqual(certaintiesOf(invalid), ["not_executed"])
+    }))
+
+  it.effect("gets what the first one was answered, if it asks for the same", () =>
+    Effect.gen(function*() {
+      const paid = service()
+      yield* played(paying(paid), [note("a")], { id: "job-1" })
+      const { transcript } = yield* played(paying(paid), [note("a")], { id: "job-1" })
+      assert.deepStrictEqual(paid.requests, ["acts", "known"])
+      assert.deepInclude(transcript.at(2), { role: "tool", text: "\"receipt\"" })
+    }))
+
+  it.effect("is one of an inner agent, whose outer call is tried again", () =>
+    Effect.gen(function*() {
+      for (const sideEffect of ["idempotent", "idempotent_by_key"] as const) {
+        const paid = service("acts and drops")
+        let asked = 0
+        const desk = Tool.make(
+          "desk",
+          { description: "", parameters: Payment, success: Schema.String, sideEffect },
+          () => {
+            asked++
+            const calls = asked === 1 ? [note("a")] : [note("b"), note("c")]
+            return Effect.flatMap(
+              Effect.orDie(played(paying(paid), calls)),
+              () =>
+                Effect.fail(new ToolUnavailable({ code: "desk", detail: "Lost.", transient: true, outcome: "unknown" }))
+            )
+          }
+        )
+        yield* played(desk, [note("x"), note("x")])
+        assert.strictEqual(paid.acted, 1)
+        // What a model does is not the same each time: no key covers it.
+        assert.strictEqual(asked, sideEffect === "idempotent" ? 2 : 1)
+      }
+    }))
+})
+
+describe("a replay", () => {
+  const broken = Effect.fnUntraced(
+    function*<T extends Tool.Any>(tool: T, calls: ReadonlyArray<object | string>, stop: Stop) {
+      const file = new FileJournal()
+      assert.isUndefined(yield* file.process((journal) => played(tool, calls, { id: "run-1" }, journal), stop))
+      const exit = yield* file.process((journal) => played(tool, calls, { id: "run-1" }, journal))
+      return exit === undefined || Exit.isFailure(exit) ? assert.fail("It has no answer.") : exit.value
+    }
+  )
+
+  it.effect("asks no fixer again, which may answer something else: the outcome stays unknown", () =>
+    Effect.gen(function*() {
+      const answers = [{ order: "7" }, { order: "No. 7" }, { order: "7" }]
+      const fixed = (paid: Service) => {
+        let asked = 0
+        return Tool.fix(paying(paid), () => answers[asked++] ?? { order: "7" })
+      }
+      const paid = service()
+      const answer = yield* broken(fixed(paid), [{ oder: "7" }, { order: "7" }], { step: 2, hasRun: true })
+      assert.strictEqual(paid.acted, 1)
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+    }))
+
+  const rejecting = (
+    sideEffect: "non_idempotent" | "idempotent_by_key",
+    ends: ReadonlyArray<"rejects" | "is down">
+  ) => {
+    const paid: Array<string> = []
+    let ran = 0
+    const pay = Tool.make(
+      "pay",
+      { description: "", parameters: Payment, success: Schema.String, sideEffect },
+      ({ order }) =>
+        Effect.flatMap(
+          ToolCall.current,
+          ({ idempotencyKey }): Effect.Effect<string, SchemaMismatch | ToolUnavailable> => {
+            const end = order === "7" ? undefined : ends[ran++]
+            if (end === "rejects") {
+              return Effect.fail(new SchemaMismatch({ side: "arguments", code: "no", detail: "No." }))
+            }
+            if (end === "is down") {
+              return Effect.fail(
+                new ToolUnavailable({ code: "down", detail: "Down.", transient: false, outcome: "not_executed" })
+              )
+            }
+            if (!paid.includes(idempotencyKey)) paid.push(idempotencyKey)
+            return Effect.succeed("receipt")
+          }
+        )
+    )
+    return { paid, pay }
+  }
+  const seven = () => ({ order: "7" })
+  const stop: Stop = { step: 2, hasRun: true }
+
+  it.effect("runs what needed no fixer by its key, as without one", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = rejecting("idempotent_by_key", [])
+      const answer = yield* broken(Tool.fix(pay, () => ""), [{ order: "8" }], stop)
+      assert.deepStrictEqual(codesOf(answer), [])
+      assert.strictEqual(paid.length, 1)
+    }))
+
+  it.effect("runs nothing again that a fixer may have corrected: neither what it made of it, nor what it was", () =>
+    Effect.gen(function*() {
+      const first = rejecting("non_idempotent", ["rejects", "rejects"])
+      const answer = yield* broken(Tool.fix(first.pay, seven), [{ order: "8" }, { order: "7" }], stop)
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+      assert.strictEqual(first.paid.length, 1)
+      // It is not down any more.
+      const second = rejecting("idempotent_by_key", ["is down"])
+      yield* broken(Tool.fix(second.pay, seven, { on: ["ToolUnavailable"] }), [{ order: "8" }], stop)
+      assert.strictEqual(second.paid.length, 1)
+    }))
+
+  it.effect("of what is rejected again, leaves it open what a fixer had made of it, which has its key", () =>
+    Effect.gen(function*() {
+      const { paid, pay } = rejecting("idempotent_by_key", ["rejects", "rejects"])
+      const answer = yield* broken(Tool.fix(pay, seven), [{ order: "8" }, { order: "7" }], stop)
+      assert.deepInclude(answer.ledger.failures[0], { code: "no", certainty: "unknown" })
+      assert.strictEqual(paid.length, 1)
+    }))
+
+  it.effect("proves nothing by a check that is asked about other arguments", () =>
+    Effect.gen(function*() {
+      const paid: Array<string> = []
+      let asked = 0
+      const pay = Tool.make("pay", { description: "", parameters: Payment, success: Schema.String }, ({ order }) =>
+        Effect.sync(() => {
+          paid.push(order)
+          return "receipt"
+        })).pipe(
+          Tool.fix(() =>
+            asked++ === 0 ? { order: "7" } : { order: "No. 7" }
+          ),
+          Tool.reconcile(({ order }) =>
+            Effect.succeed(paid.includes(order) ? Option.some("receipt") : Option.none()), { final: true }),
+          Tool.retry(Schedule.recurs(1))
+        )
+      const answer = yield* broken(pay, [{ oder: "7" }, { order: "7" }], { step: 2, hasRun: true })
+      assert.deepStrictEqual(paid, ["7"])
+      assert.deepStrictEqual(codesOf(answer), ["outcome_unknown", "repeated_call"])
+    }))
+
+  it.effect("runs no call that cannot be read any more: its tool has been changed, or is gone", () =>
+    Effect.gen(function*() {
+      const changed = Schema.Struct({ ...Payment.fields, currency: Schema.String })
+      for (const sideEffect of ["non_idempotent", "idempotent_by_key"] as const) {
+        let paid = 0
+        const payBy = (parameters: typeof Payment | typeof changed) =>
+          Tool.make(
+            "pay",
+            { description: "", parameters, success: Schema.String, sideEffect },
+            () => Effect.sync(() => `receipt ${++paid}`)
+          )
+        const other = Tool.make("other", { description: "", success: Schema.String }, () => Effect.succeed(""))
+        const now = (pay: typeof Payment | typeof changed | undefined, file: FileJournal, stop?: Stop) =>
+          file.process(
+            (journal) =>
+              Agent.make({ toolkit: pay === undefined ? Toolkit.make(other) : Toolkit.make(other, payBy(pay)) }).run(
+                "Go."
+              ).pipe(
+                Effect.provideService(Journal.current, journal),
+                Effect.provide(ScriptedModel.layer([
+                  ScriptedModel.call("pay", note("a")),
+                  ScriptedModel.call("pay", { ...note("a"), currency: "EUR" }),
+                  ScriptedModel.text("Done.")
+                ]))
+              ),
+            stop
+          )
+        for (const deployed of [changed, undefined]) {
+          paid = 0
+          const file = new FileJournal()
+          yield* now(Payment, file, { step: 3, hasRun: true })
+          assert.strictEqual(paid, 1)
+          const exit = yield* now(deployed, file)
+          const answer = exit === undefined || Exit.isFailure(exit) ? assert.fail("It has no answer.") : exit.value
+          assert.strictEqual(codesOf(answer)[0], "outcome_unknown")
+          // Also where it is there again in a later run.
+          yield* played(payBy(Payment), [note("a")], { facts: answer.facts })
+          assert.strictEqual(paid, 1)
+        }
+      }
+    }))
+
+  it.effect("tells of no doubt where the call never ran: it was refused", () =>
+    Effect.gen(function*() {
+      const once = Tool.make(
+        "pay",
+        { description: "", parameters: Payment, success: Schema.String, repeats: false },
+        () => Effect.succeed("receipt")
+      )
+      const refused = yield* broken(once, [note("a"), note("a")], { step: 4, hasRun: false })
+      const told = refused.transcript.at(4)
+      assert.include(told?.role === "tool" ? told.text : "", "Do not repeat this call: it has already taken effect.")
+    }))
+
+  it.effect("that its journal breaks leaves the tool in doubt", () =>
+    Effect.gen(function*() {
+      let paid = 0
+      const pay = Tool.make("pay", { description: "", parameters: Payment, success: Schema.String }, () =>
+        Effect.sync(() =>
+          `${++paid}`
+        ))
+      const journal: Journal.Journal = {
+        step: (step, effect) => step.name === "turn/1/call/1" ? Effect.die("The row is corrupt.") : effect
+      }
+      const answer = yield* played(pay, [note("a"), note("a"), note("b")], {}, journal)
+      assert.strictEqual(paid, 0)
+      assert.deepStrictEqual(codesOf(answer), ["defect", "repeated_call", "repeated_call"])
+      const events = yield* Stream.runCollect(Agent.make({ toolkit: Toolkit.make(pay) }).stream("Go.")).pipe(
+        Effect.provideService(Journal.current, journal),
+        Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay", note("a")), ScriptedModel.text("Done.")]))
+      )
+      assert.isFalse(events.some((event) => "replayed" in event))
+      // What may be done again is.
+      const put = Tool.make(
+        "put",
+        { description: "", parameters: Payment, success: Schema.String, sideEffect: "idempotent" },
+        () => Effect.succeed("put")
+      )
+      assert.deepStrictEqual(codesOf(yield* played(put, [note("a"), note("a")], {}, journal)), ["defect"])
+    }))
+})

@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, CallFacts, Toolkit } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, HashMap, Schema } from "effect"
+import { declined, order, payments, playing } from "../support/paidOrders.ts"
+import { codesOf } from "../support/toldFailures.ts"
+
+describe("H3 a scope", () => {
+  const agent = Agent.make({ toolkit: Toolkit.empty })
+  const run = (options: Agent.RunOptions) =>
+    Effect.flip(Effect.provide(agent.run("?", options), ScriptedModel.layer([ScriptedModel.text("Hi.")])))
+
+  it.effect("without facts is refused before anything runs, and says what to give", () =>
+    Effect.gen(function*() {
+      const failure = yield* run({ scope: "order-7" })
+      assert.strictEqual(failure._tag, "RunRefused")
+      assert.strictEqual(
+        failure.detail,
+        "The run was not begun: facts: expected the facts of the scope's earlier runs, or CallFacts.empty for its first run, got nothing."
+      )
+    }))
+
+  it.effect("with the facts of another one is refused", () =>
+    Effect.gen(function*() {
+      const failure = yield* run({ scope: "order-7", facts: { ...CallFacts.empty, scope: "order-8" } })
+      assert.strictEqual(
+        failure.detail,
+        "The run was not begun: facts: expected facts of the scope 'order-7', got those of 'order-8'."
+      )
+    }))
+
+  it.effect("takes no name that is none, and no facts that were not decoded", () =>
+    Effect.gen(function*() {
+      const encoded: unknown = JSON.parse(JSON.stringify(Schema.encodeSync(CallFacts.schema)(CallFacts.empty)))
+      const wrong: ReadonlyArray<object> = [
+        { id: "" },
+        { id: " " },
+        { id: 7 },
+        { id: "x".repeat(257) },
+        { scope: "", facts: CallFacts.empty },
+        { facts: encoded },
+        { facts: null },
+        { facts: {} },
+        { scope: 7, facts: CallFacts.empty }
+      ]
+      for (const options of wrong) assert.strictEqual((yield* run(options))._tag, "RunRefused", JSON.stringify(options))
+    }))
+
+  it.effect("goes on with the facts of a run that failed", () =>
+    Effect.gen(function*() {
+      const { keys, pay } = payments([])
+      const once = Agent.make({ toolkit: Toolkit.make(pay), limits: { turns: 1 } })
+      const failure = yield* Effect.flip(
+        Effect.provide(once.run("Go."), ScriptedModel.layer([ScriptedModel.call("pay", order)]))
+      )
+      assert.strictEqual(failure._tag, "LimitReached")
+      assert.deepStrictEqual(codesOf(yield* playing(pay, [order], { facts: failure.facts })), ["already_done"])
+      assert.strictEqual(keys.length, 1)
+    }))
+
+  it.effect("of a thousand runs keeps what was done, and forgets what did nothing", () =>
+    Effect.gen(function*() {
+      const { pay } = payments(Array.from({ length: 400 }, (_, index) => index % 2 === 0 ? declined : "paid"))
+      let facts = CallFacts.empty
+      for (let number = 0; number < 400; number++) {
+        ;({ facts } = yield* playing(pay, [{ order: `o-${number}` }], { facts }))
+      }
+      assert.strictEqual(facts.run, 399)
+      assert.strictEqual(HashMap.size(facts.intents), 200)
+    }))
+})

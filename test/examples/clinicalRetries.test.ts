@@ -1,0 +1,147 @@
+/** When the tools of the clinical assistant ask again, without a wire and over one. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Dispatch } from "@fallible/core"
+import type * as HttpFailure from "@fallible/core/HttpFailure"
+import { patients } from "@fallible/examples/02-clinical-assistant/World"
+import { Duration, Effect, Fiber, Option, Random } from "effect"
+import { TestClock } from "effect/testing"
+import { answered, asked, call, down, facts, patient, played, real, source, together } from "../support/clinic.ts"
+import { completed, failed } from "../support/fixing.ts"
+import { atOnce } from "../support/models.ts"
+import { macrotask, passing } from "../support/virtualTime.ts"
+
+/** Lets the wire have its turns, while no time passes. */
+const until = <R>(condition: Effect.Effect<boolean, never, R>) =>
+  Effect.gen(function*() {
+    while (!(yield* condition)) yield* macrotask
+  })
+
+/** Draws are always halfway. */
+const halfway = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 1 })
+
+/** When a service is asked, if it always fails like this. */
+const timesOf = (failure: HttpFailure.HttpFailure) =>
+  Effect.gen(function*() {
+    const { asked, layer } = played({ interactions: () => Effect.fail(failure) })
+    const outcome = yield* passing(together("aspirin", "warfarin")).pipe(Effect.provide(layer))
+    assert.strictEqual(failed(outcome).attempts, asked.length)
+    return asked.map((line) => Number(line.split(" ")[0]))
+  })
+
+describe("retries inside of a tool", () => {
+  it.effect("B2 ask again after a lost connection, a timeout and a 5xx, three times in all, with backoff and jitter", () =>
+    Effect.gen(function*() {
+      for (const failure of [down, answered(408), answered(500), answered(502), answered(503), answered(504)]) {
+        assert.deepStrictEqual(yield* halfway(timesOf(failure)).pipe(clockAtZero), [0, 100, 300], failure.detail)
+        assert.deepStrictEqual(yield* atOnce(timesOf(failure)).pipe(clockAtZero), [0, 0, 0], failure.detail)
+      }
+    }))
+
+  it.effect("B2 wait longer after a 429: for as long as it asks and a bit more, and not at all when that is too long", () =>
+    Effect.gen(function*() {
+      const times = (failure: HttpFailure.HttpFailure) => halfway(timesOf(failure)).pipe(clockAtZero)
+      assert.deepStrictEqual(yield* times(answered(429)), [0, 1500, 4500])
+      assert.deepStrictEqual(yield* times(answered(429, "5 seconds")), [0, 5500, 11_500])
+      assert.deepStrictEqual(yield* times(answered(429, "60 seconds")), [0, 60_500, 121_500])
+      assert.deepStrictEqual(yield* times(answered(429, "61 seconds")), [0])
+    }))
+
+  it.effect("B2 ask no second time after any other 4xx", () =>
+    Effect.gen(function*() {
+      for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 422, 451]) {
+        assert.deepStrictEqual(yield* timesOf(answered(status)).pipe(clockAtZero), [0], String(status))
+      }
+    }))
+
+  it.effect("B2 give each attempt two seconds, on either side of the tick", () =>
+    Effect.gen(function*() {
+      const { asked, layer } = played({ interactions: () => Effect.never })
+      const fiber = yield* Effect.forkChild(Effect.provide(atOnce(together("aspirin", "warfarin")), layer))
+      for (const attempt of [1, 2, 3]) {
+        yield* TestClock.adjust("1999 millis")
+        assert.strictEqual(asked.length, attempt)
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+      }
+      const { attempts, failure } = failed(yield* Fiber.join(fiber))
+      assert.deepInclude(failure, { code: "timeout", transient: true })
+      assert.strictEqual(attempts, 3)
+    }))
+
+  it.effect("B2 ask a locked database again, until it is free", () =>
+    Effect.gen(function*() {
+      let locked = 2
+      const { asked, layer } = played({
+        patient: (id) =>
+          Effect.suspend(() =>
+            locked-- > 0
+              ? Effect.fail(down)
+              : Effect.succeed(Option.fromUndefinedOr(patients.find((one) => one.id === id)))
+          )
+      })
+      const outcome = yield* passing(halfway(patient("P-1001"))).pipe(Effect.provide(layer))
+      assert.deepInclude(completed(outcome), { attempts: 3, waited: Duration.millis(300) })
+      assert.deepStrictEqual(asked, ["0 database: P-1001", "100 database: P-1001", "300 database: P-1001"])
+    }))
+})
+
+/** A test of its own time. */
+const clockAtZero = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.provide(self, TestClock.layer())
+
+describe("retries over a real wire", () => {
+  it.effect("B2 give up a slow API after three attempts of two seconds, and let its connections go", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(atOnce(together("aspirin", "warfarin")))
+      for (const attempt of [1, 2, 3]) {
+        yield* until(Effect.map(asked, ({ length }) => length === attempt))
+        yield* TestClock.adjust("1999 millis")
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+      }
+      assert.deepInclude(failed(yield* Fiber.join(fiber)).failure, { code: "timeout", transient: true })
+      assert.strictEqual((yield* asked).length, 3)
+    }).pipe(Effect.provide(real({ api: "slow" }))))
+
+  it.effect("B2 honour the Retry-After of a 429", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const place: Dispatch.CallOptions = {
+        onEvent: (event) => event._tag === "FailureHandled" && heard.push(`${event.by}: ${event.code}`)
+      }
+      const check = call("check_interactions", { drugs: ["aspirin", "warfarin"] }, place)
+      const fiber = yield* Effect.forkChild(atOnce(check))
+      yield* until(Effect.sync(() => heard.length > 0))
+      // Nobody would wait that long of their own accord: 2 s at the most.
+      yield* TestClock.adjust("2999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
+      assert.strictEqual((yield* asked).length, 1)
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude(completed(yield* Fiber.join(fiber)), { attempts: 2, waited: Duration.seconds(3) })
+      assert.deepStrictEqual(heard, ["retry: rate_limited"])
+    }).pipe(Effect.provide(real({ api: "limited" }))))
+
+  for (
+    const [seed, codes] of [
+      ["2", []],
+      ["4", ["server_error"]],
+      ["5", ["server_error", "server_error"]],
+      ["7", ["connection"]]
+    ] as const
+  ) {
+    it.effect(`B2 get through to a flaky API, seed ${seed}: ${["not_held", ...codes].join(", ")}, and an answer`, () =>
+      Effect.gen(function*() {
+        const outcome = completed(yield* atOnce(facts("aspirin")))
+        assert.deepStrictEqual(outcome.handled.map(({ code }) => code), ["not_held", ...codes])
+        assert.strictEqual((yield* asked).length, codes.length + 1)
+        assert.deepStrictEqual(source(outcome), ["external API", "fresh", "from the external API"])
+      }).pipe(Effect.provide(real({ api: "flaky", seed }))))
+  }
+
+  for (const [api, code] of [["quota", "quota_exhausted"], ["forbidden", "permission_denied"]] as const) {
+    it.effect(`B2 ask once where the answer would be the same: ${code}`, () =>
+      Effect.gen(function*() {
+        assert.deepInclude(failed(yield* together("aspirin", "warfarin")).failure, { code, transient: false })
+        assert.strictEqual((yield* asked).length, 1)
+      }).pipe(Effect.provide(real({ api }))))
+  }
+})

@@ -1,0 +1,86 @@
+/** Where the facts of the clinical assistant come from, and how old they are. */
+import { assert, describe, it } from "@effect/vitest"
+import { findDrug, interactionsAmong } from "@fallible/examples/02-clinical-assistant/World"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { answered, down, facts, played, real, source, type States, together, told } from "../support/clinic.ts"
+import { completed, failed } from "../support/fixing.ts"
+import { atOnce } from "../support/models.ts"
+
+const fromDatabase = ["internal database", "fresh", "from the internal database"]
+const fromApi = ["external API", "fresh", "from the external API"]
+const fromCache = ["cache", "3h", "from cache, 3h old; the live service is unavailable"]
+
+describe("the sources of a fact", () => {
+  it.effect("B3 answers from the internal database, then the external API, then the cache, and says which one and how old", () =>
+    Effect.gen(function*() {
+      const chain: ReadonlyArray<readonly [States, drug: string, ReadonlyArray<string | undefined>]> = [
+        [{}, "ibuprofen", fromDatabase],
+        [{ api: "down", cache: "empty" }, "ibuprofen", fromDatabase],
+        [{}, "aspirin", fromApi],
+        [{ database: "locked" }, "ibuprofen", fromApi],
+        [{ database: "down" }, "ibuprofen", fromApi],
+        [{ api: "down" }, "aspirin", fromCache],
+        [{ api: "quota" }, "aspirin", fromCache],
+        [{ api: "forbidden" }, "aspirin", fromCache],
+        [{ api: "garbage" }, "aspirin", fromCache],
+        [{ api: "truncated" }, "aspirin", fromCache],
+        [{ database: "locked", api: "down" }, "ibuprofen", fromCache],
+        [{ database: "down", api: "down" }, "ibuprofen", fromCache]
+      ]
+      for (const [states, drug, expected] of chain) {
+        const outcome = yield* atOnce(facts(drug)).pipe(Effect.provide(real(states)))
+        assert.deepStrictEqual(source(outcome), expected, JSON.stringify(states))
+        assert.deepStrictEqual(completed(outcome).value, { ...findDrug(drug) })
+      }
+    }))
+
+  for (const cache of ["empty", "stale"] as const) {
+    it.effect(`B3 lists the sources that were tried when all have failed, with a cache that is ${cache}`, () =>
+      Effect.gen(function*() {
+        const outcome = failed(yield* atOnce(facts("ibuprofen")))
+        const tried = ["internal database (connection)", "external API (connection)", "cache (nothing known)"]
+        assert.deepInclude(outcome.failure, { code: "connection", transient: true, tried })
+        assert.deepInclude(told(outcome), { tried })
+        assert.match(outcome.failure.detail, /The service could not be reached/)
+      }).pipe(Effect.provide(real({ database: "down", api: "down", cache }))))
+  }
+
+  it.effect("B3 keeps what the sources said, and says how old it is when it is needed, for seven days", () =>
+    Effect.gen(function*() {
+      let isUp = true
+      const { layer } = played({ facts: (name) => isUp ? Effect.succeed(findDrug(name)!) : Effect.fail(down) })
+      yield* Effect.gen(function*() {
+        assert.deepStrictEqual(source(yield* facts("aspirin")), fromApi)
+        isUp = false
+        yield* TestClock.adjust("2 hours")
+        assert.strictEqual(source(yield* atOnce(facts("aspirin")))[1], "2h")
+        yield* TestClock.adjust(Duration.subtract(Duration.days(7), Duration.hours(2)))
+        // An answer from the cache is not kept as a new one.
+        assert.strictEqual(source(yield* atOnce(facts("aspirin")))[1], "7d")
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual(failed(yield* atOnce(facts("aspirin"))).failure.code, "connection")
+      }).pipe(Effect.provide(layer))
+    }))
+
+  it.effect("B3 takes the word of a source that answers: what the API does not know, the cache is not asked for", () =>
+    Effect.gen(function*() {
+      const { asked, layer } = played({ facts: () => Effect.fail(answered(404)), cache: "full" })
+      const { failure } = failed(yield* facts("aspirin").pipe(Effect.provide(layer)))
+      assert.deepInclude(failure, { _tag: "SemanticGarbage", code: "unknown_drug" })
+      assert.deepStrictEqual(asked, ["0 database: aspirin", "0 api: aspirin"])
+    }))
+
+  it.effect("B3 has no cache for interactions: an old all-clear would be worse than none", () =>
+    Effect.gen(function*() {
+      let isUp = true
+      const { layer } = played({
+        interactions: (names) => isUp ? Effect.succeed(interactionsAmong(names)) : Effect.fail(down)
+      })
+      yield* Effect.gen(function*() {
+        assert.deepStrictEqual(source(yield* together("aspirin", "warfarin")), fromApi)
+        isUp = false
+        assert.strictEqual(failed(yield* atOnce(together("aspirin", "warfarin"))).failure.code, "connection")
+      }).pipe(Effect.provide(layer))
+    }))
+})

@@ -1,0 +1,36 @@
+/** Tools that end with anything, whatever their types say, and what becomes of their calls, with all that is logged. */
+import { Dispatch, Rendering, type SideEffect, Tool, type ToolFailure, Toolkit, type ToolOutcome } from "@fallible/core"
+import { Cause, Effect, Logger, Schema } from "effect"
+import type { Untyped } from "./nonsense.ts"
+import { paris } from "./sequence.ts"
+
+export const definition = {
+  description: "",
+  parameters: Schema.Struct({ city: Schema.String }),
+  success: Schema.String,
+  sideEffect: "none"
+} as const
+
+export const failing = (failure: ToolFailure.ToolFailure<string>, sideEffect: SideEffect.SideEffect = "none") =>
+  Tool.make("victim", { ...definition, sideEffect }, () => Effect.fail(failure))
+export const succeeding = Tool.make("victim", definition, () => Effect.succeed("fine"))
+export const sibling = Tool.make("sibling", definition, ({ city }) => Effect.succeed(`${city} is well.`))
+
+/** An Effect, with all that it logs: the message, and what its cause says. */
+export const logging = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ cause, logLevel, message }) => {
+      const told = cause.reasons.map((reason) => Cause.isDieReason(reason) ? String(reason.defect) : String(reason))
+      logged.push([logLevel, String(message), ...told].join(" | "))
+    })
+    return Effect.map(Effect.provide(effect, Logger.layer([logger])), (value) => ({ value, logged }))
+  })
+
+export const outcomeOf = (tool: Untyped, args: object = paris): Effect.Effect<ToolOutcome.ToolOutcome> =>
+  Dispatch.call(Toolkit.make(tool as typeof sibling), { id: "1", name: tool.name, arguments: JSON.stringify(args) })
+
+export const read = (outcome: ToolOutcome.ToolOutcome) => Rendering.json(outcome, { id: "1", name: "p" })
+
+export const handling = (handler: Untyped, sideEffect: SideEffect.SideEffect = "none"): Untyped =>
+  Tool.make("p", { ...definition, sideEffect }, handler)

@@ -1,0 +1,83 @@
+/** A service that goes by idempotency keys, tools that pay by it, and runs whose model asks for that. */
+import { Agent, Journal, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Schema } from "effect"
+import { lost } from "./sequence.ts"
+
+export const Payment = Schema.Struct({ order: Schema.Trim, note: Schema.optionalKey(Schema.String) })
+export const byKey = {
+  sideEffect: "idempotent_by_key",
+  identity: ({ order }: { readonly order: string }) => order
+} as const
+
+/** A service that goes by keys, as it should: it stores each with its body, and answers it again. */
+export const service = (...faults: ReadonlyArray<"acts and drops" | "refuses" | "acts">) => {
+  const known = new Map<string, string>()
+  const requests: Array<string> = []
+  const left = [...faults]
+  const keys: Array<string> = []
+  const status = (status: number) =>
+    new SchemaMismatch({ side: "arguments", code: "rejected", detail: `Status ${status}.`, cause: { status } })
+  const post = (key: string, body: object) =>
+    Effect.suspend((): Effect.Effect<string, ToolUnavailable | SchemaMismatch> => {
+      keys.push(key)
+      const text = JSON.stringify(body)
+      const fault = left.shift() ?? "acts"
+      const before = known.get(key)
+      requests.push(before === undefined ? fault : before === text ? "known" : "422")
+      if (before !== undefined) return before === text ? Effect.succeed("receipt") : Effect.fail(status(422))
+      if (fault === "refuses") return Effect.fail(status(400))
+      known.set(key, text)
+      return fault === "acts" ? Effect.succeed("receipt") : Effect.fail(lost)
+    })
+  return {
+    post,
+    requests,
+    keys,
+    get acted() {
+      return known.size
+    }
+  }
+}
+
+export type Service = ReturnType<typeof service>
+
+export const paying = ({ post }: Service, name = "pay") =>
+  Tool.make(
+    name,
+    { description: "Pays", parameters: Payment, success: Schema.String, ...byKey },
+    (params) => Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => post(idempotencyKey, params))
+  )
+
+/** Sends, and its answer is lost. No key covers it. */
+export const mailing = () => {
+  const sent: Array<string> = []
+  const mail = Tool.make("mail", { description: "", success: Schema.String }, () =>
+    Effect.suspend(() => {
+      sent.push("a mail")
+      return Effect.fail(
+        new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
+      )
+    }))
+  return { mail, sent }
+}
+
+export const played = <T extends Tool.Any>(
+  tool: T,
+  calls: ReadonlyArray<object | string>,
+  options: Agent.RunOptions = {},
+  journal?: Journal.Journal
+) => {
+  const script: ScriptedModel.Script = ({ messages }) => {
+    const since = messages.slice(messages.findLastIndex(({ role }) => role === "user"))
+    const args = calls[since.filter(({ role }) => role === "assistant").length]
+    return args === undefined ? ScriptedModel.text("Done.") : ScriptedModel.call(tool.name, args)
+  }
+  const run = Agent.make({ toolkit: Toolkit.make(tool), limits: { turns: 20 } }).run("Go.", options)
+  return Effect.provide(
+    journal === undefined ? run : Effect.provideService(run, Journal.current, journal),
+    ScriptedModel.layer(script)
+  )
+}
+
+export const note = (note: string) => ({ order: "7", note })

@@ -1,0 +1,46 @@
+/*
+ * The packages as they would be published, and projects that install them.
+ */
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { root } from "./program.ts"
+
+export const names = ["arguments", "core", "providers", "testing"] as const
+
+/** Runs a command, and throws with all that it printed if it fails. */
+export const run = (command: string, args: ReadonlyArray<string>, cwd: string): string => {
+  const { status, stderr, stdout } = spawnSync(command, args, { cwd, encoding: "utf8" })
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")}\n${stdout}\n${stderr}`)
+  return stdout
+}
+
+export const temporary = (): string => mkdtempSync(join(tmpdir(), "fallible-"))
+
+/** Packs each package into a folder; the paths of the tarballs, by the package's name. */
+export const packed = (folder: string): ReadonlyMap<string, string> => {
+  for (const name of names) {
+    run("npx", ["-y", "pnpm@12", "pack", "--pack-destination", folder], join(root, "packages", name))
+  }
+  const tarballs = readdirSync(folder).filter((file) => file.endsWith(".tgz"))
+  return new Map(names.map((name) => [name, join(folder, tarballs.find((file) => file.startsWith(`fallible-${name}-`))!)]))
+}
+
+/** A new project that has the packages and a version of `effect` installed. */
+export const project = (tarballs: ReadonlyMap<string, string>, effect: string): string => {
+  const folder = temporary()
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({
+      private: true,
+      type: "module",
+      dependencies: {
+        effect,
+        ...Object.fromEntries(Array.from(tarballs, ([name, file]) => [`@fallible/${name}`, `file:${file}`]))
+      }
+    })
+  )
+  run("npm", ["install", "--no-audit", "--no-fund"], folder)
+  return folder
+}

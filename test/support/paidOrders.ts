@@ -1,0 +1,75 @@
+/** Payments of orders, which end as they are told, and runs whose model asks for them. */
+import {
+  Agent,
+  type Answer,
+  PartialData,
+  SemanticGarbage,
+  type SideEffect,
+  Tool,
+  ToolCall,
+  type ToolFailure,
+  Toolkit,
+  ToolUnavailable
+} from "@fallible/core"
+import { ScriptedModel } from "@fallible/testing"
+import { Effect, Schema } from "effect"
+
+export const busy = new ToolUnavailable({ code: "busy", detail: "Busy.", transient: true, outcome: "not_executed" })
+export const declined = new SemanticGarbage({ code: "declined", detail: "The card was declined." })
+export const more = new PartialData({ code: "more_pages", detail: "1 of 2.", data: "paid" })
+
+type End = "paid" | ToolFailure.ToolFailure<string>
+
+export const Payment = Schema.Struct({
+  order: Schema.String,
+  amount: Schema.Finite.pipe(Schema.withDecodingDefaultKey(Effect.succeed(5))),
+  note: Schema.optionalKey(Schema.String)
+})
+
+export type Options =
+  & Partial<Pick<Tool.Definition<string, typeof Payment.Type>, "identity" | "repeats" | "failureLimit">>
+  & {
+    readonly sideEffect?: SideEffect.SideEffect
+  }
+
+/** A payment that ends as it is told, and then well; and what its handler was given. */
+export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
+  const keys: Array<string> = []
+  const sent: Array<typeof Payment.Type> = []
+  const left = [...ends]
+  const pay = Tool.make(
+    "pay",
+    { description: "Pays an order", parameters: Payment, success: Schema.String, ...options },
+    (params) =>
+      Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
+        keys.push(idempotencyKey)
+        sent.push(params)
+        const end = left.shift() ?? "paid"
+        return end === "paid" ? Effect.succeed(end) : Effect.fail(end)
+      })
+  )
+  return { keys, sent, pay }
+}
+
+/** A run in which the model makes these calls, one in a turn, or several. */
+export const playing = (
+  tool: Tool.Any,
+  calls: ReadonlyArray<string | object | ReadonlyArray<object>>,
+  options: Agent.RunOptions = {}
+) => {
+  const moves = calls.map((args) =>
+    Array.isArray(args)
+      ? ScriptedModel.calls(...args.map((args: object): [string, object] => [tool.name, args]))
+      : ScriptedModel.call(tool.name, args)
+  )
+  const agent = Agent.make({ toolkit: Toolkit.make(asNeedingNothing(tool)), limits: { turns: 30 } })
+  return Effect.provide(agent.run("Go.", options), ScriptedModel.layer([...moves, ScriptedModel.text("Done.")]))
+}
+
+// The tools of these tests need no services.
+export const asNeedingNothing = (tool: Tool.Any) => tool as Tool.Tool<string, object, unknown, ToolUnavailable>
+
+export const textsOf = ({ transcript }: Answer.Answer) =>
+  Array.from(transcript).flatMap((message) => message.role === "tool" ? [message.text] : [])
+
+export const order = { order: "7" }

@@ -1,0 +1,14 @@
+/** What is read of a text of arguments, and what is said of one that cannot be read. */
+import { assert } from "@effect/vitest"
+import { Arguments, type DispatchFailure } from "@fallible/core"
+import { Result } from "effect"
+
+export const value = (text: string | undefined) => Result.getOrThrow(Arguments.parse(text)).value
+
+export const refusal = (text: string): DispatchFailure.Mismatch =>
+  Result.match(Arguments.parse(text), {
+    onFailure: (failure) => failure,
+    onSuccess: ({ value }) => assert.fail(`accepted as ${JSON.stringify(value)}`)
+  })
+
+export const detail = (text: string) => refusal(text).detail.replace("The arguments cannot be read. ", "")

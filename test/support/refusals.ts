@@ -1,0 +1,22 @@
+import { coerce } from "@fallible/arguments"
+import { Arguments } from "@fallible/core"
+import { Result, Schema } from "effect"
+import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
+import { frozen } from "./coercing.ts"
+
+/** What is said of a value that a schema refuses, coerced as far as possible: path, expectation, what came. */
+export const refusals = <S extends Schema.Codec<unknown, unknown>>(
+  parameters: S,
+  value: Schema.Json,
+  isCoerced = true
+) => {
+  const shown = Arguments.jsonSchema(parameters)
+  const { value: coerced } = isCoerced ? coerce(frozen(value), shown) : { value }
+  const decoded = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), {
+    errors: "all",
+    onExcessProperty: "error"
+  })(coerced)
+  const issue = Result.isFailure(decoded) ? decoded.failure.issue : undefined
+  const { issues = [] } = misfitOf(issue, coerced, shown, { written: { value } }) ?? {}
+  return issues.map(({ actual, expected, path }): [string, string, string] => [path.join("."), expected, actual])
+}

@@ -1,0 +1,86 @@
+/** The ways in which an agent is asked, over each wire, and what a run comes to then. */
+import { assert } from "@effect/vitest"
+import { Agent, type AgentFailure, type Answer, type Tool, Toolkit } from "@fallible/core"
+import type { ScriptedModel } from "@fallible/testing"
+import * as FakeModelServer from "@fallible/testing/FakeModelServer"
+import { Effect, Exit, Logger, Stream } from "effect"
+import { atOnce, ollama, openAi, serving } from "./models.ts"
+
+interface Played {
+  readonly exit: Exit.Exit<Answer.Answer, AgentFailure.AgentFailure>
+  readonly replies: number
+  readonly executions: number
+  readonly requests: ReadonlyArray<ScriptedModel.Recorded>
+}
+
+/** How an agent is asked, and over which wire. */
+interface Way {
+  readonly name: string
+  readonly provider: typeof openAi
+  readonly streamed: boolean
+}
+
+export const ways: ReadonlyArray<Way> = [
+  { name: "Chat Completions", provider: openAi, streamed: false },
+  { name: "Chat Completions, streamed", provider: openAi, streamed: true },
+  { name: "Ollama", provider: ollama, streamed: false },
+  { name: "Ollama, streamed", provider: ollama, streamed: true }
+]
+
+/** Counts executions of handlers, and runs an agent on a model until it ends. */
+export const playing = ({ provider, streamed }: Way) =>
+<T extends Tool.Any>(options: {
+  readonly tools: (ran: Effect.Effect<void>) => ReadonlyArray<T>
+  readonly model: FakeModelServer.Script
+  readonly turns?: number
+}): Effect.Effect<Played, never, Tool.Requirements<T>> =>
+  Effect.gen(function*() {
+    let executions = 0
+    const ran = Effect.sync(() => {
+      executions++
+    })
+    const agent = Agent.make({
+      toolkit: Toolkit.make(...options.tools(ran)),
+      limits: { turns: options.turns ?? 10 }
+    })
+    const question = "The user's question."
+    const answer = streamed
+      ? Stream.runFold(agent.stream(question), (): Answer.Answer | undefined =>
+        undefined, (answer, event) =>
+        event._tag === "RunEnded" ? event.answer : answer)
+      : agent.run(question)
+    const run = Effect.flatMap(answer, (answer) =>
+      answer === undefined ? Effect.die("no RunEnded") : Effect.succeed(answer))
+    const { exit, state } = yield* Effect.gen(function*() {
+      const exit = yield* Effect.exit(atOnce(run))
+      const server = yield* FakeModelServer.FakeModelServer
+      return { exit, state: yield* server.state }
+    }).pipe(Effect.provide(serving(provider)(options.model)), Effect.provide(Logger.layer([])))
+    assert.deepStrictEqual(
+      state.requests.flatMap(({ problem }) =>
+        problem ?? []
+      ),
+      [],
+      "the server took every request"
+    )
+    const requests = state.requests.flatMap(({ asked }) =>
+      asked ?? []
+    )
+    return { exit, requests, replies: state.replies, executions }
+  })
+
+export const costs = ({ executions, replies }: Played) => `${replies}/${executions}`
+
+export const answered = ({ exit }: Played): string => Exit.isSuccess(exit) ? exit.value.text : "no answer"
+
+/** What had to be repaired about the arguments, by the ledger. */
+export const repaired = ({ exit }: Played): ReadonlyArray<string> =>
+  Exit.isSuccess(exit) ? exit.value.ledger.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
+
+/** A message as a server of that kind says it. */
+export const said = ({ provider, streamed }: Way, message: object): string => {
+  if (provider === ollama) return `${JSON.stringify({ message, done: true })}\n`
+  const choice = { index: 0, [streamed ? "delta" : "message"]: message, finish_reason: "stop" }
+  const completion = JSON.stringify({ choices: [choice] })
+  return streamed ? `data: ${completion}\n\ndata: [DONE]\n\n` : completion
+}
