@@ -111,9 +111,8 @@ describe("architecture", () => {
       ...core.map(moduleName),
       ...sources("packages/providers/src").map((file) => relative("packages/providers/src", file).replace(/\.ts$/, ""))
     ])
-    const named = Array.from(
-      readFileSync(join(root, "ARCHITECTURE.md"), "utf8").matchAll(/`(internal\/[\w/]+)`/g),
-      ([, name]) => name!
+    const named = ["ARCHITECTURE.md", "docs/decisions.md"].flatMap((page) =>
+      Array.from(readFileSync(join(root, page), "utf8").matchAll(/`(internal\/[\w/]+)`/g), ([, name]) => name!)
     )
     assert.isAbove(named.length, 10)
     assert.deepStrictEqual(

@@ -1,5 +1,5 @@
 /**
- * Where a city is: a service that can be down, and what is remembered of its answers.
+ * A geocoder: a service that can be down, and a cache of its earlier answers.
  */
 import { ToolUnavailable } from "@fallible/core"
 import * as Context from "effect/Context"
@@ -19,30 +19,30 @@ export class Geocoder extends Context.Service<Geocoder, {
   readonly locate: (city: City) => Effect.Effect<Place, ToolUnavailable>
 }>()("example/Geocoder") {}
 
-const located = (city: City): Place => ({ city, zone: city.zone })
+const placeOf = (city: City): Place => ({ city, zone: city.zone })
 
-/** Always there. */
+/** A geocoder that is always up. */
 export const layer: Layer.Layer<Geocoder> = Layer.succeed(Geocoder, {
-  locate: (city) => Effect.succeed(located(city))
+  locate: (city) => Effect.succeed(placeOf(city))
 })
 
 /**
- * In an outage: 60 % of the look-ups are refused. Which ones depends on the seed, on the city, and on
- * how often that city was asked for, and on nothing else; so the same seed gives the same run.
+ * A geocoder in an outage: it refuses 60 % of its look-ups. Which ones depends only on the seed, the city,
+ * and how often that city was looked up. The same seed therefore gives the same run.
  */
 export const layerOutage = (seed: string): Layer.Layer<Geocoder> =>
   Layer.effect(
     Geocoder,
     Effect.sync(() => {
-      const asked = new Map<string, number>()
+      const lookUps = new Map<string, number>()
       return Geocoder.of({
         locate: (city) =>
           Effect.suspend(() => {
-            const times = (asked.get(city.name) ?? 0) + 1
-            asked.set(city.name, times)
+            const nth = (lookUps.get(city.name) ?? 0) + 1
+            lookUps.set(city.name, nth)
             return Effect.flatMap(
-              Random.withSeed(Random.next, `${seed}/${city.name}/${times}`),
-              (chance) => chance < 0.6 ? Effect.fail(refused) : Effect.succeed(located(city))
+              Random.withSeed(Random.next, `${seed}/${city.name}/${nth}`),
+              (chance) => chance < 0.6 ? Effect.fail(refused) : Effect.succeed(placeOf(city))
             )
           })
       })
@@ -56,7 +56,7 @@ const refused = new ToolUnavailable({
   outcome: "not_executed"
 })
 
-/** What is left of earlier answers: some cities, and how old each one is. */
+/** Cached cities, and the age of each entry. */
 const remembered: ReadonlyMap<string, Duration.Duration> = new Map([
   ["London", Duration.hours(3)],
   ["Tokyo", Duration.hours(5)],
@@ -68,5 +68,5 @@ export const rememberedNames: ReadonlyArray<string> = Array.from(remembered.keys
 
 export const recall = (city: City): { readonly place: Place; readonly age: Duration.Duration } | undefined => {
   const age = remembered.get(city.name)
-  return age === undefined ? undefined : { place: located(city), age }
+  return age === undefined ? undefined : { place: placeOf(city), age }
 }

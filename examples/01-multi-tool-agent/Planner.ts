@@ -1,14 +1,14 @@
 /**
- * A stand-in for a language model, over the same port: it reads the question and the tool messages,
- * and decides what to do next. It is a small deterministic program, and it knows nothing but the
- * four tools, their cities and their currencies.
+ * A stand-in for a language model, behind the same `Model` service. It reads the question and the tool
+ * messages, and decides what to do next. It is a small deterministic program that knows only the four
+ * tools, their cities and their currencies.
  *
- * Like a model it sees text alone. Each turn it
+ * Like a model, it sees only text. On each turn it
  *
- *   1. reads the question into wishes ("the weather in London", "50 GBP in JPY"),
- *   2. looks through the tool messages for what has come of each,
- *   3. calls tools for those of which nothing has come yet, and corrects a call that was refused;
- *   4. when there is nothing left to call, answers, or asks the user when it has nothing to say.
+ *   1. splits the question into wishes ("the weather in London", "50 GBP in JPY"),
+ *   2. searches the tool messages for the result of each wish,
+ *   3. calls a tool for each wish without a result, and corrects a misspelled city once,
+ *   4. answers when no call is left, or says what it can do if the question has no wish.
  */
 import { Model, Suggestion } from "@fallible/core"
 import type { ToolCall, Transcript } from "@fallible/core"
@@ -24,11 +24,11 @@ export const layer: Layer.Layer<Model.Model> = Model.layer({
   respond: ({ transcript }) => Effect.sync(() => reply(Array.from(transcript)))
 })
 
-/** The next message, given those before it. */
+/** Returns the model's next message. */
 export const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply => {
-  const asked = messages.findLastIndex(({ role }) => role === "user")
-  const wishes = wishesOf(messages.slice(0, asked + 1))
-  const results = resultsOf(messages.slice(asked + 1))
+  const questionIndex = messages.findLastIndex(({ role }) => role === "user")
+  const wishes = wishesOf(messages.slice(0, questionIndex + 1))
+  const results = resultsOf(messages.slice(questionIndex + 1))
   const calls = wishes.flatMap((wish) => nextCall(wish, results))
   return calls.length > 0
     ? { text: "", calls: calls.map((call, index) => ({ id: `call_${results.length + index + 1}`, ...call })) }
@@ -51,7 +51,7 @@ const topics: ReadonlyArray<readonly [CityTool, RegExp]> = [
   ["get_population", /\b(population|inhabitants|people|how big|residents)\b/i]
 ]
 
-/** What the user wants to know. A message that only names places asks again what was asked before. */
+/** Extracts the wishes of the latest question. If it only names places, the topics of earlier questions apply. */
 const wishesOf = (messages: ReadonlyArray<Transcript.Message>): ReadonlyArray<Wish> => {
   const questions = messages.flatMap((message) => message.role === "user" ? [message.text] : [])
   const latest = questions.at(-1) ?? ""
@@ -70,10 +70,10 @@ const sentencesOf = (question: string): ReadonlyArray<string> =>
 const topicsOf = (sentence: string): ReadonlyArray<CityTool> =>
   topics.flatMap(([tool, pattern]) => pattern.test(sentence) ? [tool] : [])
 
-/** The known cities, however they are written, and whatever else looks like the name of a place. */
+/** Finds known cities, whatever their case and accents, and other words that look like the name of a place. */
 const placesOf = (sentence: string): ReadonlyArray<string> => {
   const plain = sentence.normalize("NFD").replace(/\p{M}/gu, "")
-  const known = cityNames.flatMap((city) => {
+  const knownCities = cityNames.flatMap((city) => {
     const at = plain.search(new RegExp(`\\b${city}\\b`, "i"))
     return at < 0 ? [] : [{ city, at }]
   })
@@ -82,9 +82,9 @@ const placesOf = (sentence: string): ReadonlyArray<string> => {
     at: index
   })).filter(({ at, city }) =>
     at > 0 && !/^[A-Z]{3}$/.test(city) && !noPlace.test(city) &&
-    !known.some((one) => city.toLowerCase().includes(one.city.toLowerCase()))
+    !knownCities.some((one) => city.toLowerCase().includes(one.city.toLowerCase()))
   )
-  return [...known, ...others].toSorted((a, b) => a.at - b.at).map(({ city }) => city)
+  return [...knownCities, ...others].toSorted((a, b) => a.at - b.at).map(({ city }) => city)
 }
 
 const noPlace = /^(And|Also|Then|What|When|Where|How|Is|Are|Convert|Tell|Please|The|In|I|Monday|Tuesday)\b/
@@ -101,7 +101,7 @@ const conversionsOf = (sentence: string): ReadonlyArray<Wish> =>
   )
 
 // -----------------------------------------------------------------------------
-// 2. and 3. What has come of a wish, and the next call for a wish
+// 2. and 3. The result of a wish, and its next call
 // -----------------------------------------------------------------------------
 
 type NextCall = Omit<ToolCall.ToolCall, "id">
@@ -118,7 +118,7 @@ const callFor = ({ tool, ...args }: Wish): NextCall => ({ name: tool, arguments:
 const resultFor = (wish: Wish, results: ReadonlyArray<Result>): Result | undefined =>
   results.findLast(({ args, tool }) => tool === wish.tool && callFor(wish).arguments === JSON.stringify(args))
 
-/** The same wish with the city that was probably meant: "Tokio" is not known, but "Tokyo" is. */
+/** Returns the wish with the city that was probably meant: "Tokio" is unknown, but "Tokyo" is known. */
 const correction = (wish: Wish, { message }: Result): Wish | undefined => {
   if (message._tag !== "Failure" || message.failure.error !== "SemanticGarbage" || !("city" in wish)) return undefined
   const city = Suggestion.didYouMean(wish.city, message.failure.alternatives ?? [])

@@ -1,5 +1,5 @@
 /**
- * What the four tools know: seven cities and eight currencies. All of it is fixed, but for the time.
+ * The data of the four tools: seven cities and eight currencies. Only the time changes.
  */
 
 export interface City {
@@ -8,7 +8,7 @@ export interface City {
   readonly zone: string
   readonly celsius: number
   readonly sky: string
-  /** Of the city proper. */
+  /** Inhabitants of the city proper, without suburbs. */
   readonly population: number
 }
 
@@ -24,17 +24,17 @@ export const cities: ReadonlyArray<City> = [
 
 export const cityNames: ReadonlyArray<string> = cities.map(({ name }) => name)
 
-/** A city by its name, whatever its case and accents: "são paulo" is "Sao Paulo". */
+/** Finds a city by its name, ignoring case and accents: "são paulo" is "Sao Paulo". */
 export const findCity = (name: string): City | undefined => cities.find((city) => fold(city.name) === fold(name))
 
-/** Units of a currency for one US dollar. */
+/** Units of each currency per US dollar. */
 export const rates = { USD: 1, EUR: 0.92, GBP: 0.79, JPY: 156.4, BRL: 5.12, CAD: 1.37, AUD: 1.51, INR: 83.2 } as const
 
 export type Currency = keyof typeof rates
 
 export const currencies = Object.keys(rates) as ReadonlyArray<Currency>
 
-/** An amount in another currency, by way of the dollar, to the cent. */
+/** Converts an amount to another currency through the dollar, rounded to two decimals. */
 export const convert = (amount: number, from: Currency, to: Currency): number =>
   Math.round((amount / rates[from]) * rates[to] * 100) / 100
 

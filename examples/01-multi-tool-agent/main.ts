@@ -1,5 +1,5 @@
 /**
- * The multi-tool agent: four tools, seven cities, eight currencies, and a trace of everything.
+ * The multi-tool agent: four tools, seven cities, eight currencies, and a trace of each event.
  *
  *     pnpm demo
  *     pnpm demo "What time is it in Sydney?" --outage

@@ -1,5 +1,5 @@
 /**
- * The command of the multi-tool agent: what can be said on its command line, and what it runs.
+ * The command of the multi-tool agent: its arguments, its flags, and the agent that it runs.
  */
 import { Agent } from "@fallible/core"
 import * as Command from "effect/cli/Command"
@@ -33,7 +33,7 @@ const demo = Command.make("demo", {
   const run = CommandLine.show({ ...asked, standIn: Planner, events: agent.stream(asked.question) }).pipe(
     Effect.provide(outage ? Geocoder.layerOutage(seed) : Geocoder.layer)
   )
-  // The waits between attempts are drawn, too.
+  // The seed also fixes the random waits between attempts.
   return outage ? Random.withSeed(run, seed) : run
 }).pipe(
   Command.withDescription("Answers questions about weather, time, population and money with four tools")

@@ -1,10 +1,10 @@
 /**
- * The four tools. Two of them stand on the geocoder, and say what to do when it is down:
+ * The four tools. Two of them depend on the geocoder, and declare what to do when it is down:
  *
  *     fallback( retry( locate, then answer ) )
  *
- * First it is tried three times; then the last known place answers, flagged with its age; and when
- * nothing is known, the call fails, and says what could be had instead.
+ * The call is first tried three times. Then the last known place answers, marked with its age. If no
+ * place is known, the call fails and lists the cities that are cached.
  */
 import { RetryPolicy, SemanticGarbage, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Suggestion } from "@fallible/core"
@@ -59,7 +59,7 @@ const convertCurrency = Tool.make("convert_currency", {
 export const toolkit = Toolkit.make(getWeather, getLocalTime, getPopulation, convertCurrency)
 
 // -----------------------------------------------------------------------------
-// What they share
+// Shared by the tools
 // -----------------------------------------------------------------------------
 
 const knownCity = (name: string): Effect.Effect<City, SemanticGarbage> => {
@@ -80,8 +80,8 @@ const locate = (name: string) => Effect.flatMap(knownCity(name), (city) => Geoco
 
 const lastKnown = (name: string): Effect.Effect<Place, SemanticGarbage | ToolUnavailable> =>
   Effect.flatMap(knownCity(name), (city) => {
-    const known = recall(city)
-    return known === undefined
+    const entry = recall(city)
+    return entry === undefined
       ? Effect.fail(
         new ToolUnavailable({
           code: "connection",
@@ -90,7 +90,7 @@ const lastKnown = (name: string): Effect.Effect<Place, SemanticGarbage | ToolUna
           transient: true
         })
       )
-      : Effect.as(ToolCall.source({ name: "cache", age: known.age }), known.place)
+      : Effect.as(ToolCall.source({ name: "cache", age: entry.age }), entry.place)
   })
 
 const weatherAt = ({ city }: Place) => ({ city: city.name, celsius: city.celsius, sky: city.sky })

@@ -1,5 +1,5 @@
 /**
- * What is left of earlier sessions: every fact of a drug that `get_drug_facts` kept, some time ago.
+ * The cache that earlier sessions left: the facts of all drugs, as `get_drug_facts` stored them some time ago.
  */
 import * as LastKnown from "@fallible/core/LastKnown"
 import * as Duration from "effect/Duration"
@@ -21,20 +21,20 @@ export const layer = (state: State): Layer.Layer<LastKnown.LastKnown> =>
     LastKnown.LastKnown,
     Effect.gen(function*() {
       const store = yield* LastKnown.LastKnown
-      // The tool keeps its own answers: it is asked for each drug, by a store that takes them for older than they are.
-      const earlier = LastKnown.LastKnown.of({
+      // The tool stores its own answers: run it once for each drug, with a store that backdates its entries.
+      const backdated = LastKnown.LastKnown.of({
         get: store.get,
         set: (key, { at, value }) => store.set(key, { value, at: at - Duration.toMillis(ages[state]) })
       })
       yield* Effect.forEach(drugs, ({ name }) => getDrugFacts.run({ name }), { discard: true }).pipe(
-        Effect.provideService(LastKnown.LastKnown, earlier),
-        Effect.provide(allWell)
+        Effect.provideService(LastKnown.LastKnown, backdated),
+        Effect.provide(healthyServices)
       )
       return store
     })
   ).pipe(Layer.provide(LastKnown.layerMemory()), Layer.orDie)
 
-const allWell = Layer.merge(
+const healthyServices = Layer.merge(
   Layer.succeed(Database, {
     patient: () => Effect.succeedNone,
     drug: (name) => Effect.succeed(Option.fromUndefinedOr(findDrug(name))),

@@ -1,6 +1,6 @@
 /**
- * The hospital's own database: patients, and the drugs that are in house. It is embedded, in a file for as long as the
- * program runs, and can be locked or gone.
+ * The hospital's internal database: patients, and the drugs that the hospital stocks. It is an embedded database in a
+ * temporary file, and can be locked or missing.
  */
 import { Guard, type SchemaMismatch, ToolUnavailable } from "@fallible/core"
 import * as Context from "effect/Context"
@@ -32,8 +32,8 @@ export const layer = (state: State) =>
       const folder = yield* makeTempDirectoryScoped({ prefix: "clinical-assistant-" })
       const file = `${folder}/hospital.db`
       yield* Effect.sync(() => withDatabase(file, fill))
-      if (state === "locked") yield* locked(file)
-      return Database.of(over(state === "down" ? `${folder}/gone/hospital.db` : file))
+      if (state === "locked") yield* holdLock(file)
+      return Database.of(queriesOf(state === "down" ? `${folder}/gone/hospital.db` : file))
     })
   )
 
@@ -46,10 +46,10 @@ const PatientRow = Schema.Struct({ ...PatientRecord.fields, allergies: Names, me
 const DrugRow = Schema.Struct({ ...DrugFacts.fields, interactsWith: Names })
 const NameRow = Schema.Struct({ name: Schema.String })
 
-const over = (file: string): Database["Service"] => {
+const queriesOf = (file: string): Database["Service"] => {
   const all = <T>(row: Schema.ConstraintDecoder<T>, sql: string, ...values: ReadonlyArray<SQLInputValue>) =>
     Effect.try({
-      // A wait for a lock would stop the whole process: the driver is synchronous. Waiting is for the tool's retry.
+      // The driver is synchronous, so waiting for a lock would block the whole process. The tool's retry waits instead.
       try: () => withDatabase(file, (database) => database.prepare(sql).all(...values), { readOnly: true, timeout: 0 }),
       catch: unavailable
     }).pipe(Guard.decode(Schema.Array(row)))
@@ -63,7 +63,7 @@ const over = (file: string): Database["Service"] => {
 const first = <A>([row]: ReadonlyArray<A>): Option.Option<A> => Option.fromUndefinedOr(row)
 
 const unavailable = (cause: unknown): ToolUnavailable => {
-  const fault = faults.get(Predicate.hasProperty(cause, "errcode") ? cause.errcode : undefined)
+  const fault = transientFaults.get(Predicate.hasProperty(cause, "errcode") ? cause.errcode : undefined)
   return new ToolUnavailable({
     ...fault ?? { code: "database_error", detail: "The internal database could not answer." },
     transient: fault !== undefined,
@@ -71,8 +71,8 @@ const unavailable = (cause: unknown): ToolUnavailable => {
   })
 }
 
-/** What passes, by SQLite's own codes (https://www.sqlite.org/rescode.html). */
-const faults: ReadonlyMap<unknown, { readonly code: string; readonly detail: string }> = new Map([
+/** The transient faults, by SQLite result code (https://www.sqlite.org/rescode.html). */
+const transientFaults: ReadonlyMap<unknown, { readonly code: string; readonly detail: string }> = new Map([
   [5, { code: "database_locked", detail: "The internal database is locked by somebody else." }],
   [14, { code: "connection", detail: "The internal database could not be opened." }]
 ])
@@ -81,7 +81,7 @@ const faults: ReadonlyMap<unknown, { readonly code: string; readonly detail: str
 // The file
 // -----------------------------------------------------------------------------
 
-// Opened anew for each use, so that a database that is gone is found out by who asks it, and not when the program starts.
+// Opens the file for each use, so that a missing database fails the query, not the start of the program.
 const withDatabase = <A>(
   file: string,
   use: (database: DatabaseSync) => A,
@@ -101,16 +101,16 @@ const fill = (database: DatabaseSync): void => {
       id TEXT PRIMARY KEY, name TEXT, born TEXT, kilograms REAL, allergies TEXT, medications TEXT, permission TEXT
     );
     CREATE TABLE drugs (name TEXT PRIMARY KEY, class TEXT, dose TEXT, interactsWith TEXT)`)
-  const admit = database.prepare("INSERT INTO patients VALUES (?, ?, ?, ?, ?, ?, ?)")
+  const insertPatient = database.prepare("INSERT INTO patients VALUES (?, ?, ?, ?, ?, ?, ?)")
   for (const { allergies, born, id, kilograms, medications, name, permission } of patients) {
-    admit.run(id, name, born, kilograms, JSON.stringify(allergies), JSON.stringify(medications), permission)
+    insertPatient.run(id, name, born, kilograms, JSON.stringify(allergies), JSON.stringify(medications), permission)
   }
-  const stock = database.prepare("INSERT INTO drugs VALUES (?, ?, ?, ?)")
-  for (const drug of inHouse) stock.run(drug.name, drug.class, drug.dose, JSON.stringify(drug.interactsWith))
+  const insertDrug = database.prepare("INSERT INTO drugs VALUES (?, ?, ?, ?)")
+  for (const drug of inHouse) insertDrug.run(drug.name, drug.class, drug.dose, JSON.stringify(drug.interactsWith))
 }
 
-/** Somebody else, who is writing for as long as the scope. */
-const locked = (file: string) =>
+/** Locks the file, as another writer would, until the scope closes. */
+const holdLock = (file: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const database = new DatabaseSync(file)

@@ -1,6 +1,6 @@
 /**
- * The external service as this program knows it: two questions over HTTP, each answered by a value of its form, or by a
- * failure that says what happens next.
+ * The client of the external drug service: two queries over HTTP. Each returns a value that its schema has checked, or
+ * fails with a typed failure.
  */
 import { Guard, type SchemaMismatch } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
@@ -13,11 +13,11 @@ import type * as Schema from "effect/Schema"
 import { DrugServer } from "./DrugServer.ts"
 import { DrugFacts, Interactions } from "./World.ts"
 
-type Asked<A> = Effect.Effect<A, HttpFailure.HttpFailure | SchemaMismatch>
+type Query<A> = Effect.Effect<A, HttpFailure.HttpFailure | SchemaMismatch>
 
 export class DrugApi extends Context.Service<DrugApi, {
-  readonly facts: (name: string) => Asked<DrugFacts>
-  readonly interactions: (names: ReadonlyArray<string>) => Asked<Interactions>
+  readonly facts: (name: string) => Query<DrugFacts>
+  readonly interactions: (names: ReadonlyArray<string>) => Query<Interactions>
 }>()("example/DrugApi") {}
 
 export const layer = Layer.effect(
@@ -27,11 +27,11 @@ export const layer = Layer.effect(
     const client = HttpClient.filterStatusOk(yield* HttpClient.HttpClient).pipe(
       HttpClient.mapRequest(HttpClientRequest.prependUrl(url))
     )
-    const get = <T>(form: Schema.ConstraintDecoder<T>, path: string, urlParams = {}) =>
+    const get = <T>(schema: Schema.ConstraintDecoder<T>, path: string, urlParams = {}) =>
       client.get(path, { urlParams, acceptJson: true }).pipe(
         Effect.flatMap((response) => response.text),
         HttpFailure.classify,
-        Guard.json(form)
+        Guard.json(schema)
       )
     return DrugApi.of({
       facts: (name) => get(DrugFacts, `/drugs/${encodeURIComponent(name)}`),

@@ -1,8 +1,8 @@
 /**
- * The external service that knows of drugs: an HTTP server on loopback, which misbehaves on command.
+ * The external drug service: an HTTP server on the loopback interface, which misbehaves on command.
  *
  *     GET /drugs/ibuprofen                          facts of a drug, or 404
- *     GET /interactions?drugs=ibuprofen,warfarin    what some drugs do to each other
+ *     GET /interactions?drugs=ibuprofen,warfarin    known interactions among some drugs
  */
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import * as Context from "effect/Context"
@@ -17,7 +17,7 @@ import { findDrug, interactionsAmong } from "./World.ts"
 
 export class DrugServer extends Context.Service<DrugServer, {
   readonly url: string
-  /** What it was asked so far: paths, with their queries. */
+  /** The requests so far: paths with their query strings. */
   readonly asked: Effect.Effect<ReadonlyArray<string>>
 }>()("example/DrugServer") {}
 
@@ -34,10 +34,10 @@ export const states = [
 ] as const
 export type State = (typeof states)[number]
 
-/** A server for as long as the scope. The same seed draws the same faults of a `flaky` one. */
+/** A server that runs until the scope closes. With the same seed, a `flaky` server fails the same requests. */
 export const layer = (state: State, seed: string): Layer.Layer<DrugServer> =>
   state === "down"
-    ? Layer.succeed(DrugServer, { url: deserted, asked: Effect.succeed([]) })
+    ? Layer.succeed(DrugServer, { url: unusedAddress, asked: Effect.succeed([]) })
     : Layer.effect(
       DrugServer,
       Effect.gen(function*() {
@@ -45,7 +45,7 @@ export const layer = (state: State, seed: string): Layer.Layer<DrugServer> =>
         yield* HttpServer.serveEffect(Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
           asked.push(request.url)
           const time = asked.filter((url) => url === request.url).length
-          // Whoever hangs up is not worked for: by itself a handler cannot be interrupted.
+          // Stops work when the client hangs up: a handler is uninterruptible by default.
           return Effect.interruptible(behaviours[state](request, { time, draw: `${seed}${request.url}${time}` }))
         }))
         const { address } = yield* HttpServer.HttpServer
@@ -56,19 +56,19 @@ export const layer = (state: State, seed: string): Layer.Layer<DrugServer> =>
       Layer.orDie
     )
 
-// Nobody listens there, and nobody but the system's own programs may.
-const deserted = "http://127.0.0.1:2"
+// An address without a listener: only privileged programs may listen on this port.
+const unusedAddress = "http://127.0.0.1:2"
 
 // -----------------------------------------------------------------------------
-// How it behaves
+// Behaviours
 // -----------------------------------------------------------------------------
 
 type Behaviour = (
   request: HttpServerRequest.HttpServerRequest,
   turn: {
-    /** How often it has been asked for this, with this time. */
+    /** The number of requests for this URL so far, including this one. */
     readonly time: number
-    /** What chance goes by: the seed, what is asked, and how often. */
+    /** The seed of this request's random draw: the server's seed, the URL and `time`. */
     readonly draw: string
   }
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse>

@@ -1,10 +1,10 @@
 /**
- * A stand-in for a language model, over the same port: it reads the question and the tool messages, and decides what to
- * do next. It is a small deterministic program, and it knows nothing but the three tools.
+ * A stand-in for a language model, behind the same `Model` service. It reads the question and the tool messages, and
+ * decides what to do next. It is a small deterministic program that knows only the three tools.
  *
- * Like a model it sees text alone. It looks up the patient and the drugs that are named; then what those drugs do together
- * with the ones that the patient takes; then it says what it found, from where, and what it could not find out. It does not
- * correct the name of a drug, and it never says that something is safe.
+ * Like a model, it sees only text. First it looks up the patient and the drugs that the question names. Then it checks
+ * how those drugs interact with each other and with the patient's medications. Then it reports its findings, their
+ * sources, and the gaps. It never corrects the name of a drug, and it never calls anything safe.
  */
 import { Model } from "@fallible/core"
 import type { ToolCall, Transcript } from "@fallible/core"
@@ -21,17 +21,17 @@ export const layer: Layer.Layer<Model.Model> = Model.layer({
   respond: ({ transcript }) => Effect.sync(() => reply(Array.from(transcript)))
 })
 
-/** The next message, given those before it. */
+/** Returns the model's next message. */
 export const reply = (messages: ReadonlyArray<Transcript.Message>): Model.Reply => {
-  const asked = messages.findLastIndex(({ role }) => role === "user")
-  const question = messages[asked]
+  const questionIndex = messages.findLastIndex(({ role }) => role === "user")
+  const question = messages[questionIndex]
   const wish = wishOf(question?.role === "user" ? question.text : "")
-  const results = resultsOf(messages.slice(asked + 1))
-  const found = foundFor(wish, results)
-  const calls = nextCalls(wish, found)
+  const results = resultsOf(messages.slice(questionIndex + 1))
+  const findings = findingsFor(wish, results)
+  const calls = nextCalls(wish, findings)
   return calls.length > 0
     ? { text: "", calls: calls.map((call, index) => ({ id: `call_${results.length + index + 1}`, ...call })) }
-    : { text: answer(wish, found), calls: [] }
+    : { text: answer(wish, findings), calls: [] }
 }
 
 // -----------------------------------------------------------------------------
@@ -45,11 +45,11 @@ interface Wish {
 
 const wishOf = (question: string): Wish => ({
   patientId: /\bP-?\d+\b/i.exec(question)?.[0].toUpperCase(),
-  drugs: unique(Array.from(question.matchAll(drugIn), ([, known, named]) => (known ?? named ?? "").toLowerCase()))
+  drugs: unique(Array.from(question.matchAll(drugPattern), ([, known, named]) => (known ?? named ?? "").toLowerCase()))
 })
 
-/** A drug that is known, or a word where the name of one is likely. */
-const drugIn = new RegExp(
+/** Matches a known drug, or a word in a position where the name of a drug is likely. */
+const drugPattern = new RegExp(
   `\\b(${knownDrugs.map(({ name }) => name).join("|")})\\b` +
     "|(?<=\\b(?:give|take|prescribe|add|about|of|with|and) )" +
     "(?!(?:the|what|which|how|is|are|it|this|that|tell|any|patient)\\b)([a-z][a-z'-]{3,})\\b",
@@ -59,23 +59,23 @@ const drugIn = new RegExp(
 const unique = (names: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(names))
 
 // -----------------------------------------------------------------------------
-// What has been found so far, and what to ask next
+// The findings so far, and the next calls
 // -----------------------------------------------------------------------------
 
-interface Found {
+interface Findings {
   readonly patient: Finding<Patient> | undefined
   readonly facts: ReadonlyMap<string, Finding<DrugFacts>>
   readonly interactions: Finding<Interactions> | undefined
 }
 
-/** What a result is worth: a value, the whole or a part of it; what was said of it; or why there is none. */
+/** One result: a complete or partial value, the notes on it, and the failure if the call failed. */
 interface Finding<A> {
   readonly value: A | undefined
   readonly notes: ReadonlyArray<string>
   readonly failure: Failure | undefined
 }
 
-const foundFor = ({ drugs }: Wish, results: ReadonlyArray<Result>): Found => {
+const findingsFor = ({ drugs }: Wish, results: ReadonlyArray<Result>): Findings => {
   const last = (tool: string, name?: string) =>
     results.findLast(({ args, tool: called }) => called === tool && (name === undefined || args["name"] === name))
   return {
@@ -88,9 +88,9 @@ const foundFor = ({ drugs }: Wish, results: ReadonlyArray<Result>): Found => {
   }
 }
 
-const findingIn = <A>(form: Schema.ConstraintDecoder<A>, result: Result | undefined): Finding<A> | undefined => {
+const findingIn = <A>(schema: Schema.ConstraintDecoder<A>, result: Result | undefined): Finding<A> | undefined => {
   if (result === undefined) return undefined
-  const valueIn = (json: unknown) => Option.getOrUndefined(Schema.decodeUnknownOption(form)(json))
+  const valueIn = (json: unknown) => Option.getOrUndefined(Schema.decodeUnknownOption(schema)(json))
   const { message } = result
   return message._tag === "Value"
     ? { value: valueIn(message.value), notes: message.notes, failure: undefined }
@@ -99,21 +99,21 @@ const findingIn = <A>(form: Schema.ConstraintDecoder<A>, result: Result | undefi
 
 type NextCall = Omit<ToolCall.ToolCall, "id">
 
-const nextCalls = (wish: Wish, found: Found): ReadonlyArray<NextCall> => {
+const nextCalls = (wish: Wish, findings: Findings): ReadonlyArray<NextCall> => {
   const { drugs, patientId } = wish
   const lookUps = [
-    ...(patientId !== undefined && found.patient === undefined ? [callOf("get_patient", { patientId })] : []),
-    ...drugs.filter((name) => !found.facts.has(name)).map((name) => callOf("get_drug_facts", { name }))
+    ...(patientId !== undefined && findings.patient === undefined ? [callOf("get_patient", { patientId })] : []),
+    ...drugs.filter((name) => !findings.facts.has(name)).map((name) => callOf("get_drug_facts", { name }))
   ]
-  if (lookUps.length > 0 || found.interactions !== undefined) return lookUps
-  const together = takenTogether(wish, found)
+  if (lookUps.length > 0 || findings.interactions !== undefined) return lookUps
+  const together = takenTogether(wish, findings)
   return together.length > 1 ? [callOf("check_interactions", { drugs: together })] : []
 }
 
 const callOf = (name: string, args: Schema.JsonObject): NextCall => ({ name, arguments: JSON.stringify(args) })
 
-/** The drugs that were asked for, unless they are none, and then those that the patient takes already. */
-const takenTogether = ({ drugs }: Wish, { facts, patient }: Found): ReadonlyArray<string> => {
+/** The real drugs of the question, then the patient's medications. Empty if the question names no real drug. */
+const takenTogether = ({ drugs }: Wish, { facts, patient }: Findings): ReadonlyArray<string> => {
   const real = drugs.filter((name) => facts.get(name)?.failure?.error !== "SemanticGarbage")
   return real.length === 0 ? [] : unique([...real, ...(patient?.value?.medications ?? [])])
 }
@@ -122,19 +122,19 @@ const takenTogether = ({ drugs }: Wish, { facts, patient }: Found): ReadonlyArra
 // The answer
 // -----------------------------------------------------------------------------
 
-const answer = (wish: Wish, found: Found): string => {
+const answer = (wish: Wish, findings: Findings): string => {
   const { drugs, patientId } = wish
   if (patientId === undefined && drugs.length === 0) {
     return "I can look up patients (P-1001), drugs (ibuprofen), and what drugs do to each other. What would you like to know?"
   }
-  const concerns = [...interactionsIn(wish, found), ...allergiesIn(found)]
+  const concerns = [...interactionsIn(wish, findings), ...allergiesIn(findings)]
   return [
-    ...(found.patient === undefined ? [] : [aboutPatient(patientId ?? "The patient", found.patient)]),
-    ...Array.from(found.facts, ([name, finding]) => aboutDrug(name, finding)),
-    ...(found.interactions === undefined ? [] : [aboutInteractions(found.interactions)]),
+    ...(findings.patient === undefined ? [] : [aboutPatient(patientId ?? "The patient", findings.patient)]),
+    ...Array.from(findings.facts, ([name, finding]) => aboutDrug(name, finding)),
+    ...(findings.interactions === undefined ? [] : [aboutInteractions(findings.interactions)]),
     ...concerns,
-    ...(takenTogether(wish, found).length > 1 || patientId !== undefined && drugs.length > 0
-      ? [verdict(concerns.length > 0, found)]
+    ...(takenTogether(wish, findings).length > 1 || patientId !== undefined && drugs.length > 0
+      ? [verdict(concerns.length > 0, findings)]
       : [])
   ].join("\n")
 }
@@ -145,44 +145,46 @@ const aboutPatient = (id: string, { failure, notes, value }: Finding<Patient>): 
   const weight = kilograms === null ? "" : `, ${kilograms} kg`
   const allergies = value.allergies.length === 0 ? "none known" : listed(value.allergies)
   return `${id} is ${name}, born ${born}${weight}; takes ${listed(medications)}; allergies: ${allergies}` +
-    said(notes, failure)
+    remarks(notes, failure)
 }
 
 const aboutDrug = (name: string, { failure, notes, value }: Finding<DrugFacts>): string => {
-  if (value !== undefined) return `${name}: ${value.class}, usual dose ${value.dose}${said(notes, failure)}`
-  const [meant] = failure?.alternatives ?? []
-  return `${name}: ${reason(failure)}${meant === undefined ? "" : ` Did you mean ${meant}? I do not guess at drugs.`}`
+  if (value !== undefined) return `${name}: ${value.class}, usual dose ${value.dose}${remarks(notes, failure)}`
+  const [suggestion] = failure?.alternatives ?? []
+  return `${name}: ${reason(failure)}${
+    suggestion === undefined ? "" : ` Did you mean ${suggestion}? I do not guess at drugs.`
+  }`
 }
 
 const aboutInteractions = ({ failure, notes, value }: Finding<Interactions>): string => {
   if (value === undefined) return `The interactions could not be checked. ${reason(failure)}`
-  const are = value.interactions.length === 0 ? "No interaction is known" : "Interactions are known"
-  return `${are} among ${listed(value.covered)}${said(notes, failure)}`
+  const summary = value.interactions.length === 0 ? "No interaction is known" : "Interactions are known"
+  return `${summary} among ${listed(value.covered)}${remarks(notes, failure)}`
 }
 
-/** As the check says, or else as the drugs that were asked for say of themselves. */
-const interactionsIn = (wish: Wish, found: Found): ReadonlyArray<string> => {
-  const checked = found.interactions?.value
+/** Lists the interactions that the check reported, or else those in the facts of each drug. */
+const interactionsIn = (wish: Wish, findings: Findings): ReadonlyArray<string> => {
+  const checked = findings.interactions?.value
   if (checked !== undefined) {
     return checked.interactions.map(({ between, effect, severity }) =>
       `- ${between.join(" with ")}, ${severity}: ${effect}.`
     )
   }
-  const together = takenTogether(wish, found)
-  return Array.from(found.facts).flatMap(([name, { value }]) => {
+  const together = takenTogether(wish, findings)
+  return Array.from(findings.facts).flatMap(([name, { value }]) => {
     const others = (value?.interactsWith ?? []).filter((other) => together.includes(other))
     return others.length === 0 ? [] : [`- By its facts alone, ${name} interacts with ${listed(others)}.`]
   })
 }
 
-const allergiesIn = ({ facts, patient }: Found): ReadonlyArray<string> =>
+const allergiesIn = ({ facts, patient }: Findings): ReadonlyArray<string> =>
   Array.from(facts.values()).flatMap(({ value }) =>
     value === undefined || !patient?.value?.allergies.some((allergen) => value.class.includes(allergen))
       ? []
       : [`- ${value.name} is a ${value.class}: mind the allergy.`]
   )
 
-const verdict = (isConcerned: boolean, { facts, interactions, patient }: Found): string => {
+const verdict = (isConcerned: boolean, { facts, interactions, patient }: Findings): string => {
   const isMissing = [patient, ...facts.values(), interactions].some((finding) =>
     finding !== undefined && (finding.value === undefined || finding.failure !== undefined)
   )
@@ -193,8 +195,8 @@ const verdict = (isConcerned: boolean, { facts, interactions, patient }: Found):
     : "So: I found nothing against it. A doctor or a pharmacist decides."
 }
 
-/** Where a value is from, and what is not right with it. */
-const said = (notes: ReadonlyArray<string>, failure: Failure | undefined): string =>
+/** Formats the notes on a value and the failure that came with it. */
+const remarks = (notes: ReadonlyArray<string>, failure: Failure | undefined): string =>
   `${notes.length === 0 ? "" : ` (${notes.join("; ")})`}.${failure === undefined ? "" : ` ${failure.detail}`}`
 
 const reason = (failure: Failure | undefined): string => {

@@ -1,6 +1,6 @@
 /**
- * What there is to know: four patients, nine drugs, and what these do to each other. The patients are invented, and what
- * is said of drugs is cut down to what an example needs: nothing here is medical advice.
+ * The data of the example: four patients, nine drugs, and the interactions among these drugs. The patients are invented
+ * and the drugs are simplified. None of it is medical advice.
  */
 import * as Schema from "effect/Schema"
 
@@ -8,7 +8,7 @@ export const Patient = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
   born: Schema.String,
-  /** Nobody has put everybody on the scales. */
+  /** `null` for a patient who was never weighed. */
   kilograms: Schema.NullOr(Schema.Finite),
   allergies: Schema.Array(Schema.String),
   medications: Schema.Array(Schema.String)
@@ -30,7 +30,7 @@ export const Interaction = Schema.Struct({
 })
 export interface Interaction extends Schema.Schema.Type<typeof Interaction> {}
 
-/** What is known of some drugs together, and those of which nothing is known. */
+/** The known interactions among some drugs, the drugs that the service knows, and those that it does not. */
 export const Interactions = Schema.Struct({
   interactions: Schema.Array(Interaction),
   covered: Schema.Array(Schema.String),
@@ -38,7 +38,7 @@ export const Interactions = Schema.Struct({
 })
 export interface Interactions extends Schema.Schema.Type<typeof Interactions> {}
 
-/** A patient, and the permission that whoever reads the record needs. */
+/** A patient, and the permission that a reader of the record needs. */
 export const PatientRecord = Schema.Struct({ ...Patient.fields, permission: Schema.String })
 export interface PatientRecord extends Schema.Schema.Type<typeof PatientRecord> {}
 
@@ -78,7 +78,7 @@ const drug = (name: string, kind: string, dose: string): DrugFacts => ({
   )
 })
 
-/** What the external service knows. */
+/** The drugs that the external service knows. */
 export const drugs: ReadonlyArray<DrugFacts> = [
   drug("ibuprofen", "NSAID", "200 to 400 mg every 6 to 8 hours"),
   drug("paracetamol", "analgesic", "500 to 1,000 mg every 6 hours"),
@@ -91,7 +91,7 @@ export const drugs: ReadonlyArray<DrugFacts> = [
   drug("simvastatin", "statin", "20 mg in the evening")
 ]
 
-/** What the hospital's own database holds of it. */
+/** The drugs in the hospital's own database. */
 export const inHouse: ReadonlyArray<DrugFacts> = drugs.slice(0, 6)
 
 export const findDrug = (name: string): DrugFacts | undefined => drugs.find((drug) => drug.name === name)

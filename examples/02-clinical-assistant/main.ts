@@ -5,7 +5,7 @@
  *     pnpm example clinical "What is the usual dose of aspirin?" --api flaky
  *     pnpm example clinical --database down --api down --cache stale
  *
- * Its patients are invented and its drugs are simplified: nothing that it says is medical advice.
+ * The patients are invented and the drugs are simplified. None of its answers is medical advice.
  */
 import * as CommandLine from "../shared/CommandLine.ts"
 import { program } from "./program.ts"

@@ -1,5 +1,5 @@
 /**
- * The command of the clinical assistant: what can be said on its command line, and what it runs.
+ * The command of the clinical assistant: its arguments, its flags, and the agent that it runs.
  */
 import { Agent } from "@fallible/core"
 import * as Command from "effect/cli/Command"
@@ -16,7 +16,7 @@ import * as DrugServer from "./DrugServer.ts"
 import * as Planner from "./Planner.ts"
 import { toolkit } from "./tools.ts"
 
-/** The first state is the good one. */
+/** Makes a flag that selects a state. The first state is the healthy one, and the default. */
 const state = <State extends string>(
   name: string,
   states: readonly [State, ...ReadonlyArray<State>],
@@ -50,7 +50,7 @@ const clinical = Command.make("clinical", {
   )
   return CommandLine.show({ ...asked, standIn: Planner, events: agent.stream(asked.question) }).pipe(
     Effect.provide(services),
-    // The waits between attempts are drawn, too.
+    // The seed also fixes the random waits between attempts.
     Random.withSeed(seed)
   )
 }).pipe(

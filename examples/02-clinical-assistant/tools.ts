@@ -1,20 +1,20 @@
 /**
- * The three tools, and what each does about what goes wrong below it.
+ * The three tools, and how each handles the faults of its sources.
  *
  *     get_patient           the internal database, tried three times
- *     get_drug_facts        the internal database, then the external API, then the cache: the first that can answer does
- *     check_interactions    the external API alone, tried three times: an old all-clear would be worse than none
+ *     get_drug_facts        the internal database, then the external API, then the cache: the first that can answer
+ *     check_interactions    the external API alone, tried three times: an outdated all-clear is worse than no answer
  *
- * What no policy could help comes to the model in one shape, with a code and advice of its own:
+ * A failure that no policy resolves reaches the model in one shape, with a code and advice:
  *
  *     not found            unknown_patient, unknown_drug             SemanticGarbage
- *     not allowed          permission_denied                         ToolUnavailable, for good
- *     used up              quota_exhausted                           ToolUnavailable, for good
- *     gone for a while     connection, database_locked, timeout,
+ *     not allowed          permission_denied                         ToolUnavailable, permanent
+ *     quota used up        quota_exhausted                           ToolUnavailable, permanent
+ *     down for a while     connection, database_locked, timeout,
  *                          server_error, rate_limited                ToolUnavailable, transient
- *     not the whole        incomplete_record, not_covered            PartialData: a value with a warning
- *     not to be read       invalid_json, truncated, invalid_result   SchemaMismatch of the result
- *     wrongly asked        invalid_arguments, invalid_json           SchemaMismatch of the arguments
+ *     incomplete           incomplete_record, not_covered            PartialData: a value with a warning
+ *     unreadable           invalid_json, truncated, invalid_result   SchemaMismatch of the result
+ *     wrong arguments      invalid_arguments, invalid_json           SchemaMismatch of the arguments
  */
 import {
   Guard,
@@ -37,7 +37,7 @@ import { DrugApi } from "./DrugApi.ts"
 import { DrugFacts, Interactions, Patient, type PatientRecord } from "./World.ts"
 
 // -----------------------------------------------------------------------------
-// What they take: wrong fields are refused before anything is asked of anybody
+// Parameters: wrong arguments are rejected before any source is queried
 // -----------------------------------------------------------------------------
 
 const PatientId = Schema.String.annotate({ description: "The patient's id, for example 'P-1001'" }).check(
@@ -71,9 +71,9 @@ export const getPatient = Tool.make("get_patient", {
   sideEffect: "none"
 }, ({ patientId }) =>
   Database.use((database) => database.patient(patientId)).pipe(
-    Effect.flatMap(foundOr(() => unknownPatient(patientId))),
-    Effect.flatMap(permitted),
-    Effect.tap(from("internal database")),
+    Effect.flatMap(recordOr(() => unknownPatient(patientId))),
+    Effect.flatMap(checkPermission),
+    Effect.tap(withSource("internal database")),
     Guard.partial(({ kilograms }) =>
       kilograms !== null ? undefined : {
         code: "incomplete_record",
@@ -84,13 +84,13 @@ export const getPatient = Tool.make("get_patient", {
     )
   )).pipe(Tool.retry(RetryPolicy.transient))
 
-/** The second source of `get_drug_facts`: a tool of its own, with attempts and a time limit of its own. */
+/** The second source of `get_drug_facts`: a separate tool with its own retries and time limit. */
 const askApi = Tool.make("ask_api", {
   description: "Facts of a drug, from the external API",
   parameters: Schema.Struct({ name: DrugName }),
   success: DrugFacts,
   sideEffect: "none"
-}, ({ name }) => Effect.tap(DrugApi.use((api) => api.facts(name)), from("external API"))).pipe(
+}, ({ name }) => Effect.tap(DrugApi.use((api) => api.facts(name)), withSource("external API"))).pipe(
   Tool.timeout("2 seconds"),
   Tool.retry(RetryPolicy.rateLimited),
   Tool.mapFailure(bySource("external API")),
@@ -104,8 +104,8 @@ export const getDrugFacts = Tool.make("get_drug_facts", {
   sideEffect: "none"
 }, ({ name }) =>
   Database.use((database) => database.drug(name)).pipe(
-    Effect.flatMap(foundOr(() => notHeld(name))),
-    Effect.tap(from("internal database"))
+    Effect.flatMap(recordOr(() => notInDatabase(name))),
+    Effect.tap(withSource("internal database"))
   )).pipe(
     Tool.retry(RetryPolicy.transient),
     Tool.mapFailure(bySource("internal database")),
@@ -121,7 +121,7 @@ export const checkInteractions = Tool.make("check_interactions", {
   instead: ["get_drug_facts"]
 }, ({ drugs }) =>
   DrugApi.use((api) => api.interactions(drugs)).pipe(
-    Effect.tap(from("external API")),
+    Effect.tap(withSource("external API")),
     Guard.partial(({ covered, uncovered }) =>
       uncovered.length === 0 ? undefined : {
         code: "not_covered",
@@ -138,13 +138,16 @@ export const checkInteractions = Tool.make("check_interactions", {
 export const toolkit = Toolkit.make(getPatient, getDrugFacts, checkInteractions)
 
 // -----------------------------------------------------------------------------
-// Where an answer is from
+// Sources
 // -----------------------------------------------------------------------------
 
-/** The model is told by itself where a stale answer is from; here it is told of every one. */
-const from = (name: string) => Effect.andThen(ToolCall.source({ name }), ToolCall.caveat(`from the ${name}`))
+/** The library names the source of a stale answer to the model. This adds a note about the source to every answer. */
+const withSource = (name: string) => Effect.andThen(ToolCall.source({ name }), ToolCall.caveat(`from the ${name}`))
 
-/** One source of several: what cannot be read there may be read elsewhere, and a failure says whose it is. */
+/**
+ * Maps the failures of one source among several. An unreadable reply becomes `ToolUnavailable`, because another source
+ * may have a readable one, and `tried` names the source that failed.
+ */
 function bySource(name: string) {
   return (failure: SchemaMismatch | SemanticGarbage | ToolUnavailable): SemanticGarbage | ToolUnavailable => {
     switch (failure._tag) {
@@ -164,13 +167,13 @@ function bySource(name: string) {
 }
 
 // -----------------------------------------------------------------------------
-// What is not there, or not for everybody
+// Missing records and permissions
 // -----------------------------------------------------------------------------
 
-const foundOr = <E>(failure: () => E) => <A>(found: Option.Option<A>): Effect.Effect<A, E> =>
-  Option.match(found, { onNone: () => Effect.fail(failure()), onSome: Effect.succeed })
+const recordOr = <E>(failure: () => E) => <A>(record: Option.Option<A>): Effect.Effect<A, E> =>
+  Option.match(record, { onNone: () => Effect.fail(failure()), onSome: Effect.succeed })
 
-/** It lists no ids of others: they are nobody's business. */
+/** Suggests no similar ids: they would reveal other patients. */
 const unknownPatient = (id: string) =>
   new SemanticGarbage({
     code: "unknown_patient",
@@ -178,8 +181,8 @@ const unknownPatient = (id: string) =>
     hint: "Ask the user for the right id."
   })
 
-/** To a chain of sources, one that does not have it is as good as one that is down. */
-const notHeld = (name: string) =>
+/** In a chain of sources, a source without the drug counts as unavailable, so the next one is asked. */
+const notInDatabase = (name: string) =>
   new ToolUnavailable({
     code: "not_held",
     detail: `The internal database does not have '${name}'.`,
@@ -187,25 +190,25 @@ const notHeld = (name: string) =>
     scope: "arguments"
   })
 
-/** Names that look alike are a classic mistake: what may be meant is told, but the choice is the user's. */
+/** Suggests a drug with a similar name but leaves the choice to the user: confusing such names is a classic mistake. */
 const unknownDrug = (name: string) =>
   Database.use(({ drugNames }) => drugNames).pipe(
     Effect.map((names) => Suggestion.didYouMean(name, names)),
     Effect.orElseSucceed(() => undefined),
-    Effect.map((meant) =>
+    Effect.map((suggestion) =>
       new SemanticGarbage({
         code: "unknown_drug",
         detail: `No source knows a drug called '${name}'.`,
         hint: "Ask the user which drug is meant. Do not choose one.",
-        alternatives: meant === undefined ? [] : [meant]
+        alternatives: suggestion === undefined ? [] : [suggestion]
       })
     )
   )
 
-/** What this assistant may read. */
+/** The permissions that this assistant has. */
 const permissions: ReadonlyArray<string> = ["ward"]
 
-const permitted = ({ permission, ...patient }: PatientRecord): Effect.Effect<Patient, ToolUnavailable> =>
+const checkPermission = ({ permission, ...patient }: PatientRecord): Effect.Effect<Patient, ToolUnavailable> =>
   permissions.includes(permission) ? Effect.succeed(patient) : Effect.fail(
     new ToolUnavailable({
       code: "permission_denied",

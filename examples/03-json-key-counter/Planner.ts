@@ -1,9 +1,9 @@
 /**
- * A stand-in for two language models, over the same port: one that counts keys with its tool, and one that looks at what the first
- * has got wrong. Like models they see text alone.
+ * A stand-in for two language models, behind the same `Model` service: one counts keys with its tool, and the other
+ * corrects the arguments of the first. Like models, they see only text.
  *
- * The first sends the JSON of the question as it stands there, and does not look at it. Told that it is malformed, it sends what it
- * was told to send. Told nothing of the kind, it looks itself, and sends what it should have sent; or else gives up and says why.
+ * The first sends the JSON of the question unchanged. If the failure contains corrected arguments, it sends those.
+ * Without help from a fixer, it mends the JSON itself and sends it again. If it cannot, it gives up and says why.
  */
 import { Arguments, Model } from "@fallible/core"
 import type { Toolkit, Transcript } from "@fallible/core"
@@ -15,7 +15,7 @@ import { isSound, mend, quoteKeys } from "./tools.ts"
 
 export const notice = "A stand-in plays the models: a small planner in this process. No language model is asked."
 
-interface Asked {
+interface Request {
   readonly messages: ReadonlyArray<Transcript.Message>
   readonly tools: ReadonlyArray<Toolkit.Definition>
 }
@@ -24,12 +24,14 @@ export const layer: Layer.Layer<Model.Model> = Model.layer({
   respond: ({ tools, transcript }) => Effect.sync(() => reply({ messages: Array.from(transcript), tools }))
 })
 
-/** The next message of the model that has these tools. */
-export const reply = ({ messages, tools }: Asked): Model.Reply => {
-  const asked = messages.findLastIndex(({ role }) => role === "user")
-  const message = messages[asked]
+/** Returns the next message of the model that has these tools. */
+export const reply = ({ messages, tools }: Request): Model.Reply => {
+  const questionIndex = messages.findLastIndex(({ role }) => role === "user")
+  const message = messages[questionIndex]
   const question = message?.role === "user" ? message.text : ""
-  return tools.some(({ name }) => name === "escalate") ? correct(question) : count(question, messages.slice(asked + 1))
+  return tools.some(({ name }) => name === "escalate")
+    ? correct(question)
+    : count(question, messages.slice(questionIndex + 1))
 }
 
 // -----------------------------------------------------------------------------
@@ -49,10 +51,10 @@ const count = (question: string, messages: ReadonlyArray<Transcript.Message>): M
   }
   const { detail, hint = "", source } = last.failure
   const [, args] = /Corrected arguments: (\{.*\})/.exec(hint) ?? []
-  const meant = args === undefined ? source === undefined ? mendedIn(question) : undefined : jsonOf(args)
-  return meant === undefined || results.some(({ args }) => args["json"] === meant)
+  const correctedJson = args === undefined ? source === undefined ? mendedJsonIn(question) : undefined : jsonOf(args)
+  return correctedJson === undefined || results.some(({ args }) => args["json"] === correctedJson)
     ? say(`I could not count the keys. ${detail}${hint.endsWith("?") ? ` ${hint}` : ""}`)
-    : countIn(meant, results.length + 1)
+    : countIn(correctedJson, results.length + 1)
 }
 
 const jsonOf = (text: string): string => {
@@ -62,7 +64,7 @@ const jsonOf = (text: string): string => {
 
 const jsonIn = (text: string): string | undefined => /[{[].*[}\]]|[{[].*/s.exec(text)?.[0]
 
-const mendedIn = (question: string): string | undefined => {
+const mendedJsonIn = (question: string): string | undefined => {
   const json = jsonIn(question) ?? ""
   return [mend(json), mend(quoteKeys(json))].find(isSound)
 }
@@ -90,7 +92,7 @@ const correct = (question: string): Model.Reply => {
       severity: "low"
     })
   }
-  if (!isTwice(quoted)) {
+  if (!hasDuplicateKey(quoted)) {
     return call("call_1", "escalate", { detail: "The JSON is malformed, and I cannot mend it." })
   }
   const [one, other] = readings(quoted)
@@ -100,26 +102,26 @@ const correct = (question: string): Model.Reply => {
   })
 }
 
-// Does a key stand twice in it, with different values, and is nothing else wrong?
-const isTwice = (json: string): boolean =>
+// True if a key occurs twice, with different values, and nothing else is wrong.
+const hasDuplicateKey = (json: string): boolean =>
   Result.match(Arguments.parse(json), {
     onSuccess: () => false,
     onFailure: ({ fault }) => fault?.kind === "duplicate_key"
   })
 
-// A key that stands twice has the first value, or the last one.
+// Returns both readings of a text with a duplicate key: the one with its first value, and the one with its last.
 const readings = (json: string): readonly [first: string, last: string] => {
   const fields = Array.from(
     json.matchAll(/"(\w+)"\s*:\s*("[^"]*"|[^\s,{}]+)/g),
     ([, key, value]) => [key, value] as const
   )
-  const written = (fields: ReadonlyArray<readonly [string | undefined, string | undefined]>) =>
+  const render = (fields: ReadonlyArray<readonly [string | undefined, string | undefined]>) =>
     `{${Array.from(new Map(fields), ([key, value]) => `"${key}": ${value}`).join(", ")}}`
-  return [written(fields.toReversed()), written(fields)]
+  return [render(fields.toReversed()), render(fields)]
 }
 
 // -----------------------------------------------------------------------------
-// What both say
+// Replies of both models
 // -----------------------------------------------------------------------------
 
 const say = (text: string): Model.Reply => ({ text, calls: [] })

@@ -1,5 +1,6 @@
 /**
- * The JSON key counter: a model sends malformed JSON to a tool, and a fixer deals with it before the model hears of it, or in its place.
+ * The JSON key counter: a model sends malformed JSON to a tool. A fixer corrects it, advises the model, or stops
+ * the run.
  *
  *     pnpm example counter
  *     pnpm example counter --fixer agent

@@ -1,10 +1,11 @@
 /**
- * One tool, which counts the top-level keys of a JSON object, and three ways to deal with a text that is no JSON:
+ * One tool, which counts the top-level keys of a JSON object, and three ways to handle a text that is not JSON:
  *
- *     function   fix( handler )   a function mends what can be read in one way alone: no model call
- *     agent      fix( handler )   an agent mends the same; where a quote is missing, it tells the model what to send; where a text can be read
- *                                 in two ways, it tells the model to ask; and it stops everything when the text gives orders
- *     none       handler          the model hears of it, and sends it again
+ *     function   fix( handler )   a function mends a text that has only one reading, without a model call
+ *     agent      fix( handler )   an agent mends the same texts. If a quote is missing, it tells the model what to
+ *                                 send. If a text has two readings, it tells the model to ask the user. If the text
+ *                                 contains instructions, it stops the run.
+ *     none       handler          the model gets the failure and sends the JSON again
  */
 import { Agent, Arguments, Fixer, SchemaMismatch, Tool, Toolkit } from "@fallible/core"
 import * as Effect from "effect/Effect"
@@ -16,9 +17,9 @@ const countKeys = Tool.make("count_json_keys", {
   parameters: Schema.Struct({ json: Schema.String.annotate({ description: "The JSON text" }) }),
   success: Schema.Struct({ keys: Schema.Int }),
   sideEffect: "none"
-}, ({ json }) => Effect.map(parsed(json), (value) => ({ keys: keysOf(value) })))
+}, ({ json }) => Effect.map(parse(json), (value) => ({ keys: keysOf(value) })))
 
-const parsed = (json: string) =>
+const parse = (json: string) =>
   Effect.try({
     try: (): Schema.Json => JSON.parse(json),
     catch: (error) =>
@@ -35,27 +36,27 @@ const keysOf = (value: Schema.Json): number =>
   typeof value !== "object" || value === null || Array.isArray(value) ? 0 : Object.keys(value).length
 
 // -----------------------------------------------------------------------------
-// What deals with a text that is no JSON
+// Correcting a text that is not JSON
 // -----------------------------------------------------------------------------
 
-/** Texts in either sort of quotes, words and numbers, white space, and any other character. */
+/** Matches one token: a string in single or double quotes, a word or number, white space, or any other character. */
 const tokens = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\p{L}\p{N}_.+-]+|\s+|./gsu
 
-/** As valid JSON: single quotes, keys and words without quotes, and commas after the last item. */
+/** Converts a text to valid JSON: replaces single quotes, quotes bare words, and drops a comma after the last item. */
 export const mend = (json: string): string => {
-  const written = json.match(tokens) ?? []
-  return written.filter((token, index) => token !== "," || !isLast(written, index)).map(quoted).join("")
+  const parts = json.match(tokens) ?? []
+  return parts.filter((token, index) => token !== "," || !isTrailing(parts, index)).map(quoteWord).join("")
 }
 
-// Is it a comma after the last of several? One after nothing stands for something that is missing.
-const isLast = (written: ReadonlyArray<string>, index: number): boolean => {
+// True for a trailing comma. A comma without an item before it stays, because an item is missing there.
+const isTrailing = (parts: ReadonlyArray<string>, index: number): boolean => {
   const isPart = (token: string) => token.trim() !== ""
-  const before = written.slice(0, index).findLast(isPart) ?? ","
-  const after = written.slice(index + 1).find(isPart) ?? ""
+  const before = parts.slice(0, index).findLast(isPart) ?? ","
+  const after = parts.slice(index + 1).find(isPart) ?? ""
   return /^[}\]]/.test(after) && !/^[{[,]/.test(before)
 }
 
-const quoted = (token: string): string => {
+const quoteWord = (token: string): string => {
   if (token.startsWith("'") && token.length > 1) {
     return JSON.stringify(token.slice(1, -1).replaceAll("\\'", "'"))
   }
@@ -64,21 +65,21 @@ const quoted = (token: string): string => {
 
 const isValue = (word: string): boolean => /^(?:true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$/.test(word)
 
-/** Puts the quotes around keys that lack one of the two. */
+/** Puts quotes around each key that lacks one or both. */
 export const quoteKeys = (json: string): string => json.replace(/([{,]\s*)"?([\p{L}\p{N}_]+)"?(\s*:)/gu, "$1\"$2\"$3")
 
-/** Is it an object, and has it one value for each key? What does not come to that has not been corrected. */
+/** True if a text is an object with one value per key. Any other text is not a valid correction. */
 export const isSound = (json: string): boolean =>
   Result.match(Arguments.parse(json), {
     onSuccess: ({ repairs }) => repairs.every(({ kind }) => kind === "duplicate_key"),
-    // Neither harms what only counts.
+    // Both are harmless here, because the tool only counts keys.
     onFailure: ({ fault }) => fault?.kind === "prototype_key" || fault?.kind === "too_deep"
   })
 
 const byFunction: Fixer.Fixer = ({ arguments: args }) => {
   const json = args?.["json"]
   const [sound] = typeof json === "string" ? [mend(json), mend(quoteKeys(json))].filter(isSound) : []
-  // Nothing: it has nothing better.
+  // `undefined` means that this fixer has no correction.
   return sound === undefined ? undefined : { json: sound }
 }
 

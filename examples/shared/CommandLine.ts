@@ -1,5 +1,5 @@
 /**
- * What the commands of all examples have in common: the question and some flags, who answers, and how the program runs.
+ * Code shared by the commands of all examples: the question, common flags, the choice of a model, and the main program.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import * as Argument from "effect/cli/Argument"
@@ -18,10 +18,10 @@ import * as Display from "./Display.ts"
 import * as LanguageModel from "./LanguageModel.ts"
 
 // -----------------------------------------------------------------------------
-// What can be said on the command line
+// Arguments and flags
 // -----------------------------------------------------------------------------
 
-/** The question, which has a default. */
+/** Makes the argument for the question. `text` is the default question. */
 export const question = (text: string, options: { readonly hint: string; readonly example: string }) =>
   Argument.String("question").pipe(
     Argument.withDescription(`What you want to know; ${options.hint}`),
@@ -47,10 +47,10 @@ export const flags = {
 }
 
 // -----------------------------------------------------------------------------
-// What is done with it
+// Running a command
 // -----------------------------------------------------------------------------
 
-/** Shows a run in the way that was asked for, with the model that was asked for. */
+/** Runs an agent with the chosen model, and shows the run in the chosen format. */
 export const show = <R>(
   { events, json, model, question, quiet, standIn }: Omit<Display.Run<R>, "notice"> & {
     readonly json: boolean
@@ -67,11 +67,11 @@ export const show = <R>(
       )
   )
 
-/** What is wrong in the environment, in one paragraph. */
+/** Prints what is wrong with the environment variables, in one paragraph. */
 const explainSettings = (problem: string | Config.ConfigError) =>
   Console.error(typeof problem === "string" ? problem : problem.cause.message.replace(/\s+/g, " "))
 
-/** What was wrong with the command line, in one paragraph. */
+/** Prints what is wrong with the command line, in one paragraph. */
 const presenter: CliOutput.Presenter = {
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -81,7 +81,7 @@ const presenter: CliOutput.Presenter = {
       : CliOutput.defaultPresenter.present(event)
 }
 
-/** A command as a program: its arguments, where it prints and what the environment says are services. */
+/** Turns a command into a program. Its arguments, its environment and its output are services. */
 export const program = <Name extends string, Input, Context, E>(
   command: Command.Command<Name, Input, Context, E, NodeServices.NodeServices>
 ) =>
@@ -91,22 +91,22 @@ export const program = <Name extends string, Input, Context, E>(
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version] })
     ]),
     Effect.tapDefect((defect) => Console.error(String(defect))),
-    // Programs parse standard output: it has the answer or the events, and no logs.
+    // Logs go to standard error: programs parse the answer or the events on standard output.
     Effect.provideService(Logger.LogToStderr, true)
   )
 
-/** Runs a program as the one of this process. */
+/** Runs a program as the main program of this process. */
 export const run = <E>(program: Effect.Effect<void, E, NodeServices.NodeServices>): void =>
   program.pipe(
     Effect.raceFirst(readerLeft),
     Effect.provide(NodeServices.layer),
-    // A run without an answer has already been reported; what remains is the exit code.
+    // A run without an answer is already reported, so only the exit code remains to be set.
     NodeRuntime.runMain({ disableErrorReporting: true })
   )
 
 /**
- * Ends when the reader of the output has left, as `| head` does once it has its lines. It listens until the process ends,
- * since the last line may fail after the run.
+ * Ends when the reader of standard output closes the pipe, as `| head` does once it has its lines. The listeners stay
+ * until the process exits, because writing the last line may fail after the run.
  *
  * The exit code is then 0: the reader has what it wanted, and pnpm would report any other code as an error.
  */
@@ -115,7 +115,7 @@ const readerLeft = Effect.callback<void>((resume) => {
     if (!Display.isBrokenPipe(error)) throw error
     resume(Effect.void)
   })
-  // A run whose messages nobody reads goes on: somebody may read its answer.
+  // A closed standard error does not end the run: its answer may still have a reader.
   process.stderr.on("error", (error) => {
     if (!Display.isBrokenPipe(error)) throw error
   })

@@ -18,11 +18,11 @@ export interface Run<R> {
 export const readable = <R>({ events, notice, question }: Run<R>) =>
   Effect.gen(function*() {
     const terminal = yield* Terminal.Terminal
-    // When its reader has left, `CommandLine` ends the run.
+    // A broken pipe is ignored here: `CommandLine` ends the run when its reader leaves.
     const display = (text: string) =>
       Effect.catch(terminal.display(text), (error) => isBrokenPipe(error.cause) ? Effect.void : Effect.die(error))
     yield* Console.log(`${notice}\n\nQuestion: ${Trace.printable(question)}\n`)
-    // The model's text as it comes, set off from the lines around it.
+    // Prints the model's text as it arrives, with a blank line before and after it.
     let speaking = false
     const { ledger } = yield* follow(events, (event) =>
       Effect.gen(function*() {
@@ -51,13 +51,13 @@ export const quiet = <R>({ events, notice }: Run<R>) =>
     yield* Console.log(Trace.printableText(text))
   }).pipe(Effect.tapError((failure) => Console.error(Trace.why(failure))))
 
-/** Is an error the system's word for a pipe without a reader? */
+/** True if an error is the system's report of a pipe without a reader (`EPIPE`). */
 export const isBrokenPipe = (error: unknown): boolean => Predicate.isObject(error) && error["code"] === "EPIPE"
 
 const printLines = (lines: ReadonlyArray<string>) =>
   Effect.forEach(lines, (line) => Console.log(Trace.printable(line)), { discard: true })
 
-/** Shows what happens as it happens, and gives the answer. */
+/** Shows each event when it happens, and returns the answer. */
 const follow = <E, R, R2>(
   events: Run<R>["events"],
   show: (event: AgentEvent.AgentEvent) => Effect.Effect<void, E, R2>

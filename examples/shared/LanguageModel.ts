@@ -1,5 +1,5 @@
 /**
- * Which model plays: the one that the environment names, or else an example's stand-in.
+ * Chooses the model that plays: the server that the environment names, or else the example's stand-in.
  */
 import type { Model } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
@@ -9,7 +9,7 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 
 export interface Player<out E = never> {
-  /** Who plays, in a sentence. */
+  /** Says which model plays, in one sentence. */
   readonly notice: string
   readonly layer: Layer.Layer<Model.Model, E>
 }
@@ -18,8 +18,9 @@ const isSet = (name: string): Config.Config<boolean> =>
   Config.String(name).pipe(Config.withDefault(""), Config.map((text) => text.trim() !== ""))
 
 /**
- * `OPENAI_BASE_URL` goes before `OLLAMA_HOST`, which many have set for Ollama itself. The name of a model without any of
- * them is a mistake.
+ * Chooses a model by the environment. `OPENAI_BASE_URL` takes precedence over `OLLAMA_HOST`, because many users set
+ * `OLLAMA_HOST` for Ollama itself. Fails if a model is named but neither variable is set, or if the model for
+ * `OPENAI_BASE_URL` has no name.
  */
 export const choose = (
   model: string | undefined,

@@ -1,5 +1,5 @@
 /**
- * A run, line by line, as it happens: for people, or as one JSON object a line for programs.
+ * Formats the events of a run line by line: as text for people, or as one JSON object per line for programs.
  */
 import { AgentEvent } from "@fallible/core"
 import type { AgentFailure, Ledger, ToolCall, ToolFailure, ToolOutcome } from "@fallible/core"
@@ -15,39 +15,39 @@ export type Trace = (event: AgentEvent.AgentEvent) => ReadonlyArray<string>
 export const readable: Trace = (event) => {
   if (event._tag === "TurnStarted") return [`turn ${event.turn}`]
   if (event._tag === "ModelRetried") {
-    return [`  retry  the model: ${event.failure.detail} Again in ${took(event.wait)}.`]
+    return [`  retry  the model: ${event.failure.detail} Again in ${milliseconds(event.wait)}.`]
   }
   if (event._tag === "ModelReplied") {
-    return [`  model  ${repliedWith(event.reply.calls.length)}  ${took(event.elapsed)}`]
+    return [`  model  ${verbOfReply(event.reply.calls.length)}  ${milliseconds(event.elapsed)}`]
   }
   if (event._tag === "FailureHandled") {
-    const again = event.retry?.wait === undefined ? "" : ` Again in ${took(event.retry.wait)}.`
+    const again = event.retry?.wait === undefined ? "" : ` Again in ${milliseconds(event.retry.wait)}.`
     return [
       `  ${(event.policy ?? event.by).padEnd(8)} ${
-        called(event.call)
+        textOfCall(event.call)
       }  after attempt ${event.attempt}: ${event.detail}${again}`
     ]
   }
   if (event._tag === "FixerSpent") {
     return [`  fixer    ${event.call.name}  ${count(event.turns, "turn")}, ${count(event.calls, "call")}`]
   }
-  return event._tag === "CallEnded" ? endedWith(event.call, event.outcome, event.elapsed) : []
+  return event._tag === "CallEnded" ? linesOfOutcome(event.call, event.outcome, event.elapsed) : []
 }
 
-/** A line without what could drive a terminal: control and direction characters. */
+/** Replaces characters that could control a terminal (control and format characters) with spaces. */
 export const printable = (line: string): string => line.replace(/[\p{Cc}\p{Cf}]+/gu, " ")
 
-/** The same of a text, which may have lines. What joins the parts of an emoji stays. */
+/** Removes control and format characters from a text, except newlines, tabs and the joiner inside an emoji. */
 export const printableText = (text: string): string => text.replace(/(?![\n\t\u200d])[\p{Cc}\p{Cf}]/gu, "")
 
-/** Why a run ended without an answer, and what to do about it. */
+/** Explains why a run ended without an answer, and what to do about it. */
 export const why = (failure: AgentFailure.AgentFailure): string => {
   if (failure._tag !== "ModelFailed") return failure.detail
   const { attempts = 1, detail, hint } = failure.failure
   return printable([detail, ...(attempts > 1 ? [`Tried ${attempts} times.`] : []), hint ?? ""].join(" ").trim())
 }
 
-/** The totals, at the end of a run. */
+/** Formats the totals that end a run: turns, calls and failures. */
 export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
   const told = failures.filter(({ ended, inside }) => ended === "told" && inside === undefined).length
   const own = failures.filter(({ tag }) => tag === "ModelFailure").length
@@ -55,12 +55,13 @@ export const totals = ({ calls, failures, turns }: Ledger.Ledger): string => {
   return `${count(turns, "turn")}, ${count(calls, "call")}, ${count(failures.length, "failure")} (${which})`
 }
 
-const endedWith = (
+const linesOfOutcome = (
   call: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome,
   elapsed: Duration.Duration
 ): ReadonlyArray<string> => {
-  const line = (verdict: string) => `  ${verdict.padEnd(8)} ${called(call)}  ${tried(outcome)}${took(elapsed)}`
+  const line = (verdict: string) =>
+    `  ${verdict.padEnd(8)} ${textOfCall(call)}  ${attemptsOf(outcome)}${milliseconds(elapsed)}`
   switch (outcome._tag) {
     case "Completed":
       return [line("ok"), ...outcome.caveats.map((caveat) => `           note: ${caveat}`)]
@@ -88,11 +89,11 @@ const sourcesOf = (failure: ToolFailure.ToolFailure): ReadonlyArray<string> =>
     ? [`           tried: ${failure.tried.join(", then ")}`]
     : []
 
-const called = (call: ToolCall.ToolCall): string => `${call.name} ${call.arguments ?? ""}`.trimEnd()
-const tried = ({ attempts }: ToolOutcome.ToolOutcome): string => attempts > 1 ? `${attempts} attempts  ` : ""
-const took = (duration: Duration.Duration): string => `${Math.round(Duration.toMillis(duration))} ms`
+const textOfCall = (call: ToolCall.ToolCall): string => `${call.name} ${call.arguments ?? ""}`.trimEnd()
+const attemptsOf = ({ attempts }: ToolOutcome.ToolOutcome): string => attempts > 1 ? `${attempts} attempts  ` : ""
+const milliseconds = (duration: Duration.Duration): string => `${Math.round(Duration.toMillis(duration))} ms`
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
-const repliedWith = (calls: number): string => calls === 0 ? "answers" : `calls ${count(calls, "tool")}`
+const verbOfReply = (calls: number): string => calls === 0 ? "answers" : `calls ${count(calls, "tool")}`
 
 // -----------------------------------------------------------------------------
 // For programs
@@ -105,7 +106,7 @@ export const json: Trace = (event) => {
     : [JSON.stringify(encode(event))]
 }
 
-/** A run that failed, as the last line for programs. */
+/** Formats a failed run as the last JSON line. */
 export const failedJson = (failure: AgentFailure.AgentFailure): string =>
   JSON.stringify({ _tag: "RunFailed", failure: failure._tag, detail: why(failure), ledger: failure.ledger })
 

@@ -33,6 +33,8 @@ for (let round = 0; round < 21; round++) {
 const median = (times: ReadonlyArray<number>) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!
 const first = median(taken.values().next().value!)
 for (const [name, times] of taken) {
-  process.stdout.write(`${name.padEnd(34)} ${median(times).toFixed(0).padStart(4)} ms  ${(median(times) / first).toFixed(2)} x\n`)
+  process.stdout.write(
+    `${name.padEnd(34)} ${median(times).toFixed(0).padStart(4)} ms  ${(median(times) / first).toFixed(2)} x\n`
+  )
 }
 for (const path of [folder, user]) rmSync(path, { recursive: true, force: true })

@@ -238,7 +238,7 @@ describe("Agent.run", () => {
 
   it("refuses a limit of turns that is no whole number from 1", () => {
     for (const turns of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      assert.throws(() => Agent.make({ toolkit: Toolkit.empty, limits: { turns } }), /whole number from 1/)
+      assert.throws(() => Agent.make({ toolkit: Toolkit.empty, limits: { turns } }), /whole number of at least 1/)
     }
   })
 

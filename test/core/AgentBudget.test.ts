@@ -54,7 +54,7 @@ describe("AgentBudget", () => {
     const make = (limits: AgentBudget.Limits) => () => Agent.make({ toolkit: Toolkit.empty, limits })
     for (const key of ["turns", "calls", "tokens", "consecutive"] as const) {
       for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-        assert.throws(make({ [key]: value }), TypeError, "is a whole number from 1")
+        assert.throws(make({ [key]: value }), TypeError, "must be a whole number of at least 1")
       }
       make({ [key]: 1 })()
     }
@@ -76,7 +76,7 @@ describe("AgentBudget", () => {
         ok: false,
         error: "ToolUnavailable",
         code: "call_limit",
-        detail: "This call was not run: the 2 tool calls of this run are used up.",
+        detail: "This call was not run: this run may make at most 2 tool calls.",
         hint: "Answer with what you have, and say what is missing.",
         retry: "Do not call it again now."
       })
@@ -212,10 +212,10 @@ describe("AgentBudget", () => {
         assert.strictEqual(texts[0], "\"here\"")
         assert.include(
           texts[1],
-          "\"code\":\"timeout\",\"detail\":\"hangs did not answer before its time was up.\""
+          "\"code\":\"timeout\",\"detail\":\"hangs did not answer before its deadline.\""
         )
         // What acts had waited for the reads, and is not begun only to be left behind.
-        assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: its time was up.\"")
+        assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: its deadline had passed.\"")
         assert.deepStrictEqual(failure.ledger.failures.map(({ attempts }) => attempts), [1, 0])
       }))
 

@@ -305,7 +305,7 @@ describe("AgentFailure.schema", () => {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
       assert.propertyVal(stored, "version", 4)
       assert.notProperty(failure, "version")
-      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 4, and not of version 5")
+      assert.include(messageOf(AgentFailure.schema, { ...stored, version: 5 }), "of version 4, not version 5")
       const { version: _, ...without } = stored as { readonly version: number }
       assert.include(messageOf(AgentFailure.schema, without), "version")
     }
@@ -330,7 +330,7 @@ describe("Answer.schema", () => {
   it("has a version, and refuses any other with the one that it found", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
     assert.strictEqual(stored.version, 4)
-    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 4, and not of version 7")
+    assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 4, not version 7")
   })
 
   it("makes of an Exit what a run ended with, either way", () => {

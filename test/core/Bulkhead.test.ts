@@ -129,7 +129,7 @@ describe("Tool.concurrency", () => {
       assert.deepStrictEqual(refusal, {
         _tag: "ToolUnavailable",
         code: "bulkhead_full",
-        detail: "get_weather already has 1 call under way.",
+        detail: "get_weather already has 1 call running.",
         transient: true,
         outcome: "not_executed"
       })

@@ -72,7 +72,7 @@ describe("CallFacts", () => {
         error: "SemanticGarbage",
         code: exceeded,
         detail:
-          "This call was not run: with the same arguments it has already failed 3 times, the last time with unknown_entity: There is no order 7.",
+          "This call was not run: the same call has already failed 3 times, the last time with unknown_entity: There is no order 7.",
         hint: "Ask for the number.",
         retry: "Do not repeat this call with the same arguments. Use other arguments or another tool, or ask the user."
       })
@@ -115,7 +115,7 @@ describe("CallFacts", () => {
       assert.include(texts[1], "\"error\":\"ToolUnavailable\",\"code\":\"repeated_call\"")
       assert.include(
         texts[1],
-        "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
+        "Do not repeat this call: it would be refused again, because it may already have taken effect. If you know that it has not, tell the user."
       )
     }))
 
@@ -243,7 +243,7 @@ describe("CallFacts", () => {
       const { tool } = orders("non_idempotent", garbage)
       const { texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 })
       assert.strictEqual(texts[2], texts[1])
-      assert.include(texts[2], "it has already failed with unknown_entity: There is no order 7.")
+      assert.include(texts[2], "the same call has already failed with unknown_entity: There is no order 7.")
     }))
 
   it.effect("does not count pages that went well", () =>

@@ -243,7 +243,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual({ ...failure }, {
           _tag: "ToolUnavailable",
           code: "breaker_unavailable",
-          detail: "get_weather was not called: its circuit breaker does not answer.",
+          detail: "get_weather was not called: its circuit breaker did not respond.",
           transient: true,
           outcome: "not_executed"
         })

@@ -14,8 +14,8 @@ describe("Explanation", () => {
         "  retry of transient failures  3         600ms    15s 600ms",
         "",
         "  the same failing call in a run: refused after 3 executions, 5 in all at most",
-        "  unjittered_retry: The retry waits equally long for all callers, who all return at once to a service that comes " +
-        "back. Use RetryPolicy.transient, or Schedule.jittered."
+        "  unjittered_retry: All callers wait equally long, so they all return at once when the service " +
+        "recovers. Use RetryPolicy.transient, or Schedule.jittered."
       ])
     })
 
@@ -35,9 +35,9 @@ describe("Explanation", () => {
         "  attempts, waiting, time unbounded: the retry never ends",
         "  time unbounded: the handler has no timeout",
         "  time unbounded: the check of the outcome has no timeout",
-        "  uncapped_retry: The retry never ends. Limit it by Schedule.upTo, or by a deadline around it.",
-        "  retry_of_acting_tool: The tool acts, and is tried again only if all its attempts certainly did nothing. " +
-        "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
+        "  uncapped_retry: The retry never ends. Limit it with Schedule.upTo, or with a deadline around it.",
+        "  retry_of_acting_tool: The tool acts, so it is retried only if all its attempts certainly did nothing. " +
+        "Declare its sideEffect if it is read-only or idempotent; otherwise put Tool.reconcile inside the retry."
       ])
     })
   })
@@ -73,8 +73,8 @@ describe("Explanation", () => {
         `  waiting      ${patient}`,
         `  time         ${patient}`,
         "  executions   5",
-        "  warning      unjittered_retry: The retry waits equally long for all callers, who all return at once to a service " +
-        "that comes back."
+        "  warning      unjittered_retry: All callers wait equally long, so they all return at once when the service " +
+        "recovers."
       ])
     })
 

@@ -85,11 +85,11 @@ describe("FailureLog", () => {
       const told: ReadonlyArray<readonly [Tool.Any, ReadonlyArray<string>]> = [
         [
           Tool.fallback(failing(refused), () => Effect.succeed("rain")),
-          ["get_weather failed (connection): Refused. The fallback was asked."]
+          ["get_weather failed (connection): Refused. The fallback was tried."]
         ],
         [
           Tool.catchTag(failing(unknown), "SemanticGarbage", () => Effect.succeed("rain")),
-          ["get_weather failed (unknown_city): Unknown city. The handler of a catch was asked."]
+          ["get_weather failed (unknown_city): Unknown city. A catch handled it."]
         ],
         [
           failing(unknown).pipe(Tool.with(swallowing)),
@@ -116,7 +116,7 @@ describe("FailureLog", () => {
         () => inner.run({})
       )
       assert.deepStrictEqual(messages(yield* lines(called(outer))), [
-        "inner failed (connection): Refused. The fallback was asked."
+        "inner failed (connection): Refused. The fallback was tried."
       ])
     }))
 
@@ -184,7 +184,7 @@ describe("FailureLog", () => {
         () => Effect.die(new Error("no rows"))
       )
       assert.deepStrictEqual(messages(yield* lines(called(broken))), [
-        "The tool broken failed because of a fault of its own"
+        "The tool broken failed with an internal error"
       ])
     }))
 

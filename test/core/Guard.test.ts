@@ -127,7 +127,7 @@ describe("Guard", () => {
         ) {
           const failure = yield* Effect.flip(read(start))
           assert.strictEqual(failure.code, "truncated", start)
-          assert.include(failure.detail, `The result ends too early, after ${start.length} characters: `)
+          assert.include(failure.detail, `The result was cut off after ${start.length} characters: `)
         }
       }))
 
@@ -153,7 +153,7 @@ describe("Guard", () => {
         ] as const
         for (const [start, told] of cases) {
           const failure = yield* Effect.flip(read(start))
-          assert.strictEqual(failure.detail, `The result ends too early, after ${start.length} characters: ${told}`)
+          assert.strictEqual(failure.detail, `The result was cut off after ${start.length} characters: ${told}`)
         }
       }))
 
@@ -256,7 +256,7 @@ describe("Guard", () => {
         assert.deepStrictEqual({ ...failure }, {
           _tag: "PartialData",
           code: "more_pages",
-          detail: "This is 1 of 3 pages.",
+          detail: "This is only part of the result: 1 of 3 pages.",
           data: users,
           coverage: { have: 1, of: 3, unit: "pages" },
           next: { page: 2 }
@@ -266,16 +266,22 @@ describe("Guard", () => {
     it.effect("is called truncated where nothing continues it", () =>
       Effect.gen(function*() {
         const failure = yield* say({})
-        assert.deepStrictEqual([failure.code, failure.detail], ["truncated", "This is only part of the result."])
+        assert.deepStrictEqual([failure.code, failure.detail], [
+          "truncated",
+          "This is only part of the result."
+        ])
       }))
 
     it.effect("says how much there is where nobody knows the whole", () =>
       Effect.gen(function*() {
         assert.strictEqual(
           (yield* say({ coverage: { have: 3, unit: "records" } })).detail,
-          "This is 3 records, and not all."
+          "This is only part of the result: 3 records."
         )
-        assert.strictEqual((yield* say({ coverage: { have: 3, of: 47 } })).detail, "This is 3 of 47 parts.")
+        assert.strictEqual(
+          (yield* say({ coverage: { have: 3, of: 47 } })).detail,
+          "This is only part of the result: 3 of 47 parts."
+        )
       }))
 
     it.effect("prefers the code and the words that were given", () =>

@@ -161,7 +161,7 @@ describe("LastKnown", () => {
         yield* TestClock.adjust(1)
         const failure = yield* Effect.flip(answering)
         assert.deepStrictEqual(ages, [["yesterday", 1], ["yesterday", 3_599_999], ["yesterday", 3_600_000]])
-        assert.deepStrictEqual(failure.tried, ["get_weather (connection)", "yesterday (nothing known)"])
+        assert.deepStrictEqual(failure.tried, ["get_weather (connection)", "yesterday (no value)"])
       }).pipe(Effect.provide(memory)))
 
     it.effect("lets the failure go on when nothing is known, and lists what was tried", () =>
@@ -175,7 +175,7 @@ describe("LastKnown", () => {
         const { outcome: _, ...rest } = down
         assert.deepStrictEqual({ ...failure }, {
           ...rest,
-          tried: ["get_weather (disabled)", "cache (nothing known)"]
+          tried: ["get_weather (disabled)", "cache (no value)"]
         })
         assert.strictEqual(failure.cause, cause)
         yield* watch(Effect.provide(run, memory))
@@ -187,7 +187,7 @@ describe("LastKnown", () => {
         )
         assert.deepStrictEqual(
           (yield* Effect.flip(chain.run(paris))).tried,
-          ["get_weather (connection)", "mirror (connection)", "files (nothing known)"]
+          ["get_weather (connection)", "mirror (connection)", "files (no value)"]
         )
       }).pipe(Effect.provide(memory)))
 
@@ -276,7 +276,7 @@ describe("LastKnown", () => {
           Tool.make("t", { description: "", success, sideEffect: "none" }, () => end).pipe(LastKnown.fallback())
         yield* make(Schema.String, sunny).run({})
         const { exit, logged } = yield* logging(make(Schema.Finite, fail).run({}))
-        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["t (connection)", "cache (nothing known)"])
+        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["t (connection)", "cache (no value)"])
         assert.deepStrictEqual(logged, [])
       }).pipe(Effect.provide(memory)))
 
@@ -289,7 +289,7 @@ describe("LastKnown", () => {
         assert.strictEqual(outcome._tag === "Failed" && outcome.failure.code, "invalid_result")
         // By dispatch, and by nobody else.
         assert.deepStrictEqual(logged, [
-          "Warn: The result of 'get_weather' does not fit its own schema:\n  as a whole: expected string, got a number"
+          "Warn: The result of 'get_weather' does not match its schema:\n  as a whole: expected string, got a number"
         ])
       }).pipe(Effect.provide(memory)))
 
@@ -341,11 +341,11 @@ describe("LastKnown", () => {
           const broken = store({ get: () => end, set: () => end })
           const kept = yield* logging(Effect.provide(doing(sunny).pipe(LastKnown.fallback()).run(paris), broken))
           assert.deepStrictEqual(kept.exit, Exit.succeed("sunny"))
-          assert.match(String(kept.logged), /^Warn: The last known value of get_weather could not be kept\./)
+          assert.match(String(kept.logged), /^Warn: The last known value of get_weather could not be stored\./)
           const found = yield* logging(Effect.provide(doing(fail).pipe(LastKnown.fallback()).run(paris), broken))
           assert.deepStrictEqual((yield* Effect.flip(found.exit)).tried, [
             "get_weather (connection)",
-            "cache (nothing known)"
+            "cache (no value)"
           ])
           assert.match(String(found.logged), /^Warn: The last known value of get_weather could not be read\./)
         }
@@ -364,7 +364,7 @@ describe("LastKnown", () => {
             after,
             Exit.succeed({
               exit: Exit.succeed("sunny"),
-              logged: ["Warn: The last known value of get_weather could not be kept in time."]
+              logged: ["Warn: The last known value of get_weather could not be stored in time."]
             })
           )
           const lookup = Effect.provide(doing(fail).pipe(LastKnown.fallback()).run(paris), hangs)
@@ -372,7 +372,7 @@ describe("LastKnown", () => {
           assert.isUndefined(none)
           assert.deepStrictEqual((yield* failed ?? assert.fail("no end")).tried, [
             "get_weather (connection)",
-            "cache (nothing known)"
+            "cache (no value)"
           ])
         }
       }))
@@ -491,7 +491,7 @@ describe("LastKnown", () => {
         )
         yield* station.down
         const { exit, logged } = yield* logging(run(paris))
-        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["get_weather (connection)", "cache (nothing known)"])
+        assert.deepStrictEqual((yield* Effect.flip(exit)).tried, ["get_weather (connection)", "cache (no value)"])
         assert.strictEqual(logged.length, 1)
       }).pipe(
         Effect.provide(

@@ -247,7 +247,7 @@ describe("a late end", () => {
         Effect.provide(logger)
       )
       assert.deepStrictEqual(lines, [
-        ["Warn", "pay ended after nobody waited for it any more. It has taken effect."]
+        ["Warn", "pay ended after it had been abandoned. It took effect."]
       ])
       const broken: ReadonlyArray<LateResult.Reporter> = [
         () => Effect.die("broken"),

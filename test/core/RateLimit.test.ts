@@ -103,7 +103,7 @@ describe("RateLimit", () => {
         assert.deepStrictEqual({ ...failure }, {
           _tag: "ToolUnavailable",
           code: "throttled",
-          detail: "get_weather is not called for now: our own limit is 1 call in 1m.",
+          detail: "get_weather was not called: its rate limit is 1 call in 1m.",
           transient: true,
           outcome: "not_executed"
         })
@@ -212,7 +212,7 @@ describe("RateLimit", () => {
         assert.deepStrictEqual({ ...failure }, {
           _tag: "ToolUnavailable",
           code: "limiter_unavailable",
-          detail: "get_weather is not called for now: its rate limiter does not answer.",
+          detail: "get_weather was not called: its rate limiter did not respond.",
           transient: true,
           outcome: "not_executed"
         })
@@ -236,7 +236,7 @@ describe("RateLimit", () => {
 
     it("throws at limits that are none", () => {
       for (const limit of [0, -1, 1.5, Number.NaN, Infinity]) {
-        assert.throws(() => RateLimit.policy({ limit, window: "1 second" }), TypeError, "from 1")
+        assert.throws(() => RateLimit.policy({ limit, window: "1 second" }), TypeError, "of at least 1")
       }
       for (const window of [0, -1, Infinity] as const) {
         assert.throws(() => RateLimit.limit({ limit: 1, window }), TypeError, "above zero")

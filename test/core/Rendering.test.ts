@@ -160,7 +160,7 @@ describe("Rendering", () => {
       assert.strictEqual(
         prose(failed(firstPage)),
         "get_weather failed (more_pages): Page 1 of 3. Partial data: [\"ada\"]. " +
-          "Arguments that continue: {\"page\":2,\"sort\":\"name\"}. " +
+          "Arguments to continue with: {\"page\":2,\"sort\":\"name\"}. " +
           "Use the data that you have, or call get_weather again with page=2, sort=\"name\" to continue."
       )
     })
@@ -180,7 +180,7 @@ describe("Rendering", () => {
   describe("retry", () => {
     it("says never for what the tool itself got wrong", () => {
       const failure = new SchemaMismatch({ side: "result", code: "invalid_result", detail: "No total." })
-      assert.match(retryOf(failure), /^Do not repeat this call: the fault is in the tool's own result\./)
+      assert.match(retryOf(failure), /^Do not repeat this call: the tool returned an invalid result\./)
     })
 
     it("says to go on with data that nothing continues", () => {

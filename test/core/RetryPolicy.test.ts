@@ -288,19 +288,19 @@ describe("RetryPolicy", () => {
     const untyped = (options: object) => RetryPolicy.make(options)
     const refusals: ReadonlyArray<readonly [options: object, message: RegExp]> = [
       ...[0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "3"].map((attempts) =>
-        [{ attempts }, /^A retry's limit of attempts is a whole number from 1; got /] as const
+        [{ attempts }, /^A retry's limit of attempts must be a whole number of at least 1; got /] as const
       ),
       ...[0, -1, "Infinity"].map((base) =>
-        [{ base }, /^A retry's base is a finite duration above zero; got /] as const
+        [{ base }, /^A retry's base must be a finite duration above zero; got /] as const
       ),
-      [{ base: "1s" }, /^A retry's base is a finite duration above zero, such as "5 seconds"; got "1s"\.$/],
-      [{ cap: "Infinity" }, /^A retry's cap is a finite duration above zero; got Infinity\.$/],
-      [{ base: "6 seconds" }, /^A retry's base is no longer than its cap; got 6s and 5s\.$/],
+      [{ base: "1s" }, /^A retry's base must be a finite duration above zero, such as "5 seconds"; got "1s"\.$/],
+      [{ cap: "Infinity" }, /^A retry's cap must be a finite duration above zero; got Infinity\.$/],
+      [{ base: "6 seconds" }, /^A retry's base must not be longer than its cap; got 6s and 5s\.$/],
       ...[0, true, "Infinity", null].map((honourRetryAfter) =>
-        [{ honourRetryAfter }, /^A longest wait for Retry-After is a finite duration above zero/] as const
+        [{ honourRetryAfter }, /^A longest wait for Retry-After must be a finite duration above zero/] as const
       ),
-      [{ jitter: "full" }, /^A retry's jitter is a boolean; got "full"\.$/],
-      [{ retryTimeouts: 1 }, /^A retry's retryTimeouts is a boolean; got 1\.$/]
+      [{ jitter: "full" }, /^A retry's jitter must be a boolean; got "full"\.$/],
+      [{ retryTimeouts: 1 }, /^A retry's retryTimeouts must be a boolean; got 1\.$/]
     ]
     for (const [options, message] of refusals) {
       it(`throws where an option was not meant, and says what would do: ${JSON.stringify(options)}`, () => {
@@ -367,11 +367,11 @@ describe("RetryPolicy", () => {
       }))
 
     it("throws where it is not given a schedule, or a wait without end", () => {
-      assert.throws(() => honouring("5 seconds" as never), /^RetryPolicy.honouring takes a Schedule; got a string\.$/)
+      assert.throws(() => honouring("5 seconds" as never), /^RetryPolicy.honouring needs a Schedule; got a string\.$/)
       for (const longest of [0, "Infinity", "soon"]) {
         assert.throws(
           () => honouring(twice, longest as never),
-          /^A longest wait for Retry-After is a finite duration above zero/
+          /^A longest wait for Retry-After must be a finite duration above zero/
         )
       }
     })

@@ -95,7 +95,7 @@ describe("ToolHealth", () => {
           lastError: {
             tag: "ToolUnavailable",
             code: "defect",
-            detail: "The tool primary failed because of a fault of its own.",
+            detail: "The tool primary failed with an internal error.",
             at: 0
           }
         },

@@ -18,7 +18,8 @@ import { root } from "../support/program.ts"
 // -----------------------------------------------------------------------------
 
 const says = {
-  again: /(?<!not )\bcall (it|\w+) again\b|\bcall again\b|Send the complete arguments again|Arguments that continue/i,
+  again:
+    /(?<!not )\bcall (it|\w+) again\b|\bcall again\b|Send the complete arguments again|Arguments to continue with/i,
   elsewhere: /\bCall [\w ]+ instead\b|\buse another (one|tool)\b/i,
   check: /to find out|Find out whether it has|tell the user/,
   otherArguments: /Use other arguments|Call again with (different|corrected)|Valid choices/,
@@ -26,9 +27,9 @@ const says = {
   notNow: /Do not call it again (now|within)/,
   notTheSame: /Do not repeat this call/,
   isDone: /it has already taken effect/,
-  isInDoubt: /\bmay already have taken effect|may have taken effect all the same/i,
-  noMoreCalls: /Answer with what you have|Use what it has returned/,
-  inVain: /would refuse the same request again|now or later/
+  isInDoubt: /\bmay already have taken effect|may have taken effect anyway/i,
+  noMoreCalls: /Answer with what you have|Use the results that you have/,
+  inVain: /would refuse the same request again|does not support this kind/
 }
 
 type Saying = keyof typeof says
@@ -162,13 +163,13 @@ describe("what a model is told to do next", () => {
       [`Valid choices: 'London'. ${gone}`, "isGone, and otherArguments"],
       [`Call again with page=2. ${now}`, "notNow, and again"],
       [`Use other arguments. ${now}`, "notNow, and otherArguments"],
-      [`Arguments that continue: {"page":2}. ${done}`, "isDone, and again"],
+      [`Arguments to continue with: {"page":2}. ${done}`, "isDone, and again"],
       [`Call mirror instead. ${done}`, "isDone, and elsewhere"],
       [`Call look to find out. ${done}`, "isDone, and check"],
-      [`Arguments that continue: {"page":2}. ${doubt}`, "isInDoubt, and again"],
+      [`Arguments to continue with: {"page":2}. ${doubt}`, "isInDoubt, and again"],
       [`Call mirror or archive instead. ${doubt}`, "isInDoubt, and elsewhere"],
       [`Valid choices: 'London'. ${doubt}`, "isInDoubt, and otherArguments"],
-      ["Use what it has returned. Call it again once the earlier call is settled.", "noMoreCalls, and again"],
+      ["Use the results that you have. Call it again once the earlier call is settled.", "noMoreCalls, and again"],
       ["Answer with what you have. Call mirror instead. Do not call it again now.", "noMoreCalls, and elsewhere"],
       ["Answer with what you have. Use other arguments.", "noMoreCalls, and otherArguments"],
       [`The service would refuse the same request again. ${now}`, "inVain, and notNow"]

@@ -149,7 +149,7 @@ describe("ToolFailure.from", () => {
 
   it("says what is wrong with its options", () => {
     const tell = untyped(Error)
-    assert.throws(() => ToolFailure.from(new Error("No."), { tell }), /^'tell' is a list of classes; got /)
+    assert.throws(() => ToolFailure.from(new Error("No."), { tell }), /^'tell' must be a list of classes; got /)
   })
 
   describe("waits as long as a service asks for", () => {

@@ -15,54 +15,57 @@ const merge = (soFar: string, page: string) => soFar + page
 const refusals: ReadonlyArray<readonly [what: string, make: () => unknown, message: RegExp]> = [
   ...[0, -1000, Number.NaN].flatMap((bad) =>
     [
-      [`a timeout of ${bad}`, () => read.pipe(Tool.timeout(bad)), /^A timeout is a duration above zero; got /],
-      [`a deadline of ${bad}`, () => read.pipe(Tool.deadline(bad)), /^A deadline is a duration above zero; got /],
+      [`a timeout of ${bad}`, () => read.pipe(Tool.timeout(bad)), /^A timeout must be a duration above zero; got /],
+      [`a deadline of ${bad}`, () => read.pipe(Tool.deadline(bad)), /^A deadline must be a duration above zero; got /],
       [
         `a time of ${bad} for pages`,
         () => Policy.paginate({ merge, time: bad }),
-        /^A limit of time is a duration above/
+        /^A limit of time must be a duration above/
       ],
-      [`a maxAge of ${bad}`, () => LastKnown.policy({ maxAge: bad }), /^A maxAge is a duration above zero; got /],
-      [`${bad} bytes`, () => Policy.paginate({ merge, bytes: bad }), /^A limit of bytes is a number above zero; got /],
+      [`a maxAge of ${bad}`, () => LastKnown.policy({ maxAge: bad }), /^A maxAge must be a duration above zero; got /],
+      [`${bad} bytes`, () =>
+        Policy.paginate({ merge, bytes: bad }), /^A limit of bytes must be a number above zero; got /],
       [
         `an elapsed of ${bad}`,
-        () => Agent.make({ toolkit: Toolkit.empty, limits: { elapsed: bad } }),
+        () =>
+          Agent.make({ toolkit: Toolkit.empty, limits: { elapsed: bad } }),
         /above zero; got /
       ],
       [
         `a window of ${bad}`,
-        () => RateLimit.policy({ limit: 1, window: bad }),
-        /window is a finite duration above zero/
+        () =>
+          RateLimit.policy({ limit: 1, window: bad }),
+        /window must be a finite duration above zero/
       ],
       [
         `a retry budget's window of ${bad}`,
         () => RetryBudget.make({ timeToLive: bad }),
-        /is a finite duration above zero/
+        /must be a finite duration above zero/
       ]
     ] as const
   ),
   ...[0, 1.5, Number.NaN, Number.POSITIVE_INFINITY].flatMap((bad) =>
     [
       [`${bad} calls at once`, () =>
-        read.pipe(Tool.concurrency(bad)), /^A limit of calls at once is a whole number from 1; got /],
+        read.pipe(Tool.concurrency(bad)), /^A concurrency limit must be a whole number of at least 1; got /],
       [`${bad} calls in a time`, () =>
-        RateLimit.policy({ limit: bad, window: 1 }), /is a whole number from 1; got /],
+        RateLimit.policy({ limit: bad, window: 1 }), /must be a whole number of at least 1; got /],
       [`${bad} pages`, () =>
-        Policy.paginate({ merge, pages: bad }), /^A limit of pages is a whole number from 2; got /]
+        Policy.paginate({ merge, pages: bad }), /^A limit of pages must be a whole number of at least 2; got /]
     ] as const
   ),
-  ["one page", () => Policy.paginate({ merge, pages: 1 }), /from 2; got 1\.$/],
+  ["one page", () => Policy.paginate({ merge, pages: 1 }), /of at least 2; got 1\.$/],
   [
     "a maxWait below zero",
     () => Policy.concurrency(1, { maxWait: Duration.millis(-1) }),
-    /^A limit's maxWait is zero or above/
+    /^A concurrency limit's maxWait must be zero or more/
   ],
   ["a timeout of a duration of zero", () => Policy.timeout(Duration.zero), /got 0/],
   ...["10s", null, "soon"].map((bad) =>
     [
       `a timeout of ${bad}`,
       () => Policy.timeout(bad as never),
-      /^A timeout is a duration above zero, such as "5 seconds"; got ("10s"|null|"soon")\.$/
+      /^A timeout must be a duration above zero, such as "5 seconds"; got ("10s"|null|"soon")\.$/
     ] as const
   )
 ]

@@ -121,7 +121,7 @@ describe("Tool.explain", () => {
     it("of a policy that does not say, nothing; a timeout outside helps", () => {
       const tool = timely().pipe(adding(byHand("mystery")))
       assert.deepStrictEqual(rows(tool).at(-1), "mystery | unbounded | unbounded | unbounded")
-      assert.deepStrictEqual(reasons(tool), Array(3).fill("nothing is known of the policy 'mystery'"))
+      assert.deepStrictEqual(reasons(tool), Array(3).fill("the policy 'mystery' has no bound"))
       assert.deepStrictEqual(
         rows(adding(byHand("same", (inner) => inner))(Tool.timeout(tool, "9 seconds"))).at(-1),
         "same | unbounded | 9s | 9s"

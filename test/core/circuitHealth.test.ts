@@ -196,7 +196,7 @@ describe("CircuitBreaker", () => {
           Dispatch.call(toolkit, { id: "1", name: "get_weather", arguments: JSON.stringify(paris) }),
           (outcome) => outcome._tag === "Failed" ? outcome.failure.detail : outcome._tag
         )
-        const broken = "The tool get_weather failed because of a fault of its own."
+        const broken = "The tool get_weather failed with an internal error."
         assert.deepStrictEqual(yield* Effect.all([call, call, call]), ["Refused.", broken, "Refused."])
         assert.strictEqual(
           yield* call,

@@ -92,50 +92,56 @@ describe("a function of a definition that is at fault", () => {
 
 describe("a definition that is not of its type", () => {
   const cases: ReadonlyArray<readonly [words: Untyped, message: string]> = [
-    [{ empty: " " }, "A tool's 'empty' is a sentence, or an object with a 'detail'; got \" \"."],
-    [{ empty: 7 }, "A tool's 'empty' is a sentence, or an object with a 'detail'; got 7."],
+    [{ empty: " " }, "A tool's 'empty' must be a sentence, or an object with a 'detail'; got \" \"."],
+    [{ empty: 7 }, "A tool's 'empty' must be a sentence, or an object with a 'detail'; got 7."],
     [
       { empty: { hint: "Ask." } },
-      "A tool's 'empty' is a sentence, or an object with a 'detail'; got {\"hint\":\"Ask.\"}."
+      "A tool's 'empty' must be a sentence, or an object with a 'detail'; got {\"hint\":\"Ask.\"}."
     ],
-    [{ empty: { detail: "", alternatives: "ada" } }, "A tool's 'empty' is a sentence"],
-    [{ empty: { detail: "", when: true } }, "A tool's 'empty' is a sentence"],
-    [{ empty: () => "None." }, "A tool's 'empty' is a sentence, or an object with a 'detail'; got a function."],
+    [{ empty: { detail: "", alternatives: "ada" } }, "A tool's 'empty' must be a sentence"],
+    [{ empty: { detail: "", when: true } }, "A tool's 'empty' must be a sentence"],
+    [{ empty: () => "None." }, "A tool's 'empty' must be a sentence, or an object with a 'detail'; got a function."],
     [
       { invariants: { "it is so": true } },
-      "A tool's 'invariants' are functions, each by its sentence; got {\"it is so\":true}."
+      "A tool's 'invariants' must be functions, each named by a sentence; got {\"it is so\":true}."
     ],
-    [{ invariants: [() => true] }, "A tool's 'invariants' are functions"],
+    [{ invariants: [() => true] }, "A tool's 'invariants' must be functions"],
     [
       { pages: "page" },
-      "A tool's 'pages' are a function, or an object with 'next', and with 'more' or 'full'; got \"page\"."
+      "A tool's 'pages' must be a function, or an object with 'next' and with 'more' or 'full'; got \"page\"."
     ],
     [
       { pages: { next: "page" } },
-      "A tool's 'pages' are a function, or an object with 'next', and with 'more' or 'full'"
+      "A tool's 'pages' must be a function, or an object with 'next' and with 'more' or 'full'"
     ],
-    [{ pages: { more: "more" } }, "A tool's 'pages' are a function, or an object with 'next'"],
-    [{ pages: { more: "more", next: "pgae" } }, "The 'next' of a tool's pages is one of its parameters; got \"pgae\"."],
+    [{ pages: { more: "more" } }, "A tool's 'pages' must be a function, or an object with 'next'"],
+    [
+      { pages: { more: "more", next: "pgae" } },
+      "The 'next' of a tool's pages must be one of its parameters; got \"pgae\"."
+    ],
     [
       { pages: { more: "has_more", next: "page" } },
-      "The 'more' of a tool's pages is a field of its result; got \"has_more\"."
+      "The 'more' of a tool's pages must be a field of its result; got \"has_more\"."
     ],
-    [{ pages: { full: 5, items: "order", next: "page" } }, "The 'items' of a tool's pages are a field of its result"],
+    [
+      { pages: { full: 5, items: "order", next: "page" } },
+      "The 'items' of a tool's pages must be a field of its result"
+    ],
     [
       { pages: { full: 0, next: "page" } },
-      "The 'full' of a tool's pages is a number above zero, or one of its parameters; got 0."
+      "The 'full' of a tool's pages must be a number above zero, or one of its parameters; got 0."
     ],
-    [{ pages: { full: "size", next: "page" } }, "The 'full' of a tool's pages is a number above zero"],
-    [{ asOf: "at", freshness: "1 hour" }, "A tool's 'asOf' is a function; got \"at\"."],
+    [{ pages: { full: "size", next: "page" } }, "The 'full' of a tool's pages must be a number above zero"],
+    [{ asOf: "at", freshness: "1 hour" }, "A tool's 'asOf' must be a function; got \"at\"."],
     [{ asOf: () => 1 }, "A tool's 'asOf' and 'freshness' must be given together; got a function."],
     [
       { freshness: "1 hour" },
       "A tool's 'asOf' and 'freshness' must be given together; got \"1 hour\"."
     ],
-    [{ asOf: () => 1, freshness: "soon" }, "A tool's 'freshness' is a duration above zero; got \"soon\"."],
-    [{ asOf: () => 1, freshness: 0 }, "A tool's 'freshness' is a duration above zero; got 0."],
-    [{ size: 5 }, "A tool's 'size' is one of its parameters; got 5."],
-    [{ size: "size" }, "A tool's 'size' is one of its parameters; got \"size\"."]
+    [{ asOf: () => 1, freshness: "soon" }, "A tool's 'freshness' must be a duration above zero; got \"soon\"."],
+    [{ asOf: () => 1, freshness: 0 }, "A tool's 'freshness' must be a duration above zero; got 0."],
+    [{ size: 5 }, "A tool's 'size' must be one of its parameters; got 5."],
+    [{ size: "size" }, "A tool's 'size' must be one of its parameters; got \"size\"."]
   ]
   for (const [words, message] of cases) {
     it(`throws: ${message}`, () => {

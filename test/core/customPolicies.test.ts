@@ -18,13 +18,13 @@ describe("Policy.make", () => {
 
   it("says what is wrong with its options", () => {
     const wrongs: ReadonlyArray<readonly [options: object, message: string]> = [
-      [{ kind: "hedge", description: "", wrap }, "A policy's kind is one of"],
-      [{ kind: "custom", wrap }, "A policy's description is a text; got nothing."],
-      [{ kind: "custom", description: 3, wrap }, "A policy's description is a text; got a number."],
-      [{ kind: "custom", name: 3, description: "", wrap }, "A policy's name is a text; got a number."],
-      [{ kind: "custom", description: "", wrap }, "A custom policy has a name."],
-      [{ kind: "retry", description: "" }, "A policy's wrap is a function; got nothing."],
-      [{ kind: "retry", description: "", wrap: {} }, "A policy's wrap is a function; got an object."]
+      [{ kind: "hedge", description: "", wrap }, "A policy's kind must be one of"],
+      [{ kind: "custom", wrap }, "A policy's description must be a string; got nothing."],
+      [{ kind: "custom", description: 3, wrap }, "A policy's description must be a string; got a number."],
+      [{ kind: "custom", name: 3, description: "", wrap }, "A policy's name must be a string; got a number."],
+      [{ kind: "custom", description: "", wrap }, "A custom policy needs a name."],
+      [{ kind: "retry", description: "" }, "A policy's wrap must be a function; got nothing."],
+      [{ kind: "retry", description: "", wrap: {} }, "A policy's wrap must be a function; got an object."]
     ]
     for (const [options, message] of wrongs) {
       assert.throws(() => Policy.make(options as Untyped), TypeError, message)
@@ -33,7 +33,7 @@ describe("Policy.make", () => {
 
   it("is the only way to a policy", () => {
     const byHand = { kind: "custom", description: "by hand", wrap } as Untyped
-    const message = "A policy is made by Policy.make; got an object."
+    const message = "A policy must be made by Policy.make; got an object."
     assert.throws(() => Tool.with(doing(sunny), byHand), TypeError, message)
     assert.throws(() => Tool.withDefaults(doing(sunny), [byHand]), TypeError, message)
     assert.isFalse(Policy.isPolicy(byHand))
@@ -103,7 +103,7 @@ describe("as a default", () => {
     assert.throws(
       () => Tool.withDefaults(doing(sunny), [...defaults, inert("custom", "audit")]),
       TypeError,
-      "Two default policies are called 'audit'. Give each a name of its own."
+      "Two default policies are named 'audit'. Give each its own name."
     )
   })
 
@@ -167,7 +167,7 @@ describe("what a custom policy has no say in", () => {
             reported.push([message, Cause.squash(cause)])
           ))
         assert.strictEqual(outcome._tag, "Completed")
-        assert.deepStrictEqual(reported, [["The tool get_weather failed because of a fault of its own", "no rows"]])
+        assert.deepStrictEqual(reported, [["The tool get_weather failed with an internal error", "no rows"]])
         assert.lengthOf(reported, logged)
       }
     }))

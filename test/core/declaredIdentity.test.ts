@@ -49,8 +49,8 @@ describe("H3 an identity", () => {
           ok: false,
           error: "SchemaMismatch",
           code: "no_identity",
-          detail: "This call was not run: its arguments do not identify what pay is to do.",
-          hint: "Call it again with the arguments that identify it.",
+          detail: "This call was not run: its arguments do not say what pay should act on.",
+          hint: "Call it again with the identifying arguments.",
           retry: "Do not repeat this call as it is. Call again with corrected arguments."
         })
       }
@@ -143,7 +143,7 @@ describe("H3 an identity", () => {
       "if its arguments hold a secret": [Schema.Struct({ a: Schema.Redacted(Schema.String) }), "they hold a secret"],
       "if a default is drawn": [
         Schema.Struct({ a: Schema.Array(Schema.Struct({ b: drawn })) }),
-        "they have a default that may be another each time"
+        "they have a default that may differ each time"
       ],
       "if a class has no codec": [
         Schema.Struct({ a: Schema.instanceOf(Opaque) }),

@@ -78,8 +78,8 @@ describe("a deadline", () => {
 })
 
 describe("an answer", () => {
-  const elsewhere = "pay itself has done nothing: this answer comes from elsewhere."
-  const doubt = "pay may have taken effect all the same. Do not do it again before you have found out."
+  const elsewhere = "pay itself did nothing: this answer comes from another source."
+  const doubt = "pay may have taken effect anyway. Do not repeat it until you have checked."
   const caveatsOf = (tool: Tool.Any) =>
     Effect.map(outcomeOf(tool), (outcome) => outcome._tag === "Completed" ? outcome.caveats : outcome)
   const queued: Ends = Effect.succeed("queued")

@@ -87,7 +87,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       )
       const { code, notes }: { readonly code: string; readonly notes: ReadonlyArray<string> } = JSON.parse(told)
       assert.deepStrictEqual([code, notes], ["repeated_call", [
-        "The arguments were corrected; refused were {\"to\":\"DE1\"}"
+        "The corrected arguments were refused: {\"to\":\"DE1\"}"
       ]])
       assert.deepStrictEqual(sent, ["DE1"])
     }))
@@ -169,7 +169,7 @@ describe("C3: what a fixer has corrected is known to", () => {
       assert.deepStrictEqual([asked, paid], [1, [5]])
       // Told once, as if it had never waited.
       assert.deepStrictEqual(ledger.repairs.map(({ kind }) => kind), ["fixed"])
-      assert.include(JSON.stringify(Array.from(transcript)), "The arguments were corrected; used were")
+      assert.include(JSON.stringify(Array.from(transcript)), "The arguments were corrected to")
     }))
 
   it.effect("a resumed run's admission, for what is corrected only then", () =>

@@ -48,7 +48,7 @@ describe("C3: what a fixer answers", () => {
         ({ n }) => Effect.succeed(n)
       ).pipe(Tool.fix(() => "Sure: {\"n\":\"100\"}"))
       const outcome = completed(yield* call(tool, { m: 1 }))
-      const note = "The arguments were corrected; used were {\"n\":100}"
+      const note = "The arguments were corrected to {\"n\":100}"
       assert.deepStrictEqual(outcome.caveats, [note])
       assert.deepStrictEqual(outcome.repairs, [
         { kind: "fixed", path: [], note },
@@ -64,7 +64,7 @@ describe("C3: what a fixer answers", () => {
       )
       for (const args of [{ town: "Paris" }, { city: "paris" }]) {
         assert.deepStrictEqual(completed(yield* call(tool, args)).caveats, [
-          "The arguments were corrected; used were {\"city\":\"Paris\"}. 'town' was taken for 'city'"
+          "The arguments were corrected to {\"city\":\"Paris\"}. 'town' was taken for 'city'"
         ])
       }
     }))
@@ -75,7 +75,7 @@ describe("C3: what a fixer answers", () => {
       const tool = weather().tool.pipe(Tool.fix(() => Effect.as(noting, toParis())))
       assert.deepStrictEqual(completed(yield* call(tool, { town: "Paris" })).caveats, [
         [
-          "The arguments were corrected; used were {\"city\":\"Paris\"}",
+          "The arguments were corrected to {\"city\":\"Paris\"}",
           ...Array<string>(20).fill("so it is"),
           "… and 980 more"
         ]
@@ -220,7 +220,7 @@ describe("C3: a value of a fixer", () => {
         const outcome = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer(value))), unclosed))
         assert.deepStrictEqual(outcome.failure, plain.failure)
         assert.deepStrictEqual(outcome.handled.map(({ by, detail }) => `${by}: ${detail}`), [
-          "ignored: The answer of the fixer of get_weather does not fit the result of the tool."
+          "ignored: The answer of the fixer of get_weather does not match the tool's success schema."
         ])
       }
       const opaque = failed(yield* call(tool.pipe(Tool.fix(() => Fixer.answer(1n as never))), unclosed))
@@ -233,7 +233,7 @@ describe("C3: a value of a fixer", () => {
       const outcome = completed(yield* call(fixed, { city: "paris" }))
       assert.strictEqual(outcome.certainty, "not_executed")
       assert.deepStrictEqual(outcome.caveats, [
-        "get_weather itself has done nothing: this answer comes from elsewhere."
+        "get_weather itself did nothing: this answer comes from another source."
       ])
     }))
 

@@ -273,7 +273,7 @@ describe("C3: a fixer of failed executions", () => {
       ]
       for (const fix of all) {
         const { reports } = yield* reporting(call(Tool.fix(tool, fix, { on: ["defect"] }), { city: "Oslo" }))
-        assert.deepStrictEqual(reports, ["The tool get_weather failed because of a fault of its own: Error: bug"])
+        assert.deepStrictEqual(reports, ["The tool get_weather failed with an internal error: Error: bug"])
       }
       // By hand, the defect that nobody mends is a defect.
       const exit = yield* Effect.exit(tool.pipe(Tool.fix(() => "", { on: ["defect"] })).run({ city: "Oslo" }))
@@ -284,15 +284,18 @@ describe("C3: a fixer of failed executions", () => {
     const { tool } = failing(() => Effect.fail(down))
     assert.throws(
       () => Tool.fix(tool, toParis, { on: ["PartialData" as never] }),
-      /^A fixer's 'on' is a list of .*SemanticGarbage.*; got "PartialData"\.$/
+      /^A fixer's 'on' must be a list of .*SemanticGarbage.*; got "PartialData"\.$/
     )
-    assert.throws(() => Tool.fix(tool, toParis, { on: "defect" as never }), "A fixer's 'on' is a list")
-    assert.throws(() => Tool.fix(tool, 7 as never), "A fixer is a function, such as Fixer.agent(agent); got a number.")
+    assert.throws(() => Tool.fix(tool, toParis, { on: "defect" as never }), "A fixer's 'on' must be a list")
+    assert.throws(
+      () => Tool.fix(tool, 7 as never),
+      "A fixer must be a function, such as Fixer.agent(agent); got a number."
+    )
     assert.throws(
       () => Tool.fix(tool, toParis, { name: " " }),
-      "A fixer's name is a text that is not blank; got \" \"."
+      "A fixer's name must be a string that is not blank; got \" \"."
     )
-    assert.throws(() => Tool.fix(tool, toParis, { time: 0 }), "A fixer's time is a duration above zero")
+    assert.throws(() => Tool.fix(tool, toParis, { time: 0 }), "A fixer's time must be a duration above zero")
   })
 })
 

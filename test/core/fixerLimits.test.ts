@@ -76,7 +76,7 @@ describe("C3: a fixer", () => {
         const three = completed(yield* call(tool.pipe(Tool.fix(fix, { tries: 3 })), unclosed))
         assert.strictEqual(three.value, "sunny in Paris")
         // The model is told what was used in the end.
-        assert.deepStrictEqual(three.caveats, ["The arguments were corrected; used were {\"city\":\"Paris\"}"])
+        assert.deepStrictEqual(three.caveats, ["The arguments were corrected to {\"city\":\"Paris\"}"])
         assert.deepStrictEqual(three.repairs?.map(({ kind }) => kind), ["fixed", "fixed", "fixed"])
       }))
 
@@ -115,11 +115,11 @@ describe("C3: a fixer", () => {
         assert.strictEqual(told.length, 1)
       }))
 
-    it("is a whole number from 1", () => {
+    it("must be a whole number of at least 1", () => {
       for (const tries of [0, -1, 1.5, NaN, Infinity]) {
         assert.throws(
           () => Tool.fix(weather().tool, toParis, { tries }),
-          `A fixer's limit of tries is a whole number from 1; got ${tries}.`
+          `A fixer's limit of tries must be a whole number of at least 1; got ${tries}.`
         )
       }
     })
@@ -170,19 +170,19 @@ describe("C3: a fixer", () => {
       ["fails with an error", () => Effect.fail(new Error("no idea")), "no idea", 0],
       ["fails with a text", () => Effect.fail("no idea"), "\"no idea\"", 0],
       ["fails with a failure", () => Effect.fail(refused), "Refused.", 0],
-      ["dies", () => Effect.die(new Error("bug")), "It has a fault of its own.", 1],
+      ["dies", () => Effect.die(new Error("bug")), "It had an internal error.", 1],
       [
         "throws",
         () => {
           throw new Error("bug")
         },
-        "It has a fault of its own.",
+        "It had an internal error.",
         1
       ],
-      ["interrupts itself", () => Effect.interrupt, "It has a fault of its own.", 1],
-      ["answers with what is none", () => Effect.succeed(null as never), "It has a fault of its own.", 1],
-      ["answers with a promise", () => Effect.succeed(Promise.resolve("{}") as never), "It has a fault of its own.", 1],
-      ["answers with what is no JSON", () => Effect.succeed({ city: 1n } as never), "It has a fault of its own.", 1]
+      ["interrupts itself", () => Effect.interrupt, "It had an internal error.", 1],
+      ["answers with what is none", () => Effect.succeed(null as never), "It had an internal error.", 1],
+      ["answers with a promise", () => Effect.succeed(Promise.resolve("{}") as never), "It had an internal error.", 1],
+      ["answers with what is no JSON", () => Effect.succeed({ city: 1n } as never), "It had an internal error.", 1]
     ]
     for (const [what, fix, detail, reports] of ends) {
       it.effect(`${what}: the failure goes on as it was, and the ledger has both`, () =>
@@ -242,7 +242,7 @@ describe("C3: a fixer", () => {
           assert.strictEqual(told.length, Math.ceil(most / 900))
           assert.strictEqual(
             outcome.handled.at(-1)?.detail,
-            "The fixer of get_weather failed. It did not answer before the time was up."
+            "The fixer of get_weather failed. It did not answer in time."
           )
         }
       }))
@@ -329,18 +329,18 @@ describe("C3: a fixer cannot cost a failure", () => {
       () => Effect.fail(new Error("x".repeat(1_000_000))),
       `${"x".repeat(300)}… (999700 more characters)`
     ],
-    ["an escalation without words", () => escalation({}), "Its escalation is not of its type."],
-    ["one with a number for words", () => escalation({ detail: 7 }), "Its escalation is not of its type."],
+    ["an escalation without words", () => escalation({}), "Its escalation has the wrong type."],
+    ["one with a number for words", () => escalation({ detail: 7 }), "Its escalation has the wrong type."],
     [
       "one of an unknown severity",
       () => escalation({ detail: "x", severity: "grave" }),
-      "Its escalation is not of its type."
+      "Its escalation has the wrong type."
     ],
-    ["one with an unsound hint", () => escalation({ detail: "x", hint: 7 }), "Its escalation is not of its type."],
+    ["one with an unsound hint", () => escalation({ detail: "x", hint: 7 }), "Its escalation has the wrong type."],
     [
       "one whose arguments are none",
       () => escalation({ detail: "x", arguments: [] }),
-      "Its escalation is not of its type."
+      "Its escalation has the wrong type."
     ]
   ]
   for (const [what, fix, detail] of ends) {
@@ -391,7 +391,7 @@ describe("C3: a fixer cannot cost a failure", () => {
       })
       const { reports } = yield* reporting(program)
       assert.deepStrictEqual(reports, [
-        "The fixer of get_weather that had been timed out ended with a fault of its own: Error: late"
+        "The fixer of get_weather ended with an internal error after its timeout: Error: late"
       ])
     }))
 

@@ -81,17 +81,20 @@ describe("C3: a fixer", () => {
       const fixers: object = { get_wether: toParis }
       assert.throws(
         () => Agent.make({ toolkit, fixers }),
-        "There is no tool named 'get_wether' for its fixer; the tools are"
+        "A fixer names the tool 'get_wether', which does not exist; the tools are"
       )
-      assert.throws(() => toolkit.pipe(Toolkit.withFixers(fixers as {})), "There is no tool named 'get_wether'")
-      assert.throws(() => toolkit.pipe(Toolkit.withFixers([] as never)), "Fixers are an object of fixers by tool")
+      assert.throws(() => toolkit.pipe(Toolkit.withFixers(fixers as {})), "A fixer names the tool 'get_wether'")
+      assert.throws(
+        () => toolkit.pipe(Toolkit.withFixers([] as never)),
+        "Fixers must be an object with a fixer for each tool"
+      )
       assert.throws(
         () => toolkit.pipe(Toolkit.withFixers(new Map([["*", toParis]]) as never)),
-        "Fixers are an object of fixers by tool"
+        "Fixers must be an object with a fixer for each tool"
       )
       assert.throws(
         () => toolkit.pipe(Toolkit.withFixers({ "*": 7 as never })),
-        "A fixer is a function, such as Fixer.agent(agent); got a number."
+        "A fixer must be a function, such as Fixer.agent(agent); got a number."
       )
     })
 

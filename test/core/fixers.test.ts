@@ -86,7 +86,7 @@ describe("C3: a fixer", () => {
         const long = "P".repeat(5000)
         const { tool } = weather()
         const outcome = completed(yield* call(tool.pipe(Tool.fix(toParis)), unclosed))
-        const note = "The arguments were corrected; used were {\"city\":\"Paris\"}"
+        const note = "The arguments were corrected to {\"city\":\"Paris\"}"
         assert.deepStrictEqual(outcome.repairs, [{ kind: "fixed", path: [], note }])
         assert.deepStrictEqual(outcome.caveats, [note])
         assert.deepStrictEqual(handled(outcome), ["fix invalid_json"])
@@ -168,7 +168,7 @@ describe("C3: a fixer", () => {
         assert.deepStrictEqual(asked, ["paris", "Paris"])
         assert.deepInclude(outcome, { value: "sunny in Paris", attempts: 2 })
         assert.deepStrictEqual(handled(outcome), ["fix uncapitalized"])
-        assert.deepStrictEqual(outcome.caveats, ["The arguments were corrected; used were {\"city\":\"Paris\"}"])
+        assert.deepStrictEqual(outcome.caveats, ["The arguments were corrected to {\"city\":\"Paris\"}"])
       }))
 
     it.effect("is told the JSON of the parameters in a run by hand, whose arguments nobody wrote", () =>
@@ -250,7 +250,7 @@ describe("C3: a fixer", () => {
         const said: { readonly notes: ReadonlyArray<string> } = JSON.parse(
           Rendering.json(outcome, { id: "1", name: "get_weather" })
         )
-        assert.deepStrictEqual(said.notes, ["The arguments were corrected; used were {\"city\":\"pariS\"}"])
+        assert.deepStrictEqual(said.notes, ["The arguments were corrected to {\"city\":\"pariS\"}"])
       }))
 
     it.effect("keeps the call's idempotency key, and has another one for the tools that it runs itself", () =>

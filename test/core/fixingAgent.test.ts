@@ -157,8 +157,8 @@ describe("C3 C4 C5: an agent that fixes", () => {
       assert.deepStrictEqual(
         Exit.map(yield* end("asks"), ({ ledger }) => ledger.failures[0]?.detail),
         Exit.succeed(
-          "The fixer of get_weather failed. The agent asked the user, which an agent that corrects arguments cannot do: " +
-            "escalate, so that the model asks."
+          "The fixer of get_weather failed. An agent that corrects arguments cannot ask the user. It should escalate, so " +
+            "that the model asks."
         )
       )
     }))

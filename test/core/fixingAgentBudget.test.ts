@@ -123,7 +123,7 @@ describe("C3: an agent that corrects counts in the run whose call it corrects:",
       assert.deepInclude({ ...failure }, { _tag: "LimitReached", limit: "tokens" })
       assert.strictEqual(ledger.inputTokens + ledger.outputTokens, 110)
       assert.deepStrictEqual(
-        ledger.failures.map(({ code, detail }) => [code, detail.includes("run around this one")]),
+        ledger.failures.map(({ code, detail }) => [code, detail.includes("outer run")]),
         [
           ["fixer_failed", true],
           ["invalid_json", false]

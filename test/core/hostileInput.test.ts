@@ -83,7 +83,7 @@ describe("a toolkit", () => {
       { description: "", parameters: Schema.String, success: Schema.String },
       (text) => Effect.succeed(text)
     )
-    assert.throws(() => Toolkit.make(tool), /The parameters of 'echo' are of the type 'string'/)
+    assert.throws(() => Toolkit.make(tool), /The parameters of 'echo' have the type 'string'/)
   })
 })
 

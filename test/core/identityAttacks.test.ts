@@ -83,7 +83,7 @@ describe("the same payment", () => {
             success: Schema.Void,
             sideEffect: "idempotent_by_key"
           }, () => Effect.void),
-        /they have a default that may be another each time/
+        /they have a default that may differ each time/
       )
       for (const json of [Schema.Json, Schema.Unknown]) {
         assert.doesNotThrow(() =>

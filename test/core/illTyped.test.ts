@@ -26,7 +26,7 @@ describe("a handler that returns a promise", () => {
     Effect.gen(function*() {
       const { logged, value } = yield* logging(outcomeOf(handling(async () => "sunny")))
       assert.deepStrictEqual(logged, [
-        "Error | The tool p failed because of a fault of its own | TypeError: The handler of 'p' returned a promise: wrap it in Effect.tryPromise."
+        "Error | The tool p failed with an internal error | TypeError: The handler of 'p' returned a promise: wrap it in Effect.tryPromise."
       ])
       assert.isTrue(value._tag === "Failed" && value.failure.code === "defect" && value.certainty === "not_executed")
       assert.notInclude(read(value), "promise")
@@ -80,7 +80,7 @@ describe("a handler that returns a promise", () => {
         yield* macrotask
       }))
       assert.strictEqual(logged.length, 2)
-      assert.include(logged[1], "The handler of 'p' left a promise that was rejected")
+      assert.include(logged[1], "The handler of 'p' left a promise unhandled, and it was rejected")
       assert.include(logged[1], "no such city")
     }))
 
@@ -127,7 +127,7 @@ describe("what a log says of other answers", () => {
       Effect.gen(function*() {
         const { logged } = yield* logging(outcomeOf(handling(handler)))
         assert.deepStrictEqual(logged, [
-          `Error | The tool p failed because of a fault of its own | TypeError: The handler of 'p' ${told}`
+          `Error | The tool p failed with an internal error | TypeError: The handler of 'p' ${told}`
         ])
       }))
   }
@@ -185,21 +185,21 @@ describe("what a log says of other answers", () => {
 
 describe("a model that replies nonsense", () => {
   const replies: ReadonlyArray<readonly [reply: unknown, told: string]> = [
-    [{ text: null, calls: [] }, "The model's reply is ill-typed: text: expected string, got null."],
-    [{ text: "" }, "The model's reply is ill-typed: calls: expected a value, got nothing."],
+    [{ text: null, calls: [] }, "The model's reply has the wrong type: text: expected string, got null."],
+    [{ text: "" }, "The model's reply has the wrong type: calls: expected a value, got nothing."],
     [
       { text: "", calls: [{ id: "1" }] },
-      "The model's reply is ill-typed: calls.0.name: expected a value, got nothing."
+      "The model's reply has the wrong type: calls.0.name: expected a value, got nothing."
     ],
     [
       { text: "", calls: [{ id: "1", name: "sibling", arguments: paris }] },
-      "The model's reply is ill-typed: calls.0.arguments: expected string, got an object."
+      "The model's reply has the wrong type: calls.0.arguments: expected string, got an object."
     ],
     [
       { text: "", calls: [], usage: { inputTokens: Number.NaN, outputTokens: 1 } },
-      "The model's reply is ill-typed: usage.inputTokens: expected an integer, got a number."
+      "The model's reply has the wrong type: usage.inputTokens: expected an integer, got a number."
     ],
-    [undefined, "The model's reply is ill-typed: as a whole: expected object, got nothing."]
+    [undefined, "The model's reply has the wrong type: as a whole: expected object, got nothing."]
   ]
   for (const [reply, told] of replies) {
     it.effect(`is told apart: ${told}`, () =>
@@ -312,8 +312,8 @@ describe("a run that is given what was parsed and not decoded", () => {
       ])
       assert.deepStrictEqual(ends.map(({ _tag, detail }) => [_tag, detail.split(". ")[0]!.replace(/\.$/, "")]), [
         ["RunRefused", "The run was not resumed: reply: expected string, got a boolean"],
-        ["RunRefused", "The run was not begun: question: expected a text, or a text with images, got nothing"],
-        ["RunRefused", "The run was not begun: transcript: expected a Transcript, got an object"]
+        ["RunRefused", "The run was not started: question: expected a string, or a text with images, got nothing"],
+        ["RunRefused", "The run was not started: transcript: expected a Transcript, got an object"]
       ])
       assert.strictEqual(runs, 0)
     }).pipe(Effect.provide(script)))

@@ -25,7 +25,7 @@ describe("a failure of ill-typed fields", () => {
       )
       assert.deepInclude({ ...value }, { code: "unspecified", detail: "The failure does not say what went wrong." })
       assert.deepStrictEqual(logged, [
-        "Warn | A SemanticGarbage was made of ill-typed fields: 'code' is missing; 'detail' is missing."
+        "Warn | A SemanticGarbage was made with fields of the wrong type: 'code' is missing; 'detail' is missing."
       ])
     }))
 
@@ -57,7 +57,7 @@ describe("a failure of ill-typed fields", () => {
       )
       assert.isFalse("retryAfter" in value)
       assert.deepStrictEqual(logged, [
-        "Warn | A ToolUnavailable was made of ill-typed fields: 'retryAfter' is a number, and not a Duration."
+        "Warn | A ToolUnavailable was made with fields of the wrong type: 'retryAfter' must be a Duration; got a number."
       ])
     }))
 

@@ -10,12 +10,12 @@ describe("a policy that nobody could run", () => {
     [
       "a retry without a Schedule",
       () => succeeding.pipe(Tool.retry(3 as Untyped)),
-      /^A retry takes a Schedule; got a number\.$/
+      /^A retry needs a Schedule; got a number\.$/
     ],
     [
       "a retry of nothing",
       () => succeeding.pipe(Tool.retry((() => 3) as Untyped)),
-      /^A retry takes a Schedule; got a num/
+      /^A retry needs a Schedule; got a num/
     ],
     [
       "a wrap that is not a function",
@@ -23,12 +23,12 @@ describe("a policy that nobody could run", () => {
         succeeding.pipe(
           Tool.with(Policy.make({ kind: "custom", name: "mine", description: "", wrap: () => 3 as Untyped }))
         ),
-      /^The policy 'mine' of 'victim' wraps a run in a number, which is not a function\.$/
+      /^The policy 'mine' of 'victim' must wrap a run in a function; got a number\.$/
     ],
     [
       "a handler that is not a function",
       () => Tool.make("p", definition, 3 as Untyped),
-      /^A tool's handler is a function; got 3\.$/
+      /^A tool's handler must be a function; got 3\.$/
     ],
     [
       "parameters that are JSON Schema",
@@ -38,67 +38,67 @@ describe("a policy that nobody could run", () => {
           { ...definition, parameters: { type: "object" } as Untyped },
           () => Effect.succeed("") as Untyped
         ),
-      /^A tool's parameters are a Schema; got {"type":"object"}\.$/
+      /^A tool's parameters must be a Schema; got {"type":"object"}\.$/
     ],
     [
       "a success that is missing",
       () => Tool.make("p", { description: "" } as Untyped, () => Effect.succeed("") as Untyped),
-      /^A tool's success is a Schema; got nothing\.$/
+      /^A tool's success must be a Schema; got nothing\.$/
     ],
     [
       "a list of tools",
       () => Toolkit.make([succeeding] as Untyped),
-      /^A toolkit is made of tools; got an array of 1\.$/
+      /^A toolkit must be made of tools; got an array of 1\.$/
     ],
     [
       "an agent with a list of tools",
       () => Agent.make({ toolkit: [succeeding] as Untyped }),
-      /^An agent has a Toolkit; got an array of 1\.$/
+      /^An agent needs a Toolkit; got an array of 1\.$/
     ],
     [
       "an agent without a toolkit",
       () => Agent.make({ tools: [succeeding] } as Untyped),
-      /^An agent has a Toolkit; got nothing\.$/
+      /^An agent needs a Toolkit; got nothing\.$/
     ],
     [
       "a rendering by its name",
       () => Agent.make({ toolkit: Toolkit.empty, rendering: "json" as Untyped }),
-      /^An agent's rendering is a function; got a string\.$/
+      /^An agent's rendering must be a function; got a string\.$/
     ],
     [
       "instructions that are to come",
       () => Agent.make({ toolkit: Toolkit.empty, instructions: Promise.resolve("") as Untyped }),
-      /^An agent's instructions are a text; got a promise, which has to be awaited\.$/
+      /^An agent's instructions must be a string; got a promise, which must be awaited\.$/
     ],
     [
       "a fallback that is an Effect",
       () => Tool.fallback(failing(refused), Effect.succeed("x") as Untyped),
-      /^A fallback is a function; got an object\.$/
+      /^A fallback must be a function; got an object\.$/
     ],
     [
       "a catch of an unknown tag",
       () => Tool.catchTag(failing(refused), "Unavailable" as Untyped, () => Effect.succeed("x")),
-      /^A failure's tag is one of 'SchemaMismatch', .*; got "Unavailable"\.$/
+      /^A failure's tag must be one of 'SchemaMismatch', .*; got "Unavailable"\.$/
     ],
     [
       "an unknown side effect",
       () => Tool.make("p", { ...definition, sideEffect: "read_only" as Untyped }, () => Effect.succeed("")),
-      /^A tool's sideEffect is one of 'none', 'idempotent', 'idempotent_by_key', 'non_idempotent'; got "read_only"\.$/
+      /^A tool's sideEffect must be one of 'none', 'idempotent', 'idempotent_by_key', 'non_idempotent'; got "read_only"\.$/
     ],
     [
       "one name instead of a list",
       () => Tool.make("p", { ...definition, instead: "mirror" as Untyped }, () => Effect.succeed("")),
-      /^A tool's 'instead' is a list of names; got "mirror"\.$/
+      /^A tool's 'instead' must be a list of names; got "mirror"\.$/
     ],
     [
       "a check by the tool itself",
       () => Tool.make("pay", { description: "", success: Schema.Void, check: "pay" }, () => Effect.void),
-      /^A tool's 'check' is the name of another tool; got "pay"\.$/
+      /^A tool's 'check' must be the name of another tool; got "pay"\.$/
     ],
     [
       "a description that is missing",
       () => Tool.make("p", { success: Schema.String } as Untyped, () => Effect.succeed("") as Untyped),
-      /^A tool's description is a text; got nothing\.$/
+      /^A tool's description must be a string; got nothing\.$/
     ]
   ]
   for (const [what, make, message] of wrong) {

@@ -93,7 +93,7 @@ describe("H3 an idempotency key", () => {
       assert.deepStrictEqual(JSON.parse(second!), {
         value: "paid",
         notes: [
-          "An earlier call of pay may already have taken effect. Both calls have one key, and take effect once"
+          "An earlier call of pay may already have taken effect. Both calls share one idempotency key, so the effect happens only once"
         ]
       })
     }))

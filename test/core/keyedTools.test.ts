@@ -34,7 +34,7 @@ describe("H3 a tool whose service goes by the key", () => {
       })
       assert.strictEqual(value, "paid")
       assert.deepStrictEqual(notes, [
-        "An earlier call of pay may already have taken effect. Both calls have one key, and take effect once. The arguments of the earlier call were sent: {\"order\":\"7\",\"amount\":5,\"note\":\"a\"}"
+        "An earlier call of pay may already have taken effect. Both calls share one idempotency key, so the effect happens only once. The arguments of the earlier call were sent: {\"order\":\"7\",\"amount\":5,\"note\":\"a\"}"
       ])
     }))
 
@@ -89,7 +89,7 @@ describe("H3 a tool whose service goes by the key", () => {
       const answer = yield* playing(pay, [{ ...order, note: "a" }, { ...order, note: "b" }, { ...order, note: "b" }])
       assert.deepStrictEqual(sent.map(({ note }) => note), ["a", "b", "b"])
       assert.notInclude(textsOf(answer)[2], "The arguments of the earlier call were sent")
-      assert.include(textsOf(answer)[2], "Both calls have one key")
+      assert.include(textsOf(answer)[2], "Both calls share one idempotency key")
     }))
 
   it.effect("is sent the very same, also where decoding draws a default anew", () =>

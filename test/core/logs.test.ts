@@ -69,7 +69,7 @@ describe("logs", () => {
     Effect.gen(function*() {
       const lines = yield* logged(inRun(ScriptedModel.call("broken")))
       assert.deepStrictEqual(lines.map(({ message }) => message), [
-        "The tool broken failed because of a fault of its own"
+        "The tool broken failed with an internal error"
       ])
       const [{ annotations, cause }] = lines as [typeof lines[number]]
       assert.isTrue(cause instanceof NoRows && cause.message === "no rows")
@@ -87,7 +87,7 @@ describe("logs", () => {
         Effect.provideService(inRun(ScriptedModel.call("broken")), Defect.reporter, reporter)
       )
       assert.deepStrictEqual(lines, [])
-      assert.deepStrictEqual(reported, [["The tool broken failed because of a fault of its own", true, 1]])
+      assert.deepStrictEqual(reported, [["The tool broken failed with an internal error", true, 1]])
     }))
 
   for (
@@ -139,7 +139,7 @@ describe("logs", () => {
       yield* Fiber.join(fiber)
       assert.deepStrictEqual(reported, [])
       yield* TestClock.adjust(1)
-      assert.deepStrictEqual(reported, ["A handler that had been timed out ended with a fault of its own"])
+      assert.deepStrictEqual(reported, ["A handler ended with an internal error after its timeout"])
     }))
 
   describe("of a result that does not fit its own schema", () => {
@@ -163,7 +163,7 @@ describe("logs", () => {
       return logged(Dispatch.call(Toolkit.make(account), call, { idempotencyKey: "order-7" }))
     }
     const lines = [
-      "The result of 'account' does not fit its own schema:",
+      "The result of 'account' does not match its schema:",
       "  iban: expected a valid value, got a string",
       "  owner: expected string, got an object",
       "  balance: expected a value greater than 10, got a number",
@@ -217,7 +217,7 @@ describe("logs", () => {
               message
             ),
             [
-              `The result of 'odd' does not fit its own schema:\n${line}`
+              `The result of 'odd' does not match its schema:\n${line}`
             ]
           )
         }))
@@ -287,7 +287,7 @@ describe("logs", () => {
           Effect.provide(Logger.layer([logger]))
         )
         assert.deepStrictEqual(lines, [
-          "The tool hostile failed because of a fault of its own. What it threw cannot be shown."
+          "The tool hostile failed with an internal error. The thrown value cannot be shown."
         ])
       }))
 

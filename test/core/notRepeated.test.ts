@@ -67,7 +67,7 @@ describe("what acts is not run again", () => {
       const ends: ReadonlyArray<readonly [Ends, string, Certainty.Certainty]> = [
         [Effect.fail(lost), "an earlier attempt of this call may have taken effect. Before: Reset.", "unknown"],
         [Effect.succeed("paid"), "an earlier attempt of this call has already taken effect.", "executed"],
-        [Effect.fail(unknownCity), "it has refused this call already. Before: Unknown city.", "not_executed"]
+        [Effect.fail(unknownCity), "it has already refused this call. Before: Unknown city.", "not_executed"]
       ]
       for (const [end, why, outcome] of ends) {
         const { runs, tool } = counting(end)

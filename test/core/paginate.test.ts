@@ -219,7 +219,7 @@ describe("F6 Tool.paginate", () => {
         assert.strictEqual(yield* pagesUnder(bytes + 1), 2)
         assert.strictEqual(yield* pagesUnder(2 * bytes), 2)
         const { detail } = yield* partial(Tool.paginate(tool, { merge, bytes: 5 }))
-        assert.strictEqual(detail, "1 page: more than 5 bytes are not fetched at once.")
+        assert.strictEqual(detail, "1 page: at most 5 bytes are fetched at once.")
       }))
 
     it.effect("when a page fails, and tells the ledger", () =>
@@ -258,7 +258,7 @@ describe("F6 Tool.paginate", () => {
           })
           const { data, detail } = yield* partial(Tool.paginate(tool, { merge }))
           assert.deepStrictEqual(data, ["user 1", "user 2"])
-          assert.strictEqual(detail, "2 pages: the page that comes next is one that was already fetched.")
+          assert.strictEqual(detail, "2 pages: the next page was already fetched.")
           assert.strictEqual(runs, 2)
         }
       }))
@@ -268,7 +268,7 @@ describe("F6 Tool.paginate", () => {
         for (const next of [{ page: "two" }, { page: null }, { cursor: "x" }]) {
           const { data, detail } = yield* partial(Tool.paginate(paged(() => more(["user 1"], next)), { merge }))
           assert.deepStrictEqual(data, ["user 1"])
-          assert.strictEqual(detail, "1 page: the arguments that continue do not fit the tool's own parameters.")
+          assert.strictEqual(detail, "1 page: the arguments for the next page do not fit the tool's parameters.")
         }
       }))
 
@@ -277,7 +277,7 @@ describe("F6 Tool.paginate", () => {
         const tool = paged((number) => number === 2 ? more(["user 2"]) : counting(9)(number))
         const { failure } = yield* partial(Tool.paginate(tool, { merge }))
         assert.deepStrictEqual(failure.data, ["user 1", "user 2"])
-        assert.strictEqual(failure.detail, "2 pages: the service does not say how to go on.")
+        assert.strictEqual(failure.detail, "2 pages: the service does not say how to continue.")
         assert.isUndefined(failure.next)
       }))
 

@@ -82,7 +82,7 @@ describe("an async handler", () => {
     }))
 
   it("is a function, and 'tell' a list of classes", () => {
-    assert.throws(() => Tool.promise("get", reading, untyped(5)), /A tool's handler is a function; got 5/)
+    assert.throws(() => Tool.promise("get", reading, untyped(5)), /A tool's handler must be a function; got 5/)
     assert.throws(
       () => Tool.promise("get", { ...reading, tell: untyped("BookingError") }, async () => ""),
       /A tool's 'tell' is a list of classes/
@@ -128,7 +128,7 @@ describe("what an async handler throws", () => {
       }))
       yield* Dispatch.call(toolkit, { id: "1", name: "book" }).pipe(Effect.provideService(Defect.reporter, reporter))
       assert.deepStrictEqual(reported, [
-        `The tool book failed with an error of the class BookingError, which is neither known nor listed in 'tell': Error: ${taken}`
+        `The tool book failed with an error of the class BookingError, which is not recognized and not listed in 'tell': Error: ${taken}`
       ])
     }))
 
@@ -146,7 +146,7 @@ describe("what an async handler throws", () => {
       )
       assert.notInclude(JSON.stringify(outcome), taken)
       assert.deepStrictEqual(reported, [
-        "The tool book failed with an error of the class CodedError, which is not known. Its message is not told, since it has a field 'code'"
+        "The tool book failed with an error of the class CodedError, which is not recognized. Its message is withheld, because it has a field 'code'"
       ])
     }))
 

@@ -51,7 +51,7 @@ describe("F4 Tool.reconcile", () => {
       assert.deepStrictEqual({ ...failure }, {
         _tag: "ToolUnavailable",
         code: "not_executed",
-        detail: "Reset. A check found that it did not take effect.",
+        detail: "Reset. A check confirmed that it did not take effect.",
         transient: true,
         outcome: "not_executed"
       })
@@ -75,7 +75,7 @@ describe("F4 Tool.reconcile", () => {
           assert.deepNestedInclude(outcome, { "failure.code": "not_executed", "failure.outcome": "not_executed" })
           assert.strictEqual(outcome.certainty, "not_executed")
           const told = Rendering.json(outcome, { id: "1", name: tool.name })
-          assert.include(told, "A check found that it did not take effect.")
+          assert.include(told, "A check confirmed that it did not take effect.")
           assert.notMatch(told, /\b(may|might|could|whether|unknown|find out|check before)\b/i)
         }
       }))
@@ -227,7 +227,7 @@ describe("F4 Tool.reconcile", () => {
         assert.strictEqual(yield* Effect.flip(tool.pipe(Tool.reconcile(() => nothing)).run(paris)), noTotal)
         assert.deepInclude({ ...yield* Effect.flip(tool.pipe(Tool.reconcile(() => nothing, final)).run(paris)) }, {
           code: "not_executed",
-          detail: "No total. A check found that it did not take effect."
+          detail: "No total. A check confirmed that it did not take effect."
         })
       }
     }))
@@ -433,8 +433,8 @@ describe("F4 Tool.reconcile", () => {
     const tool = doing(Effect.fail(lost), "non_idempotent")
     const added = (options: Policy.ReconcileOptions) => () => Tool.reconcile(tool, () => nothing, options)
     assert.throws(added({ settle: "1 second", final: true }), /needs no time to settle/)
-    assert.throws(added({ settle: 0 }), /time to settle is a duration above zero/)
-    assert.throws(added({ schedule: Schedule.recurs(1) }), /give a 'settle' with the 'schedule'/)
-    assert.throws(added({ settle: "1 second", schedule: "often" as never }), /on a Schedule; got a string/)
+    assert.throws(added({ settle: 0 }), /time to settle must be a duration above zero/)
+    assert.throws(added({ schedule: Schedule.recurs(1) }), /give a 'settle' with it/)
+    assert.throws(added({ settle: "1 second", schedule: "often" as never }), /must be a Schedule; got a string/)
   })
 })

@@ -17,7 +17,7 @@ describe("H3 a repetition", () => {
         ok: false,
         error: "ToolUnavailable",
         code: "already_done",
-        detail: "This call was not run, since it has already been done: \"paid\"",
+        detail: "This call was not run: it has already been done: \"paid\"",
         retry: "Do not repeat this call: it has already taken effect."
       })
     }))

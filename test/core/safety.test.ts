@@ -280,7 +280,7 @@ describe("what acts", () => {
       const last = transcript.at(transcript.length - 2)
       assert.include(
         last?.role === "tool" ? last.text : "",
-        "it stays refused, since it may already have taken effect."
+        "it would be refused again, because it may already have taken effect."
       )
     }))
 

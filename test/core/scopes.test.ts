@@ -16,7 +16,7 @@ describe("H3 a scope", () => {
       assert.strictEqual(failure._tag, "RunRefused")
       assert.strictEqual(
         failure.detail,
-        "The run was not begun: facts: expected the facts of the scope's earlier runs, or CallFacts.empty for its first run, got nothing."
+        "The run was not started: facts: expected the facts of the scope's earlier runs, or CallFacts.empty for its first run, got nothing."
       )
     }))
 
@@ -25,7 +25,7 @@ describe("H3 a scope", () => {
       const failure = yield* run({ scope: "order-7", facts: { ...CallFacts.empty, scope: "order-8" } })
       assert.strictEqual(
         failure.detail,
-        "The run was not begun: facts: expected facts of the scope 'order-7', got those of 'order-8'."
+        "The run was not started: facts: expected facts of the scope 'order-7', got those of 'order-8'."
       )
     }))
 

@@ -332,12 +332,12 @@ describe("Policy.standard", () => {
     ],
     ...[0, "Infinity", "10s"].flatMap((bad) =>
       [
-        [{ attemptTimeout: bad }, /^An attemptTimeout is a finite duration above zero/],
-        [{ totalTimeout: bad }, /^A totalTimeout is a finite duration above zero/]
+        [{ attemptTimeout: bad }, /^An attemptTimeout must be a finite duration above zero/],
+        [{ totalTimeout: bad }, /^A totalTimeout must be a finite duration above zero/]
       ] as const
     ),
-    [{ attempts: 0 }, /^A retry's limit of attempts is a whole number from 1; got 0\.$/],
-    [{ retryTimeouts: "no" }, /^A retry's retryTimeouts is a boolean; got "no"\.$/]
+    [{ attempts: 0 }, /^A retry's limit of attempts must be a whole number of at least 1; got 0\.$/],
+    [{ retryTimeouts: "no" }, /^A retry's retryTimeouts must be a boolean; got "no"\.$/]
   ]
   for (const [options, message] of refusals) {
     it(`throws where an option was not meant, and says what would do: ${JSON.stringify(options)}`, () => {

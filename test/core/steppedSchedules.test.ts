@@ -177,7 +177,7 @@ describe("Tool.explain", () => {
       const patient = second.pipe(Schedule.modifyDelay(() => Effect.map(Station, ({ patience }) => patience)))
       const cannot = (why: string) => `the retry's schedule cannot be stepped before running (${why})`
       assert.strictEqual(costs(patient), cannot("Service not found: Station"))
-      assert.strictEqual(costs(second.pipe(Schedule.tap(() => Effect.never))), cannot("it waits for something"))
+      assert.strictEqual(costs(second.pipe(Schedule.tap(() => Effect.never))), cannot("it waits for an external event"))
       assert.strictEqual(costs(second.pipe(Schedule.tap(() => Effect.die("bug")))), cannot("bug"))
       const late = second.pipe(Schedule.while(({ attempt }) => attempt < 3 ? Effect.succeed(true) : Effect.die("late")))
       assert.strictEqual(costs(late), cannot("late"))

@@ -31,7 +31,7 @@ describe("C5: throwException", () => {
   it.effect("ends it also where a program without types gives no reason", () =>
     Effect.gen(function*() {
       const reasons: ReadonlyArray<readonly [never, string]> = [
-        [undefined as never, "The fixer does not say why."],
+        [undefined as never, "The fixer gave no reason."],
         [new Error("A trick.") as never, "A trick."]
       ]
       for (const [reason, expected] of reasons) {

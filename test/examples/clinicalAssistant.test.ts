@@ -43,7 +43,7 @@ describe("the assistant", () => {
       assert.deepStrictEqual((yield* ask(mayTake, { database: "down", api: "down", cache: "stale" })).split("\n"), [
         "P-1001: The internal database could not be opened.",
         "ibuprofen: The service could not be reached: it refused the connection. " +
-        "I tried the internal database (connection), then the external API (connection), then the cache (nothing known).",
+        "I tried the internal database (connection), then the external API (connection), then the cache (no value).",
         unasked
       ])
     }))

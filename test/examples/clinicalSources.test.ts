@@ -39,7 +39,7 @@ describe("the sources of a fact", () => {
     it.effect(`B3 lists the sources that were tried when all have failed, with a cache that is ${cache}`, () =>
       Effect.gen(function*() {
         const outcome = failed(yield* atOnce(facts("ibuprofen")))
-        const tried = ["internal database (connection)", "external API (connection)", "cache (nothing known)"]
+        const tried = ["internal database (connection)", "external API (connection)", "cache (no value)"]
         assert.deepInclude(outcome.failure, { code: "connection", transient: true, tried })
         assert.deepInclude(told(outcome), { tried })
         assert.match(outcome.failure.detail, /The service could not be reached/)

@@ -201,7 +201,7 @@ describe("the JSON key counter", () => {
     Effect.gen(function*() {
       const corrected = yield* run()
       assert.match(corrected.stdout, /^ {2}fix {6}count_json_keys .* after attempt 1: 'json' is no JSON/m)
-      assert.match(corrected.stdout, /^ {11}note: The arguments were corrected; used were \{"json":/m)
+      assert.match(corrected.stdout, /^ {11}note: The arguments were corrected to \{"json":/m)
       const escalated = yield* run("--fixer", "agent")
       // It is in the totals, too.
       assert.match(escalated.stdout, /^ {2}fixer {4}count_json_keys {2}1 turn, 1 call$/m)

@@ -26,14 +26,14 @@ describe("an example whose reader has left", () => {
 })
 
 describe("an example whose tool dies", () => {
-  const answer = "I could not measure it. The tool measure failed because of a fault of its own.\n"
+  const answer = "I could not measure it. The tool measure failed with an internal error.\n"
 
   it.live("logs the defect on standard error, once and whole, and prints the answer alone with --quiet", () =>
     Effect.gen(function*() {
       const { code, stderr, stdout } = yield* runNode(dying, "--quiet")
       assert.deepStrictEqual([code, stdout], [0, answer])
       assert.strictEqual(stderr.split("RangeError: Maximum call stack size exceeded").length, 2)
-      assert.match(stderr, /ERROR.*The tool measure failed because of a fault of its own/)
+      assert.match(stderr, /ERROR.*The tool measure failed with an internal error/)
       assert.match(stderr, /at depthOf \(/)
       assert.match(stderr, /tool: 'measure'/)
     }))

@@ -1,11 +1,11 @@
-/** Tools whose handlers are async functions, and promises that a test settles. */
+/** Tools with async handlers, and promises that a test settles. */
 import { Tool } from "@fallible/core"
 import { Cause, Exit, Option, Schema } from "effect"
 
 export const reading = { description: "Reads", success: Schema.String, sideEffect: "none" } as const
 export const acting = { description: "Acts", success: Schema.String } as const
 
-/** A promise that somebody settles from outside. */
+/** Makes a promise that the test settles. */
 export const deferred = <A>() => {
   let resolve: (value: A) => void = () => {}
   let reject: (error: unknown) => void = () => {}
@@ -16,7 +16,7 @@ export const deferred = <A>() => {
   return { promise, resolve, reject }
 }
 
-/** A tool that answers when somebody settles it from outside, whatever its signal says. */
+/** Makes a tool that answers when the test settles its promise. It ignores its abort signal. */
 export const slow = (definition: Parameters<typeof Tool.promise<"slow", string>>[1]) => {
   const pending: Array<ReturnType<typeof deferred<string>>> = []
   let aborted = 0

@@ -1,4 +1,4 @@
-/** What each provider makes of the body that a server answers with, whole or streamed. */
+/** Decodes a server's body with each provider, whole or streamed. */
 import { assert } from "@effect/vitest"
 import { Model, type ModelFailure } from "@fallible/core"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"

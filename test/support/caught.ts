@@ -3,7 +3,7 @@ import { ToolFailure } from "@fallible/core"
 
 type Caught = ReturnType<typeof ToolFailure.from>
 
-/** What becomes of any error; `undefined` where it is thrown again. */
+/** Converts any error to a failure. Returns `undefined` if `ToolFailure.from` throws the error again. */
 export const caught = (error: unknown, options?: ToolFailure.FromOptions): Caught | undefined => {
   try {
     return ToolFailure.from(error, options)

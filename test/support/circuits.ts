@@ -1,4 +1,4 @@
-/** Circuit breakers, and calls that fail behind them. */
+/** Circuit breakers, and failing calls behind them. */
 import type { Tool } from "@fallible/core"
 import { type Duration, Effect, Layer } from "effect"
 import * as Breaker from "effect/persistence/CircuitBreaker"
@@ -7,13 +7,13 @@ import { type Failure, paris, refused, type Sequence } from "./sequence.ts"
 
 export const fail = Effect.fail(refused)
 
-/** Effect's own breaker: it opens after so many failures in a row, for 30 seconds. */
+/** Effect's own breaker. It opens after `failures` consecutive failures, for 30 seconds by default. */
 export const breaker = (failures = 1, openDuration: Duration.Input = "30 seconds") =>
   Breaker.layer({ tripPolicy: Breaker.consecutive(failures), openDuration }).pipe(
     Layer.provide(Breaker.layerStoreMemory())
   )
 
-/** Calls at their times, in one hour. */
+/** Runs a tool at each of the given times (milliseconds), lets one hour pass, and returns the events. */
 export const calling = Effect.fnUntraced(function*<R>(
   { ending, events }: Sequence,
   tool: Tool.Tool<string, typeof paris, string, Failure, R>,

@@ -1,5 +1,5 @@
 /**
- * Calls of the clinical assistant's tools, and the two worlds in which they are made: one without any wire, and the real one.
+ * Calls of the clinical assistant's tools, in two worlds: one without files and network, and the real one.
  */
 import { NodeFileSystem } from "@effect/platform-node"
 import { Agent, Dispatch, Rendering, type ToolOutcome, ToolUnavailable } from "@fallible/core"
@@ -16,7 +16,7 @@ import { FetchHttpClient } from "effect/http"
 import { completed } from "./fixing.ts"
 import { atOnce } from "./models.ts"
 
-/** One call, as a model makes it. */
+/** Dispatches one call, as a model would make it. */
 export const call = (name: string, args: object | string, place?: Dispatch.CallOptions) =>
   Dispatch.call(
     toolkit,
@@ -31,7 +31,7 @@ export const together = (...drugs: ReadonlyArray<string>) => call("check_interac
 export const told = (outcome: ToolOutcome.ToolOutcome): Record<string, unknown> =>
   JSON.parse(Rendering.json(outcome, { id: "1", name: "tool" }))
 
-/** Who answered, how old that is, and what the model is told of it. */
+/** Returns the source of a result, its age, and its caveats. */
 export const source = (outcome: ToolOutcome.ToolOutcome) => {
   const { caveats, source } = completed(outcome)
   return [source?.name, source?.age === undefined ? "fresh" : Duration.format(source.age), ...caveats]
@@ -45,7 +45,7 @@ export interface Played {
   readonly cache: Cache.State
 }
 
-/** A world without a file and a wire, in which everything is well but for what is said; and who was asked, and when. */
+/** A world without files and network. Sources are up unless `world` replaces them. Records each query and its time. */
 export const played = (world: Partial<Played> = {}) => {
   const asked: Array<string> = []
   const noting = <A, E>(what: string, answer: Effect.Effect<A, E>) =>
@@ -84,7 +84,7 @@ export interface States {
   readonly seed?: string
 }
 
-/** The real parts, as the command puts them together. */
+/** The real services, wired as in the command. */
 export const real = ({ api = "up", cache = "full", database = "up", seed = "1" }: States = {}) =>
   Layer.mergeAll(
     Database.layer(database).pipe(Layer.provide(NodeFileSystem.layer)),

@@ -1,4 +1,4 @@
-/** Values that are coerced to schemas: what becomes of them, what is noted, what is refused. */
+/** Coerces values to schemas, and returns the results, the notes or the refusals. */
 import { assert } from "@effect/vitest"
 import { coerce, type Origin } from "@fallible/arguments"
 import type { Schema } from "effect"
@@ -21,7 +21,7 @@ export const closed = (properties: JsonSchema.JsonSchema, required = Object.keys
   additionalProperties: false
 })
 
-/** The value and the kinds of its repairs, those with a note in capitals. */
+/** Returns the coerced value and the kinds of its repairs. A kind with a note is in capitals. */
 export const coerced = (value: Schema.Json, schema: JsonSchema.JsonSchema, origin?: Origin) => {
   const { repairs, value: result } = coerce(frozen(value), schema, origin)
   assert.deepStrictEqual(misfits(result, schema, repairs.length === 0 ? origin : undefined), [])

@@ -1,4 +1,4 @@
-/** The table of coercions: values and schemas, and what becomes of each. */
+/** The table of coercions: each row has a value, a schema, and the expected result. */
 import type { Schema } from "effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import { readFileSync } from "node:fs"

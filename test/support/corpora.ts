@@ -1,48 +1,49 @@
 /**
- * The corpora of argument texts. Only our own are in this repository; those from other projects are read from the folder that
- * `FALLIBLE_CORPORA` names, or else from `../shared/corpora` beside the repository. A clone has neither, and its tests pass over them.
+ * The corpora of argument texts. Only our own are in this repository. Those of other projects are read from the folder
+ * that `FALLIBLE_CORPORA` names, or else from `../shared/corpora` beside the repository. A fresh clone has neither
+ * folder, so its tests skip those corpora.
  */
 import type { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { root } from "./program.ts"
 
-/** A text, and what the project that it is from makes of it. */
+/** A text, and the result that its project expects. */
 export interface Row {
   readonly id: string
   readonly input: string
   readonly verdict: "value" | "invalid" | "either"
-  /** The value, or the word "invalid" (which may be a value, too: the verdict tells). */
+  /** The value, or the word "invalid". `verdict` tells whether "invalid" is itself a value. */
   readonly expected: Schema.Json
   readonly category: string
 }
 
-/** A text of our own, and what is to be done with it by the tables. */
+/** A text of our own, and the action that our tables demand. */
 export interface PolicyRow extends Row {
   readonly action: "accept" | "repair" | "note" | "refuse"
   readonly why: string
 }
 
-// An empty setting is none.
+// An empty variable counts as unset.
 const named = process.env["FALLIBLE_CORPORA"] || undefined
-/** Where they are. */
+/** The folder of the corpora of other projects. */
 export const folder = named === undefined ? join(root, "../shared/corpora") : resolve(named)
 
-/** Are they there? When the environment says where, they have to be. */
+/** Whether those corpora are present. If the environment names a folder, they must be there. */
 export const areThere = named !== undefined || existsSync(folder)
 
-/** What to say where they are not. */
+/** The notice when those corpora are absent. */
 export const missing =
   "no corpora of other projects here (set FALLIBLE_CORPORA to their folder): their texts are passed over"
 
 const rowsIn = (file: string) => JSON.parse(readFileSync(file, "utf8"))
 
-/** The rows of a corpus of another project. */
+/** Reads a corpus of another project. */
 export const corpus = (name: string): ReadonlyArray<Row> => rowsIn(join(folder, `${name}.json`))
 
 export const policy: ReadonlyArray<PolicyRow> = rowsIn(join(root, "test/corpora/policy.json"))
 
-// Shapes that tool calls have: ids, amounts, free text with quotes and lines, lists, dates with colons, code, and no ASCII.
+// Typical arguments: ids, amounts, text with quotes and line breaks, lists, dates with colons, code, non-ASCII text.
 const samples = [
   { city: "Paris", unit: "celsius", days: 3 },
   { base: 10, height: 5, unit: "units" },
@@ -59,6 +60,6 @@ const samples = [
   {}
 ]
 
-/** Valid calls: those of a corpus where it is there, or else some of our own. */
+/** Returns valid calls: those of a corpus if it is present, or else some of our own. */
 export const validCalls = (): ReadonlyArray<string> =>
   areThere ? corpus("toolcalls_valid").map(({ input }) => input) : samples.map((sample) => JSON.stringify(sample))

@@ -1,4 +1,4 @@
-/** A tool that pays and ends as a test says, how often its handler ran, and what becomes of a call of it. */
+/** A payment tool that ends as a test asks, the number of its executions, and the outcome of a call. */
 import { Dispatch, SemanticGarbage, type SideEffect, Tool, Toolkit } from "@fallible/core"
 import { Effect, Schema } from "effect"
 import { type Failure, parameters, type paris } from "./sequence.ts"
@@ -8,7 +8,7 @@ export const garbage = new SemanticGarbage({ code: "odd", detail: "Odd." })
 
 export type Ends = Effect.Effect<string, Failure>
 
-/** A tool that counts how often its handler ran. */
+/** Makes a tool that counts its executions. */
 export const counting = (
   end: Ends,
   sideEffect: SideEffect.SideEffect = "non_idempotent",

@@ -1,4 +1,4 @@
-/** Policies by hand, tools that they are put around, and what comes of a call and is told of it. */
+/** Custom policies, tools under them, and the outcome and events of a call. */
 import { assert } from "@effect/vitest"
 import {
   CallEvent,
@@ -17,7 +17,7 @@ import { passing } from "./virtualTime.ts"
 
 export type Untyped = never
 
-/** A policy by hand. */
+/** Makes a custom policy. */
 export const custom = <E extends ToolFailure.ToolFailure = never>(
   wrap: Policy.Options<never, E>["wrap"],
   name = "mine"
@@ -25,7 +25,7 @@ export const custom = <E extends ToolFailure.ToolFailure = never>(
 
 export const call = { id: "1", name: "get_weather", arguments: JSON.stringify(paris) }
 
-/** What comes of a call, and what is told of it. */
+/** Runs one call, and returns its outcome and its events. */
 export const told = (tool: Tool.Any) =>
   Effect.gen(function*() {
     const events: Array<CallEvent.Watched> = []
@@ -41,7 +41,7 @@ export const told = (tool: Tool.Any) =>
 
 export const outcomeOf = (tool: Tool.Any) => Effect.map(told(tool), ({ outcome }) => outcome)
 
-/** A tool whose nth run does the nth of the steps. */
+/** Makes a tool whose nth execution runs the nth step. */
 export const stepping = (
   steps: ReadonlyArray<Effect.Effect<string, ToolFailure.ToolFailure<string>>>,
   sideEffect: SideEffect.SideEffect = "none"

@@ -1,5 +1,5 @@
 /**
- * Values written as models write them: JSON with all the liberties that the parser allows, and with what models put around it.
+ * Writes values as models do: JSON with every deviation that the parser tolerates, and with text around it.
  */
 import type { Json, JsonObject, TextRepairKind } from "@fallible/arguments"
 
@@ -9,7 +9,7 @@ const isContainer = (value: Json | undefined): value is ReadonlyArray<Json> | Js
 /** A text for a value. */
 export interface Written {
   readonly text: string
-  /** Where the object is in it: from its opener, or the quote around it, to the one that closes it. */
+  /** The offset of the object: its opening bracket, or the quote before it. `end` is the offset after its close. */
   readonly start: number
   readonly end: number
   readonly kinds: ReadonlySet<TextRepairKind>
@@ -35,7 +35,7 @@ const lastWords = [" Done.", "\nThat is all", "\n\nIs it right?"]
 const tokens = ["<tool_call>", "<|python_tag|>", "<s>\n", "<function_call> "]
 const lastTokens = ["</tool_call>", "\n</tool_call>\n", "<|im_end|>", "</s>", "<|eot_id|><|end|>"]
 
-/** Writes values, and keeps which liberties it took; `choose(n)` is the next of the choices, below `n`. */
+/** Writes values, and records the deviations it uses. `choose(n)` returns the next choice, below `n`. */
 export class Writer {
   readonly kinds = new Set<TextRepairKind>()
   readonly closedBeforeMore = new Set<string>()
@@ -48,7 +48,7 @@ export class Writer {
     this.liberties = liberties
   }
 
-  /** Is a liberty taken here? One time in `n`, where it is allowed. */
+  /** Decides whether to use a deviation here: one time in `n` if it is allowed. */
   takes(kind: TextRepairKind, n: number): boolean {
     if (!this.liberties.has(kind) || this.choose(n) !== 0) return false
     this.kinds.add(kind)
@@ -85,7 +85,7 @@ export class Writer {
       const value = values[index]
       const isLast = index === parts.length - 1
       const text = isLast ? this.trailing(part) : part
-      // What closed before a comma may have closed too early, if there are closers too many.
+      // With a surplus closer, a container that closes before a comma might have closed too early.
       if (isContainer(value) && !(isLast && text === part)) this.closedBeforeMore.add(Array.isArray(value) ? "]" : "}")
       if (isLast) return text
       const next = parts[index + 1]!
@@ -122,7 +122,7 @@ export class Writer {
 
 const pick = <A>(choose: (n: number) => number, all: ReadonlyArray<A>): A => all[choose(all.length)]!
 
-/** The liberties that can be taken inside of a value. */
+/** The deviations that are possible inside a value. */
 export const inside: ReadonlyArray<TextRepairKind> = [
   "comment",
   "control_character",
@@ -135,7 +135,7 @@ export const inside: ReadonlyArray<TextRepairKind> = [
   "unquoted_key"
 ]
 
-/** A text for an object, with the allowed liberties inside of it, or in a shape that takes others. */
+/** Writes an object with the allowed deviations inside it, or in one of the shapes with deviations around it. */
 export const write = (
   value: JsonObject,
   choose: (n: number) => number,
@@ -187,7 +187,7 @@ export const write = (
   }
 }
 
-/** Mulberry32: small, and the same on every machine. The next number below another one. */
+/** Mulberry32: a small generator, equal on every machine. Returns the next number below `below`. */
 export const randomly = (seed: number) => {
   let state = seed | 0
   return (below: number): number => {
@@ -198,7 +198,7 @@ export const randomly = (seed: number) => {
   }
 }
 
-/** What has a meaning in some text that a model writes, and so may be taken for it inside of a string. */
+/** Pieces of syntax that a reader might misinterpret inside a string. */
 const pieces = [
   ..."\"'\\{}[]:,#“”‘’ 0ab".split(""),
   ..."\n\t\r\0\u007f\u00a0\u2028\ufeff\ud800é".split(""),
@@ -223,7 +223,7 @@ const pieces = [
 ]
 const names = ["a", "b", "city", "unit", "$ref", "_id", "größe", "x_1", "constructor", "toString", "true", "NaN"]
 
-/** An object at random, in whose texts and keys stands what may be taken for syntax. */
+/** Makes a random object whose strings and keys contain pieces of syntax. */
 export const anyObject = (choose: (n: number) => number): JsonObject => {
   const text = () => Array.from({ length: choose(5) }, () => pick(choose, pieces)).join("")
   const number = () =>

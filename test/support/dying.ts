@@ -1,4 +1,4 @@
-/** A program like the examples', whose tool dies: of a stack that overflows, as it may happen to any. Run by itself it is a process. */
+/** A program like the examples, whose tool dies of a stack overflow. It can also run as a process. */
 import { Agent, Model, Tool, Toolkit } from "@fallible/core"
 import * as CommandLine from "@fallible/examples/shared/CommandLine"
 import { Effect, Schema } from "effect"
@@ -15,7 +15,7 @@ const measure = Tool.make("measure", {
 
 const call = { id: "call_1", name: "measure", arguments: "{\"what\":\"the sea\"}" }
 
-/** A model that measures once, and says what it has heard. */
+/** A model that calls `measure` once and answers with the failure's detail. */
 const standIn = {
   notice: "A stand-in plays the model.",
   layer: Model.layer({

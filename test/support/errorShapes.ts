@@ -1,13 +1,13 @@
 /**
  * The errors of real libraries, as data: `errorShapes.json`, recorded by `bench/errors/record.ts`.
  *
- * A test revives them, and so needs none of the libraries. A revived error has the prototype chain, the properties and
- * the getters of the original. It has no methods and no symbols, a stack of one frame (its causes have none), and
- * nothing of what was deep, long or alive in it, such as sockets, streams and the bodies of responses.
+ * Tests revive these errors, so they need none of the libraries. A revived error has the prototype chain, the
+ * properties and the getters of the original. Its stack has one frame, and its causes have no stack. Methods, symbols,
+ * deep or long parts, and live objects (sockets, streams, response bodies) are dropped.
  */
 import { readFileSync } from "node:fs"
 
-/** What is kept of a value. Strings, finite numbers, booleans and null are kept as they are. */
+/** A recorded value. Strings, finite numbers, booleans and null are stored unchanged. */
 export type Tree =
   | string
   | number
@@ -31,18 +31,18 @@ export type Tree =
 export interface Instance {
   readonly kind: "error" | "object"
   /**
-   * The names of the constructors up the prototype chain, without `Object`; `null` where the chain ends before it. One
-   * with a star only has the name of a built-in class. One without a name has the constructor of the next, as Node's
-   * own errors do. None: a plain object.
+   * The names of the constructors along the prototype chain, without `Object`. `null` marks a chain that ends before
+   * `Object`. A star marks a class that only shares its name with a built-in class. An empty name marks a prototype
+   * that inherits its constructor from the next one, as Node's own errors do. Absent for a plain object.
    */
   readonly classes?: ReadonlyArray<string>
-  /** The own properties, and what own getters return. */
+  /** The own properties, including the values of own getters. */
   readonly own: Readonly<Record<string, Tree>>
-  /** The own properties that are there, and undefined. */
+  /** The own properties whose value is `undefined`. */
   readonly undefined?: ReadonlyArray<string>
-  /** The own properties that are not enumerable, when those are others than {@link hiddenByDefault}. */
+  /** The own properties that are not enumerable. Absent if they equal {@link hiddenByDefault}. */
   readonly hidden?: ReadonlyArray<string>
-  /** What the library's prototypes add: values, and what getters return. */
+  /** The properties that the library's prototypes add, including the values of getters. */
   readonly inherited?: Readonly<Record<string, Tree>>
 }
 
@@ -53,7 +53,7 @@ export interface Recorded {
   readonly error: Tree
 }
 
-/** The classes that are the runtime's own: a revived error has the real ones. */
+/** The runtime's own classes. A revived error uses the real ones. */
 export const builtIn: ReadonlyMap<string, { readonly prototype: object }> = new Map(
   [
     Error,
@@ -68,14 +68,14 @@ export const builtIn: ReadonlyMap<string, { readonly prototype: object }> = new 
   ].map((constructor) => [constructor.name, constructor])
 )
 
-/** Stands in a recorded stack for the error's message. */
+/** Placeholder for the error's message in a recorded stack. */
 export const messageMark = "{message}"
 
-/** The properties that the runtime's own constructors make, and do not make enumerable. */
+/** Returns the properties that the runtime's own constructors define as non-enumerable. */
 export const hiddenByDefault = (kind: Instance["kind"], own: Instance["own"]): ReadonlyArray<string> =>
   kind === "error" ? Object.keys(own).filter((key) => ["stack", "message", "cause", "errors"].includes(key)) : []
 
-/** The value that a tree was made of, as far as it was kept. */
+/** Restores the value of a recorded tree. */
 export const revive = (tree: Tree): unknown => {
   if (typeof tree !== "object" || tree === null) return tree
   if (isList(tree)) return tree.map(revive)
@@ -99,7 +99,7 @@ export const revive = (tree: Tree): unknown => {
   }
 }
 
-/** `Array.isArray` does not know lists that are read-only. */
+/** `Array.isArray` with a type guard for read-only arrays. */
 export const isList = (tree: Tree): tree is ReadonlyArray<Tree> => Array.isArray(tree)
 
 const headers = (entries: ReadonlyArray<readonly [string, string]>) =>
@@ -119,7 +119,7 @@ const instance = (tree: Instance): object => {
     ...(tree.undefined ?? []).map((key) => [key, missing] as const)
   ]
   if (classes[0] === "DOMException") return defineAll(domException(inherited), values, hidden)
-  // An error's internal slot comes with the constructor, and with it `Error.isError`.
+  // Only the constructor sets the internal slot that `Error.isError` checks.
   const revived: object = kind === "error" ? new Error() : {}
   if (kind === "error") {
     for (const key of Object.getOwnPropertyNames(revived)) Reflect.deleteProperty(revived, key)
@@ -128,12 +128,12 @@ const instance = (tree: Instance): object => {
   return defineAll(revived, values, hidden)
 }
 
-// Its fields are getters of a private state, so it can only be constructed.
+// The fields of a DOMException are getters of private state, so only its constructor can set them.
 const domException = ({ message, name }: Readonly<Record<string, Tree>>) => new DOMException(text(message), text(name))
 
 const text = (tree: Tree | undefined) => typeof tree === "string" ? tree : ""
 
-/** The chain of classes; those of the library share what they add, on the first. */
+/** Builds the prototype chain. The first library class gets all inherited properties. */
 const prototype = (
   classes: ReadonlyArray<string>,
   inherited: ReadonlyArray<readonly [string, Tree]>
@@ -167,16 +167,16 @@ const defineAll = (object: object, values: ReadonlyArray<readonly [string, Tree]
   return object
 }
 
-/** What stands in `errorShapes.json`. */
+/** The content of `errorShapes.json`. */
 export const recorded = JSON.parse(
   readFileSync(new URL("errorShapes.json", import.meta.url), "utf8")
 ) as ReadonlyArray<Recorded>
 
-/** Every recorded error, with a function that revives a fresh one. */
+/** All recorded errors, each with a function that revives a fresh one. */
 export const shapes: ReadonlyArray<{ readonly name: string; readonly library: string; readonly error: () => unknown }> =
   recorded.map(({ name, library, error }) => ({ name, library, error: () => revive(error) }))
 
-/** A fresh error by its name. */
+/** Revives a recorded error by its name. */
 export const shapeOf = (name: string): unknown => {
   const found = recorded.find((recorded) => recorded.name === name)
   if (found === undefined) throw new Error(`No error was recorded as '${name}'.`)

@@ -1,18 +1,18 @@
-/** Tools whose worst cases are explained, and policies around them. */
+/** Tools for tests of worst cases, and policies around them. */
 import { Policy, type SideEffect, Tool } from "@fallible/core"
 import { Effect, Schedule, Schema } from "effect"
 
 export const quote = (sideEffect: SideEffect.SideEffect = "none") =>
   Tool.make("get_quote", { description: "A quote", success: Schema.Finite, sideEffect }, () => Effect.succeed(1))
 
-/** A quote that takes 5 s at the most. */
+/** A quote with a timeout of 5 s. */
 export const timely = (sideEffect?: SideEffect.SideEffect) => Tool.timeout(quote(sideEffect), "5 seconds")
 
 export const twice = Schedule.exponential("200 millis").pipe(Schedule.upTo({ times: 2 }))
 
 export const lines = (text: string) => text.split("\n")
 
-/** What a policy by hand needs at least. */
+/** Makes a custom policy with only the required fields, and an optional bound. */
 export const byHand = (name: string, bound?: Policy.Policy["bound"]): Policy.Policy =>
   Policy.make({
     kind: "custom",

@@ -1,5 +1,6 @@
 /*
- * Every failure that this library makes, as outcomes of calls: for tools of every kind of side effect, with and without other tools to turn to.
+ * Every failure that this library makes, as outcomes of calls: for tools with each side effect, with and without
+ * alternative tools.
  */
 import {
   AgentBudget,
@@ -36,7 +37,7 @@ const paris = JSON.stringify({ city: "Paris" })
 const other = (name: string) =>
   Tool.make(name, { description: name, success: Schema.String, sideEffect: "none" }, () => Effect.succeed(name))
 
-/** Tools of every kind, by what the toolkit knows besides. */
+/** Every kind of tool: each side effect, with and without other tools in the toolkit. */
 const kinds = (["none", "idempotent", "non_idempotent"] as const).flatMap((sideEffect) =>
   [false, true].flatMap((hasOthers) => [{ sideEffect, hasOthers }])
 )
@@ -60,7 +61,7 @@ export const subject = <E extends ToolFailure.ToolFailure<string>>(
 
 const toolkit = <T extends Tool.Any>(tool: T) => Toolkit.make(tool, other("mirror"), other("look"))
 
-/** Calls it until the run refuses it, and once more. */
+/** Calls a tool five times in one run, which refuses it in the end. */
 export const called = Effect.fnUntraced(function*<T extends Tool.Any>(tool: T, text = paris) {
   const outcomes: Array<ToolOutcome.ToolOutcome> = []
   let facts = CallFacts.empty
@@ -85,7 +86,7 @@ const attempted = <A>(look: () => A): A | undefined => {
   }
 }
 
-/** What a handler may fail with, which our own modules make or document. */
+/** Failures of handlers that our own modules make or document. */
 const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
   ...[300, 304, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 422, 429, 451, 499, 500, 501, 503, 505].flatMap((
     status
@@ -124,7 +125,7 @@ const failures: ReadonlyArray<ToolFailure.ToolFailure<string>> = [
   )
 ].map(isFailure)
 
-/** What HTTP fails with before there is a status. */
+/** HTTP failures without a status. */
 const transport = Effect.forEach(
   ["GET", "POST"] as const,
   (method) => {
@@ -146,7 +147,7 @@ const transport = Effect.forEach(
   }
 ).pipe(Effect.map((failures) => failures.flat()))
 
-/** What dispatch, a run's limits and the policies make themselves. */
+/** Failures that dispatch, a run's limits and the policies make. */
 const made = Effect.fnUntraced(function*(kind: Kind) {
   const outcomes: Array<ToolOutcome.ToolOutcome> = []
   const add = (more: ReadonlyArray<ToolOutcome.ToolOutcome>) => Effect.sync(() => outcomes.push(...more))
@@ -176,7 +177,7 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
     ])
   }
 
-  // Health, and a breaker.
+  // Health and circuit breakers.
   yield* Effect.gen(function*() {
     const health = yield* ToolHealth.ToolHealth
     const guarded = failing(refused).pipe(CircuitBreaker.protect())
@@ -232,13 +233,13 @@ const made = Effect.fnUntraced(function*(kind: Kind) {
   return outcomes
 })
 
-/** A call after one that stops the run. */
+/** Outcomes of a turn whose first call stops the run. */
 const heldBack = Effect.suspend(() => {
   const stop = Tool.make("stop", { description: "", success: Schema.Never }, () => Fixer.throwException("Stop."))
   return runTurn(Toolkit.make(stop), [{ id: "1", name: "stop" }, { id: "2", name: "stop" }])
 })
 
-/** A policy that leaves the fiber of the call. */
+/** A policy that runs the tool outside the fiber of the call. */
 const outside = Policy.make<never, ToolUnavailable>({
   kind: "custom",
   name: "outside",
@@ -250,7 +251,7 @@ const outside = Policy.make<never, ToolUnavailable>({
     )
 })
 
-/** What comes of every failure that a tool, dispatch, a run's limits and our policies make, called until the run refuses it. */
+/** The outcomes of all failures of tools, dispatch, a run's limits and our policies, repeated until the run refuses. */
 export const failedOutcomes = Effect.gen(function*() {
   const all: Array<ToolOutcome.ToolOutcome> = []
   for (const kind of kinds) {

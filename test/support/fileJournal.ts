@@ -1,11 +1,11 @@
-/** A journal in a file, a line for each thing that is known of a step; and processes that stop in the middle of one. */
+/** A journal in a file (one line when a step begins, one when it ends), and processes that stop inside a step. */
 import type { Journal } from "@fallible/core"
 import { Deferred, Effect, Schema } from "effect"
 import { appendFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** Where a process stops: at which of the steps that it begins, from 1, and whether that step has run by then. */
+/** The point where a process stops: the number of the step it begins, from 1, and whether that step has run by then. */
 export interface Stop {
   readonly step: number
   readonly hasRun: boolean
@@ -15,9 +15,9 @@ const Line = Schema.Struct({ name: Schema.String, exit: Schema.optionalKey(Schem
 
 export class FileJournal {
   readonly #file = join(mkdtempSync(join(tmpdir(), "journal-")), "steps.jsonl")
-  /** Of which steps a process ran what stands for them when they were lost. */
+  /** The steps that were lost, and for which a process ran the substitute (`step.lost`). */
   readonly lost: Array<string> = []
-  /** The steps that the last process has begun. */
+  /** The steps that the latest process began. */
   readonly begun: Array<string> = []
 
   #known() {
@@ -36,7 +36,7 @@ export class FileJournal {
       appendFileSync(this.#file, `${JSON.stringify(line)}\n`)
     })
 
-  /** A process that goes on with what stands in the file; `undefined` if it stops before it has ended. */
+  /** Runs a process that continues from the file. Returns `undefined` if it stops before the run ends. */
   process<A, E, R>(run: (journal: Journal.Journal) => Effect.Effect<A, E, R>, stop?: Stop) {
     return Effect.gen({ self: this }, function*() {
       const known = this.#known()

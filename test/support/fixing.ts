@@ -1,4 +1,4 @@
-/** A tool whose handler takes cities with a capital letter alone, fixers for it, and what came of its calls. */
+/** A tool whose handler accepts only capitalized cities, fixers for it, and the outcomes of its calls. */
 import { assert } from "@effect/vitest"
 import {
   Agent,
@@ -31,7 +31,7 @@ export const uncapitalized = (city: string) =>
     cause: "the gazetteer"
   })
 
-/** The tool, and the cities that its handler was asked for. */
+/** Makes the tool, and records the cities that its handler gets. */
 export const weather = (sideEffect: SideEffect.SideEffect = "none") => {
   const asked: Array<string> = []
   const tool = Tool.make(
@@ -46,7 +46,7 @@ export const weather = (sideEffect: SideEffect.SideEffect = "none") => {
   return { asked, tool }
 }
 
-/** A fixer, and what it was told. */
+/** Makes a fixer that records the rejections it gets. */
 export const fixer = <A>(fix: (rejection: Rejection.Rejection) => A) => {
   const told: Array<Rejection.Rejection> = []
   return {
@@ -77,7 +77,7 @@ export const failed = (outcome: ToolOutcome.ToolOutcome) =>
   outcome._tag === "Failed" ? outcome : assert.fail(JSON.stringify(outcome))
 export const handled = ({ handled }: ToolOutcome.ToolOutcome) => handled.map(({ by, code }) => `${by} ${code}`)
 
-/** What was reported while an Effect ran. */
+/** Runs an Effect, and returns its value with all reported defects. */
 export const reporting = <A, E, R>(self: Effect.Effect<A, E, R>) => {
   const reports: Array<string> = []
   const reporter: Defect.Reporter = (message, cause) =>
@@ -87,7 +87,7 @@ export const reporting = <A, E, R>(self: Effect.Effect<A, E, R>) => {
 
 export const unclosed = "{\"city\":\"Paris"
 
-/** Pays once per run, to whom the handler takes for known, and then loses its answer. */
+/** Makes a payment tool. It rejects payees outside "DE", records the others, and ends as `end` says. */
 export const payments = (end: (sent: ReadonlyArray<string>) => Effect.Effect<string, Mistake>) => {
   const sent: Array<string> = []
   const tool = Tool.make(
@@ -107,14 +107,14 @@ export const lostAnswer = new ToolUnavailable({ code: "timeout", detail: "Lost."
 
 export const toDE = () => ({ to: "DE1" })
 
-/** A run of an agent whose model makes these calls, and then answers. */
+/** Runs an agent whose model makes these calls, then answers. */
 export const conversation = (tool: ReturnType<typeof payments>["tool"], calls: ReadonlyArray<object | string>) =>
   Effect.provide(
     Agent.make({ toolkit: Toolkit.make(tool) }).run("?"),
     ScriptedModel.layer([...calls.map((args) => ScriptedModel.call(tool.name, args)), ScriptedModel.text("Done.")])
   )
 
-/** A run of an agent with this tool whose user answers each question with yes, and how often it was asked. */
+/** Runs an agent whose user answers each question with "yes". Records the questions. */
 export const agreeing = <T extends Tool.Any>(tool: T, calls: ReadonlyArray<object | string>) => {
   const agent = Agent.make({ toolkit: Toolkit.make(tool) })
   const asked: Array<AgentFailure.Suspension> = []

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import * as Http from "node:http"
 import * as Net from "node:net"
 
-/** The address of a server, for as long as the scope. */
+/** Starts a server until the scope closes, and returns its address. */
 export const listening = (server: Http.Server) =>
   Effect.acquireRelease(
     Effect.callback<string>((resume) => {
@@ -17,11 +17,11 @@ export const listening = (server: Http.Server) =>
 
 export const serving = (answer: Http.RequestListener) => listening(Http.createServer(answer))
 
-/** A server that answers with this, whatever it is asked. */
+/** Starts a server that answers every request with the given response. */
 export const saying = (status: number, body: string | Uint8Array = "", headers: Http.OutgoingHttpHeaders = {}) =>
   serving((_, response) => void response.writeHead(status, headers).end(body))
 
-/** A port at which nobody listens. */
+/** Returns a port without a listener. */
 export const closedPort = Effect.callback<number>((resume) => {
   const server = Net.createServer().listen(0, "127.0.0.1", () => {
     const address = server.address()

@@ -1,10 +1,10 @@
-/** Requests over HTTP, and what is known of their failures. */
+/** HTTP requests, and the fields of their failures. */
 import { assert } from "@effect/vitest"
 import * as HttpFailure from "@fallible/core/HttpFailure"
 import { Effect } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse, type HttpMethod } from "effect/http"
 
-/** A request as a handler makes it. */
+/** Sends a request as a handler does. */
 export const asking = (url: string, method: HttpMethod.HttpMethod = "GET") =>
   Effect.flatMap(HttpClient.HttpClient, (client) => client.execute(HttpClientRequest.make(method)(url))).pipe(
     Effect.flatMap(HttpClientResponse.filterStatusOk),
@@ -14,7 +14,7 @@ export const asking = (url: string, method: HttpMethod.HttpMethod = "GET") =>
 export const failing = (url: string, method?: HttpMethod.HttpMethod) =>
   Effect.flip(HttpFailure.classify(asking(url, method))).pipe(Effect.provide(FetchHttpClient.layer))
 
-// That nothing was sent is not copied.
+// `outcome` may be non-enumerable. A spread would skip it, so it is copied by name.
 export const fieldsOf = (failure: HttpFailure.HttpFailure): Record<string, unknown> => ({
   ...failure,
   ...(failure._tag === "ToolUnavailable" && failure.outcome !== undefined ? { outcome: failure.outcome } : {})

@@ -1,4 +1,4 @@
-/** Tools that end with anything, whatever their types say, and what becomes of their calls, with all that is logged. */
+/** Tools that may violate their types, the outcomes of their calls, and all log lines. */
 import { Dispatch, Rendering, type SideEffect, Tool, type ToolFailure, Toolkit, type ToolOutcome } from "@fallible/core"
 import { Cause, Effect, Logger, Schema } from "effect"
 import type { Untyped } from "./nonsense.ts"
@@ -16,7 +16,7 @@ export const failing = (failure: ToolFailure.ToolFailure<string>, sideEffect: Si
 export const succeeding = Tool.make("victim", definition, () => Effect.succeed("fine"))
 export const sibling = Tool.make("sibling", definition, ({ city }) => Effect.succeed(`${city} is well.`))
 
-/** An Effect, with all that it logs: the message, and what its cause says. */
+/** Runs an Effect and returns its value with all log lines: level, message and causes. */
 export const logging = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const logged: Array<string> = []

@@ -1,4 +1,4 @@
-/** The programs of examples, run in this process: arguments, environment and output are their own. */
+/** Runs example programs in this process, each with its own arguments, environment and output. */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath, type NodeServices } from "@effect/platform-node"
 import { assert } from "@effect/vitest"
 import { ConfigProvider, Console, Effect, Fiber, Layer, Runtime, Stdio, Terminal } from "effect"
@@ -15,7 +15,7 @@ type Environment = Readonly<Record<string, string>>
 export const run = (program: Program, ...args: ReadonlyArray<string>): Effect.Effect<Finished> =>
   runIn({}, program, ...args)
 
-/** The same in an environment that says something. */
+/** Like {@link run}, with environment variables. */
 export const runIn = (env: Environment, program: Program, ...args: ReadonlyArray<string>): Effect.Effect<Finished> =>
   Effect.suspend(() => {
     const { printed, running } = prepared(env, program, args)
@@ -28,7 +28,7 @@ export const runIn = (env: Environment, program: Program, ...args: ReadonlyArray
     })
   })
 
-/** What a program has printed when it has printed a text; then it is interrupted. */
+/** Runs a program until it prints a text, interrupts it, and returns its output. */
 export const printedUpTo = (
   text: string,
   env: Environment,
@@ -43,7 +43,7 @@ export const printedUpTo = (
     return printed.stdout
   })
 
-/** Runs a program as a process, too: it prints and ends there as it does here, timings aside. Gives how it ends. */
+/** Runs a program here and as a process, asserts that both end alike (timings aside), and returns the result. */
 export const sameAsProcess = (
   program: Program,
   env: Environment,
@@ -59,7 +59,7 @@ export const sameAsProcess = (
     return asProcess
   })
 
-/** A program with all that it needs, and what it has printed so far. */
+/** Provides a program with its services, and captures its output. */
 const prepared = (env: Environment, program: Program, args: ReadonlyArray<string>) => {
   const printed = { stdout: "", stderr: "" }
   const into = (name: keyof typeof printed) =>

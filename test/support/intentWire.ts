@@ -1,8 +1,9 @@
 /**
- * Payments over a real wire, asked for by a stubborn model, in processes that stop: one service goes by idempotency keys, and one does not know
- * them. It commits and drops, commits once its client has gone, fails after it has committed, refuses, is busy, or is fine.
+ * Payments over real connections, requested by a stubborn model, in processes that stop. One kind of service honours
+ * idempotency keys, the other ignores them. A service may commit and drop the connection, commit after its client has
+ * hung up, fail after it has committed, refuse, be busy, or work.
  *
- * Whatever happens, it is paid once for each payment that is meant.
+ * Each intended payment must take effect at most once.
  */
 import {
   Agent,
@@ -51,9 +52,9 @@ interface Request {
 
 class Service {
   readonly requests: Array<Request> = []
-  /** What it has been paid for. */
+  /** The payments that took effect. */
   readonly payments: Array<Request> = []
-  /** By key: the body that it came with. */
+  /** The body of each key. */
   readonly #known = new Map<string, string>()
   readonly #wire: Wire
   readonly #scenarios: ReadonlyArray<Scenario>
@@ -81,7 +82,7 @@ class Service {
     const known = knowsKeys ? this.#known.get(request.key) : undefined
     const fault = this.#plans[Number(request.run)]?.shift()
     const pay = () => {
-      // Once for each key, if it goes by keys.
+      // A service that honours keys pays once per key.
       if (knowsKeys && this.#known.has(request.key)) return
       this.#known.set(request.key, request.body)
       this.payments.push(request)
@@ -109,7 +110,7 @@ class Service {
         response.writeHead(200, { "content-type": "application/json" })
         return response.end("{\"receipt\": \"r")
       case "refuses":
-        // What it knows it does not refuse.
+        // It does not refuse a key that it has already paid.
         if (known === undefined) return answer(response, 402, { message: "The card was declined." })
         break
       case "is full":
@@ -132,7 +133,7 @@ const textOf = async (request: IncomingMessage) => {
 // A scenario
 // -----------------------------------------------------------------------------
 
-/** How a model writes the same payment: 5 euros for order o-1. */
+/** Ways in which a model writes the same payment: 5 euros for order o-1. */
 const spellings = [
   { order: "o-1", amount: 5 },
   { order: "o-1", amount: "5" },
@@ -142,12 +143,12 @@ const spellings = [
   { order: " o-1 ", amount: 5 },
   "{\"amount\":5,\"order\":\"o-1\"}",
   "{order: 'o-1', amount: 5,}",
-  // What only a fixer can read.
+  // Only a fixer can read the next two.
   "pay o-1, five",
   { what: "o-1" }
 ] as const
 
-/** Arguments that are no part of what identifies it. */
+/** Notes, which are not part of the payment's identity. */
 const notes = [undefined, "for Ada", "for Ada, again"] as const
 
 const policies = {
@@ -159,7 +160,10 @@ const policies = {
 
 const corrected = { order: "o-1", amount: 5 }
 
-/** What corrects what cannot be decoded, and is asked about failed executions where it is for all. A note may be a part of the identity. */
+/**
+ * Returns fixers. They correct arguments that cannot be decoded, and in some scenarios failed executions too. If the
+ * identity includes all arguments, a correction adds no note.
+ */
 const fixersFor = (identity: Scenario["identity"]): Readonly<Record<string, Fixer.Fixer>> => ({
   "corrects": () => corrected,
   "corrects, and adds a note": ({ tries }) =>
@@ -174,22 +178,22 @@ const fixersFor = (identity: Scenario["identity"]): Readonly<Record<string, Fixe
 })
 
 export interface Scenario {
-  /** Whose fixer it is, what it does, and whether it is asked about failed executions, too. */
+  /** Where the fixer is declared, what it does, and whether it also corrects failed executions. */
   readonly fixer: readonly [of: "nobody" | "tool" | "agent" | "toolkit", does: string, isForAll: boolean]
   readonly kind: "by key" | "without"
   readonly identity: "order and amount" | "all arguments"
   readonly policies: keyof typeof policies
-  /** What goes wrong with each request in turn. */
+  /** The fault of each request, in order. */
   readonly faults: ReadonlyArray<Fault | undefined>
-  /** How it is written each time: spelling, and note. */
+  /** How the model writes each call: indexes of a spelling and a note. */
   readonly written: ReadonlyArray<readonly [spelling: number, note: number]>
-  /** How many calls each turn makes; the model goes on until it is told of a success, or has no more turns. */
+  /** The number of calls in each turn. The model continues until it gets enough successes, or has no more turns. */
   readonly turns: ReadonlyArray<1 | 2>
-  /** How many payments it means. */
+  /** The number of payments that the model intends. */
   readonly means: 1 | 2
-  /** Where processes stop, one after the other. */
+  /** The points where processes stop, in order. */
   readonly stops: ReadonlyArray<Stop>
-  /** Does a second run of the conversation ask for the same again? */
+  /** Whether a second run of the conversation asks for the same payment again. */
   readonly asksLater: boolean
 }
 
@@ -250,7 +254,7 @@ const toolOf = ({ identity, kind }: Scenario, url: string) =>
         ))
   )
 
-// A note says something else only where it is no part of the identity.
+// Notes are added only if they are not part of the identity.
 const callOf = ({ identity, written }: Scenario, number: number) => {
   const [spelling, note] = written[number % written.length]!
   const args = spellings[spelling]!
@@ -258,7 +262,7 @@ const callOf = ({ identity, written }: Scenario, number: number) => {
   return typeof args === "string" || words === undefined ? args : { ...args, note: words }
 }
 
-/** Asks again until it is told of as many successes as it means. */
+/** Repeats the call until it gets as many successes as it intends. */
 const stubborn = (scenario: Scenario): ScriptedModel.Script => ({ messages }) => {
   const since = messages.slice(messages.findLastIndex(({ role }) => role === "user"))
   const heard = since.flatMap((message) => message.role === "tool" ? [message.text] : [])
@@ -267,7 +271,7 @@ const stubborn = (scenario: Scenario): ScriptedModel.Script => ({ messages }) =>
   const calls = scenario.turns[turn]
   if (paid >= scenario.means || calls === undefined) return ScriptedModel.text("Done.")
   const asked = messages.filter(({ role }) => role === "tool").length
-  // Two are asked for at once where two are meant, or where the model stutters.
+  // Calls twice in one turn if two payments are intended, or if the model stutters.
   return ScriptedModel.calls(
     ...Array.from({ length: Math.min(calls, scenario.means - paid) }, (_, index): [string, object | string] => [
       "pay",
@@ -283,7 +287,7 @@ const stubborn = (scenario: Scenario): ScriptedModel.Script => ({ messages }) =>
 export interface Played {
   readonly requests: ReadonlyArray<Request>
   readonly payments: ReadonlyArray<Request>
-  /** What the runs came to. */
+  /** The results of the runs. */
   readonly answers: ReadonlyArray<Answer.Answer | AgentFailure.LimitReached>
 }
 
@@ -302,7 +306,7 @@ const conversation = (scenario: Scenario, url: string) =>
       limits: { elapsed: "10 minutes" }
     })
     const stops = [...scenario.stops]
-    /** A run, in as many processes as it takes. */
+    /** Runs the agent in as many processes as necessary. */
     const run = Effect.fnUntraced(function*(options: Agent.RunOptions) {
       const file = new FileJournal()
       for (;;) {
@@ -310,7 +314,7 @@ const conversation = (scenario: Scenario, url: string) =>
           (journal) => agent.run("Pay order o-1.", options).pipe(Effect.provideService(Journal.current, journal)),
           stops.shift()
         )
-        // A run that hangs ends by its limit, and its conversation goes on with what it knows.
+        // A hanging run ends at its time limit. The conversation continues with the facts of that run.
         if (exit !== undefined) {
           return yield* Effect.catchTag(exit, "LimitReached", (failure) => Effect.succeed(failure))
         }
@@ -322,7 +326,7 @@ const conversation = (scenario: Scenario, url: string) =>
     return [first, yield* run({ facts, transcript })]
   }).pipe(Effect.provide(serving(openAi)(stubborn(scenario))))
 
-/** Plays all of them at once. */
+/** Plays all scenarios at once. */
 export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<ReadonlyArray<Played>> =>
   Effect.gen(function*() {
     const wire = new Wire()
@@ -338,7 +342,7 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
     })
   })
 
-/** What is wrong with a play, if anything is. */
+/** Returns what is wrong with a play, or `undefined`. */
 export const faultOf = ({ means }: Scenario, { answers, payments, requests }: Played): string | undefined => {
   if (answers.length === 0) return "the run has no answer"
   if (payments.length > means) return `paid ${payments.length} times, and meant ${means}`

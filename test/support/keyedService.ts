@@ -1,4 +1,4 @@
-/** A service that goes by idempotency keys, tools that pay by it, and runs whose model asks for that. */
+/** A service with idempotency keys, tools that pay through it, and runs that call them. */
 import { Agent, Journal, SchemaMismatch, Tool, ToolCall, Toolkit, ToolUnavailable } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"
@@ -10,7 +10,7 @@ export const byKey = {
   identity: ({ order }: { readonly order: string }) => order
 } as const
 
-/** A service that goes by keys, as it should: it stores each with its body, and answers it again. */
+/** Makes a correct service with idempotency keys: it stores each key with its body, and repeats the answer. */
 export const service = (...faults: ReadonlyArray<"acts and drops" | "refuses" | "acts">) => {
   const known = new Map<string, string>()
   const requests: Array<string> = []
@@ -49,7 +49,7 @@ export const paying = ({ post }: Service, name = "pay") =>
     (params) => Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => post(idempotencyKey, params))
   )
 
-/** Sends, and its answer is lost. No key covers it. */
+/** Makes a tool that sends a mail and loses the answer. It has no idempotency key. */
 export const mailing = () => {
   const sent: Array<string> = []
   const mail = Tool.make("mail", { description: "", success: Schema.String }, () =>

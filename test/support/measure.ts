@@ -1,4 +1,4 @@
-/** Microseconds of CPU that something takes `runs` times. */
+/** Returns the CPU time of `runs` runs in microseconds. */
 export const timed = (run: () => unknown, runs = 1): number => {
   const before = process.cpuUsage()
   for (let i = 0; i < runs; i++) run()

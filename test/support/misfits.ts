@@ -1,6 +1,6 @@
 import { explain, type Explaining, type Json, type JsonSchema } from "@fallible/arguments"
 
-/** What does not fit, without its kinds: path, what is expected and advised, what came. */
+/** Returns the issues of a value without their kinds: path, expectation with advice, and actual value. */
 export const misfits = (value: Json, schema: JsonSchema, origin?: Explaining) =>
   explain(value, schema, origin)?.issues.map(({ actual, advice, expected, path }) => ({
     path,

@@ -1,4 +1,4 @@
-/** What models and their endpoints do wrong, what an agent answers all the same, and at which cost. */
+/** Faults of models and their endpoints, the answer that an agent still gives, and its cost. */
 import { ModelFailure, Tool } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
@@ -10,7 +10,7 @@ import type { Scenario } from "./toolFaults.ts"
 const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true, status: 503 })
 
 export const modelFaults: ReadonlyArray<Scenario> = [
-  // ---- what a model does wrong
+  // ---- faults of the model
   {
     name: "the model calls get_prise",
     service: () => answer({ price: 42 }),
@@ -66,7 +66,7 @@ export const modelFaults: ReadonlyArray<Scenario> = [
     says: /I gave up/,
     done: ["paid o-7"]
   },
-  // ---- what the model's own endpoint does
+  // ---- faults of the model's endpoint
   {
     name: "the model's endpoint answers 503 twice",
     service: () => answer({ price: 42 }),

@@ -1,4 +1,4 @@
-/** A script, played over every wire that there is, and without one. */
+/** Plays a script over the protocol of each provider, or without a network. */
 import type { Model } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
 import { ScriptedModel } from "@fallible/testing"
@@ -27,7 +27,7 @@ export const providers = [["Chat Completions", openAi], ["Ollama", ollama]] as c
 const withKey = ({ apiKey, ...settings }: Settings) =>
   apiKey === undefined ? settings : { ...settings, apiKey: Redacted.make(apiKey) }
 
-/** What a provider's server was asked, as a scripted model says it. */
+/** Exposes the requests of a provider's server in the form of a scripted model. */
 const asked = Layer.effect(
   ScriptedModel.ScriptedModel,
   Effect.map(FakeModelServer.FakeModelServer, ({ state }) => ({
@@ -35,7 +35,7 @@ const asked = Layer.effect(
   }))
 )
 
-/** A provider, and the server that it asks. */
+/** Makes a provider and a fake server for it. */
 export const serving = (provider: Provider) =>
 (
   script: FakeModelServer.Script,
@@ -47,7 +47,7 @@ export const serving = (provider: Provider) =>
     Layer.provide(FetchHttpClient.layer)
   )
 
-/** A model that plays a script, and what it was asked. */
+/** A model that plays a script and records its requests. */
 export interface Player {
   readonly name: string
   readonly layer: (
@@ -73,10 +73,10 @@ export const players: ReadonlyArray<Player> = [
   overWire("Ollama, byte by byte", ollama, { split: 1 })
 ]
 
-/** Waits that are drawn are over at once. */
+/** Makes every random draw 0, so random waits end at once. */
 export const atOnce = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0, nextIntUnsafe: () => 0 })
 
-/** A reply but for what a provider adds of its own, which is its own matter. */
+/** Removes the provider's native data from a reply. */
 export const withoutNative = (reply: Model.Reply): Omit<Model.Reply, "native"> => {
   const { native: _, ...rest } = reply
   return rest

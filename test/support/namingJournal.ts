@@ -1,6 +1,6 @@
 import type { Journal } from "@fallible/core"
 
-/** A journal that only notes the names of its steps. */
+/** Makes a journal that stores nothing and records the names of its steps. */
 export const namingJournal = () => {
   const names: Array<string> = []
   const journal: Journal.Journal = {

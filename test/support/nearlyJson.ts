@@ -1,4 +1,4 @@
-/** Objects and their JSON, and texts that are nearly JSON. */
+/** Arbitrary objects, their JSON, and texts that are almost JSON. */
 import * as fc from "fast-check"
 
 export const isJson = (text: string): boolean => {
@@ -16,7 +16,7 @@ export const objectText = fc.tuple(object, fc.constantFrom(0, 2, "\t")).map(([ob
   JSON.stringify(object, null, indent)
 ).filter((text) => !text.includes("__proto__"))
 
-// Texts that are nearly JSON: tokens in any order, and JSON with one place changed.
+// Almost JSON: tokens in any order, and JSON with one character replaced.
 const tokens = fc.array(
   fc.constantFrom(
     "{",

@@ -1,6 +1,6 @@
 /**
- * Tries the packages with the newest `effect` of version 4 that the registry has: `pnpm newest-effect`. Their peer range promises that it
- * works.
+ * Runs the packages with the newest `effect` 4 on the registry: `pnpm newest-effect`. The peer range of the packages
+ * promises that this works.
  */
 import { copyFileSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"

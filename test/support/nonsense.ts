@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { PartialData, SchemaMismatch, ToolUnavailable } from "@fallible/core"
 import { Stream } from "effect"
 
-/** What a program without types has. */
+/** The type of values in a program without types. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Untyped = any
 
@@ -11,7 +11,7 @@ export const thenable = (settle: (resolve: (value: unknown) => void, reject: (re
   then: settle
 })
 
-/** Made anew each time: a promise is rejected once. */
+/** Nonsense values. Each function makes a fresh one, because a promise can reject only once. */
 export const nonsense: Readonly<Record<string, () => unknown>> = {
   nothing: () => undefined,
   null: () => null,

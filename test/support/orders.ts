@@ -1,4 +1,4 @@
-/** A search for orders, whose definition says something of its results, and what is told of it. */
+/** A search for orders whose definition has a contract about its results, and the message that a model gets. */
 import { Dispatch, Rendering, Tool, type ToolFailure, Toolkit } from "@fallible/core"
 import { Effect, Schema } from "effect"
 
@@ -24,7 +24,7 @@ export const one: Orders = { orders: ["7"], total: 1 }
 
 export const base = { description: "Orders", parameters, success: Orders, sideEffect: "none" } as const
 
-/** A tool that answers so, and says so of its answers. */
+/** Makes a tool that gives the answer and declares the contract. */
 export const saying = (words: Tool.Contract<Orders, Params>, answer: Orders | ((params: Params) => Orders)) =>
   Tool.make(
     "search_orders",

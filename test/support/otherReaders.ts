@@ -1,5 +1,6 @@
 /**
- * What others make of a text: `JSON.parse`, JavaScript, and Python's `ast.literal_eval`. Nothing where they do not read it, or not as plain JSON.
+ * Reads a text with other parsers: `JSON.parse`, JavaScript, and Python's `ast.literal_eval`. Each reader returns
+ * `undefined` if it cannot read the text, or if the value is not plain JSON.
  */
 import type { Json } from "@fallible/arguments"
 import { spawnSync } from "node:child_process"
@@ -13,11 +14,11 @@ export const strict = (text: string): Json | undefined => {
   }
 }
 
-/** JavaScript's value of a text that is one expression. */
+/** Evaluates a text as one JavaScript expression. */
 export const javaScript = (text: string): Json | undefined => {
   try {
     const value: unknown = runInNewContext(`(${text}\n)`, undefined, { timeout: 100 })
-    // What is no plain JSON comes back as another value: `undefined`, a function, an object of a class.
+    // Other values are rejected: `undefined`, functions, class instances.
     return isPlain(value) ? strict(JSON.stringify(value)) : undefined
   } catch {
     return undefined
@@ -48,7 +49,7 @@ for line in sys.stdin:
         print("[]")
 `
 
-/** Python's values of many texts; `undefined` where there is no Python. */
+/** Evaluates many texts in Python. Returns `undefined` if Python is not installed. */
 export const python = (texts: ReadonlyArray<string>): ReadonlyArray<Json | undefined> | undefined => {
   const { error, status, stderr, stdout } = spawnSync("python3", ["-c", program], {
     input: texts.map((text) => asciiOf(text)).join("\n"),

@@ -1,6 +1,7 @@
 /**
- * The packages as they would be published: packed, looked at by publint and attw, installed, and run in the versions of Node that they
- * promise. Nobody but pnpm can pack them. Run it with `pnpm packaging`; it fetches those versions of Node.
+ * Packs the packages as for publishing, checks them with publint and attw, installs them, and runs them in each
+ * supported version of Node. Also checks that npm cannot publish them. Run it with `pnpm packaging`; it downloads
+ * those versions of Node.
  */
 import { spawnSync } from "node:child_process"
 import { copyFileSync, rmSync } from "node:fs"
@@ -9,7 +10,6 @@ import { names, packed, project, run, temporary } from "./packed.ts"
 import { root } from "./program.ts"
 
 const versions = ["20", "22", "24"]
-
 
 const bin = (name: string) => join(root, "node_modules/.bin", name)
 const folder = temporary()
@@ -23,17 +23,21 @@ try {
     if (status === 0) throw new Error(`npm would publish @fallible/${name}, in a tarball that cannot be installed.`)
   }
   const user = project(tarballs, "4.1.0")
-  for (const script of ["smoke.mjs", "smokeCore.mjs"]) copyFileSync(join(root, "test/support", script), join(user, script))
+  for (const script of ["smoke.mjs", "smokeCore.mjs"]) {
+    copyFileSync(join(root, "test/support", script), join(user, script))
+  }
   for (const version of versions) {
     const node = (...args: ReadonlyArray<string>) => run("npx", ["-y", `node@${version}`, ...args], user)
     node(join(root, "test/support/smoke.mjs"), join(user, "node_modules/@fallible/arguments/dist/index.js"))
     node("smokeCore.mjs")
-    // The modules one by one, as other platforms get them.
+    // Loads the separate modules, as platforms other than Node do.
     node("--conditions=default", "smokeCore.mjs")
   }
   rmSync(user, { recursive: true, force: true })
   process.stdout.write(
-    `${names.length} packages: publint and attw have nothing to say, npm cannot pack them; they run in Node ${versions.join(", ")}\n`
+    `${names.length} packages: publint and attw have nothing to say, npm cannot pack them; they run in Node ${
+      versions.join(", ")
+    }\n`
   )
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 /*
- * The packages as they would be published, and projects that install them.
+ * Packs the packages as for publishing, and creates projects that install them.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
@@ -9,7 +9,7 @@ import { root } from "./program.ts"
 
 export const names = ["arguments", "core", "providers", "testing"] as const
 
-/** Runs a command, and throws with all that it printed if it fails. */
+/** Runs a command. If it fails, throws with its whole output. */
 export const run = (command: string, args: ReadonlyArray<string>, cwd: string): string => {
   const { status, stderr, stdout } = spawnSync(command, args, { cwd, encoding: "utf8" })
   if (status !== 0) throw new Error(`${command} ${args.join(" ")}\n${stdout}\n${stderr}`)
@@ -18,16 +18,18 @@ export const run = (command: string, args: ReadonlyArray<string>, cwd: string): 
 
 export const temporary = (): string => mkdtempSync(join(tmpdir(), "fallible-"))
 
-/** Packs each package into a folder; the paths of the tarballs, by the package's name. */
+/** Packs each package into a folder. Returns the path of each tarball by package name. */
 export const packed = (folder: string): ReadonlyMap<string, string> => {
   for (const name of names) {
     run("npx", ["-y", "pnpm@12", "pack", "--pack-destination", folder], join(root, "packages", name))
   }
   const tarballs = readdirSync(folder).filter((file) => file.endsWith(".tgz"))
-  return new Map(names.map((name) => [name, join(folder, tarballs.find((file) => file.startsWith(`fallible-${name}-`))!)]))
+  return new Map(
+    names.map((name) => [name, join(folder, tarballs.find((file) => file.startsWith(`fallible-${name}-`))!)])
+  )
 }
 
-/** A new project that has the packages and a version of `effect` installed. */
+/** Creates a project with the packages and one version of `effect` installed, and returns its folder. */
 export const project = (tarballs: ReadonlyMap<string, string>, effect: string): string => {
   const folder = temporary()
   writeFileSync(

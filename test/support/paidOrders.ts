@@ -1,4 +1,4 @@
-/** Payments of orders, which end as they are told, and runs whose model asks for them. */
+/** Payments that end as the test asks, and runs whose model calls for them. */
 import {
   Agent,
   type Answer,
@@ -32,7 +32,7 @@ export type Options =
     readonly sideEffect?: SideEffect.SideEffect
   }
 
-/** A payment that ends as it is told, and then well; and what its handler was given. */
+/** Makes a payment tool that ends with each of `ends` in turn, then succeeds. Records its keys and arguments. */
 export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
   const keys: Array<string> = []
   const sent: Array<typeof Payment.Type> = []
@@ -51,7 +51,7 @@ export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
   return { keys, sent, pay }
 }
 
-/** A run in which the model makes these calls, one in a turn, or several. */
+/** Runs an agent whose model makes these calls, one or several per turn. */
 export const playing = (
   tool: Tool.Any,
   calls: ReadonlyArray<string | object | ReadonlyArray<object>>,
@@ -66,7 +66,7 @@ export const playing = (
   return Effect.provide(agent.run("Go.", options), ScriptedModel.layer([...moves, ScriptedModel.text("Done.")]))
 }
 
-// The tools of these tests need no services.
+// Valid because the tools of these tests need no services.
 export const asNeedingNothing = (tool: Tool.Any) => tool as Tool.Tool<string, object, unknown, ToolUnavailable>
 
 export const textsOf = ({ transcript }: Answer.Answer) =>

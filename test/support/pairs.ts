@@ -1,5 +1,5 @@
 /**
- * A worker of `test/bench/fuzz.ts`: schemas at random, values near them, and the laws that hold for each pair.
+ * A worker of `test/bench/fuzz.ts`. It generates random schemas and values near them, and checks the laws of each pair.
  */
 import {
   coerce,
@@ -17,18 +17,18 @@ import {
 import { parentPort, workerData } from "node:worker_threads"
 import { randomly } from "./dialects.ts"
 
-/** What a worker has found. */
+/** The result of a worker. */
 export interface Report {
   readonly counts: ReadonlyMap<string, number>
   readonly slowest: { readonly millis: number; readonly pair: string }
-  /** Of each kind how many, and the shortest pair. */
+  /** By kind: the number of complaints, and the shortest pair. */
   readonly complaints: ReadonlyMap<string, { readonly count: number; readonly pair: string }>
 }
 
 interface Work {
   readonly count: number
   readonly seed: number
-  /** Holds which pair it is at. */
+  /** Shared with the main thread: the index of the current pair. */
   readonly at: Int32Array
 }
 
@@ -41,7 +41,7 @@ const some = <A>(most: number, make: () => A): Array<A> => Array.from({ length: 
 // Values
 // -----------------------------------------------------------------------------
 
-/** It is in no schema and in no key: where everything is a secret, it is nowhere. */
+/** A secret value that occurs in no schema and in no key. If all fields are secret, no output may contain it. */
 const secret = "hunter2"
 
 const texts = [
@@ -137,7 +137,7 @@ const byKey = (depth: number): JsonSchema => container(some(3, () => [pick(keys)
 
 const list = (depth: number): ReadonlyArray<unknown> => [schema(depth + 1), ...some(2, () => schema(depth + 1))]
 
-/** What may stand in each keyword. */
+/** Generators for the content of each keyword. */
 const contents: { readonly [keyword: string]: (depth: number) => unknown } = {
   $ref: () => pick(references),
   additionalItems: (depth) => schema(depth + 1),
@@ -187,7 +187,7 @@ const contents: { readonly [keyword: string]: (depth: number) => unknown } = {
 }
 const keywords = Object.keys(contents)
 
-/** The usual ones: the schemas of tools. */
+/** Schemas that are typical of tools. */
 const usual: ReadonlyArray<(depth: number) => JsonSchema> = [
   (depth) => ({
     type: "object",
@@ -213,7 +213,7 @@ const schema = (depth: number): JsonSchema | boolean => {
   }))
 }
 
-// What refers to itself without a step into the value says nothing, and costs much: there are few of them.
+// Most schemas with a circular reference at the same value are dropped: they accept anything and are expensive.
 const rooted = (): JsonSchema => {
   for (;;) {
     const root = schema(0)
@@ -277,7 +277,7 @@ const ofType = (type: unknown, of: JsonSchema, root: JsonSchema, depth: number):
   return type === "string" ? drifted ? pick(numbers) : pick(texts) : anything(3)
 }
 
-/** A value that may fit, or nearly so. */
+/** Makes a value that fits the schema, or nearly fits. */
 const near = (of: unknown, root: JsonSchema, depth = 0): Json => {
   if (!isSchema(of) || depth > 5 || next(10) === 0) return anything(Math.min(depth, 3))
   const { $ref, allOf, anyOf, const: literal, enum: choices, oneOf, type } = of
@@ -375,7 +375,7 @@ const check = (value: Json, schema: JsonSchema): void => {
       }
     }
   }
-  // Where everything is a secret.
+  // All fields are secret.
   const secrets = [[]]
   const hidden = fit(value, schema, { secrets })
   const told = JSON.stringify(hidden.ok ? hidden.repairs : [hidden.refusal, message(hidden.refusal)])

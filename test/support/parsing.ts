@@ -1,4 +1,4 @@
-/** What is read of a text of arguments, and what is said of one that cannot be read. */
+/** Parses arguments: returns the value of a readable text, or the refusal of an unreadable one. */
 import { assert } from "@effect/vitest"
 import { Arguments, type DispatchFailure } from "@fallible/core"
 import { Result } from "effect"

@@ -1,4 +1,4 @@
-/** Random policies around a tool that pays: ours, and users' own that do what they like. */
+/** Random policies around a payment tool: ours, and custom ones that misbehave. */
 import { Fixer, Policy, SchemaMismatch, SemanticGarbage, Tool, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import * as RateLimit from "@fallible/core/RateLimit"
@@ -19,10 +19,10 @@ export type Pay = Tool.Tool<
   Breaker.CircuitBreaker | RateLimiter.RateLimiter
 >
 
-/** A policy, and how a failing run names it. */
+/** A policy, and its name in a failing run. */
 export type Written = readonly [text: string, change: (tool: Pay) => Pay]
 
-/** What policies make of failures. */
+/** Failures that policies return in place of the original. */
 export const made = {
   refused: new ToolUnavailable({ code: "made", detail: "Made.", transient: true, outcome: "not_executed" }),
   silent: new ToolUnavailable({ code: "made", detail: "Made.", transient: true }),
@@ -80,15 +80,15 @@ export const users: ReadonlyArray<Written> = [
   custom("dies", (inside) => Effect.catch(inside, () => Effect.die("dies")))
 ]
 
-/** What a check of a payment may say. */
+/** The checks of a payment. */
 export interface Checks {
-  /** What the service has of the order. */
+  /** Looks up the order's payment. */
   readonly look: (order: string) => Effect.Effect<Option.Option<string>, Failure>
-  /** The same; and what it does not have yet, it will not do any more. */
+  /** Looks up the order's payment, and rules out any later one. */
   readonly final: (order: string) => Effect.Effect<Option.Option<string>, Failure>
-  /** What the service has of the order, asked for while it settles. */
+  /** Looks up the order's payment while the service may still be settling it. */
   readonly settling: (order: string) => Effect.Effect<Option.Option<string>, Failure>
-  /** How long the service takes at most until a payment can be found. */
+  /** The longest time, in milliseconds, until a payment can be found. */
   readonly settle: number
 }
 
@@ -130,7 +130,7 @@ export const ours = ({ final, look, settle, settling }: Checks): fc.Arbitrary<Wr
 
 const everything = ["SemanticGarbage", "ToolUnavailable", "defect"] as const
 
-/** What fixers answer, if they do. None of it may make a call worse. */
+/** The behaviours of fixers. None of them may make a call worse. */
 const answers: Readonly<Record<string, Fixer.Fixer>> = {
   "corrects": ({ before, tries }) => ({ order: `better ${before.length + tries}` }),
   "says the same": ({ text }) => text,
@@ -151,7 +151,7 @@ const answers: Readonly<Record<string, Fixer.Fixer>> = {
   "escalates": () => Fixer.escalate({ detail: "Ask the user." })
 }
 
-/** Fixers have no place among policies: wherever they are added, they are around all of them. */
+/** Fixers. Wherever one is added, it wraps all policies. */
 export const fixers: fc.Arbitrary<Written> = fc.tuple(
   fc.constantFrom(...Object.entries(answers)),
   fc.boolean(),

@@ -1,7 +1,7 @@
 /**
- * Payments over a real wire, under random policies and a model that goes on: the service commits and drops, commits once its client has gone,
- * fails after it has committed, refuses, or is fine. Virtual time passes only while the wire has nothing to do, so that no timing of the
- * machine decides anything.
+ * Payments over real connections, under random policies, with a model that repeats its call. The service may commit and
+ * drop the connection, commit after its client has hung up, fail after it has committed, refuse, or work. Virtual time
+ * passes only while the network is idle, so the speed of the machine decides nothing.
  */
 import { Agent, Guard, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
@@ -34,7 +34,7 @@ const faults = [
 
 type Fault = typeof faults[number]
 
-/** What the service has been paid, and in which call. */
+/** A payment that took effect, and the call that made it. */
 interface Payment {
   readonly call: string
 }
@@ -43,16 +43,16 @@ class Service {
   readonly payments: Array<Payment> = []
   readonly #wire: Wire
   readonly #faultOf: (run: string) => Fault | undefined
-  /** What it holds, until its client has gone. */
+  /** Payments that the service holds until their client hangs up. */
   readonly #held = new Map<string, Payment>()
 
-  /** @param faultOf what goes wrong with the next request of a run */
+  /** @param faultOf returns the fault of the next request of a run */
   constructor(wire: Wire, faultOf: (run: string) => Fault | undefined) {
     this.#wire = wire
     this.#faultOf = faultOf
   }
 
-  /** How often it was paid in a call, and in those inside of it. */
+  /** Returns the number of payments of a call, including the calls inside it. */
   paidIn(call: string): number {
     return this.payments.filter((payment) => payment.call === call).length
   }
@@ -66,7 +66,7 @@ class Service {
     const fault = this.#faultOf(run)
     if (request.method === "GET") {
       if (fault === "drops the connection of who looks") return void response.destroy()
-      // What it does not have yet, it will not take any more.
+      // Rules out payments that it has not made yet.
       if (word === "final") {
         for (const [id, payment] of this.#held) if (payment.call === call) this.#held.delete(id)
       }
@@ -119,16 +119,16 @@ class Service {
 export interface Scenario {
   readonly faults: ReadonlyArray<Fault | undefined>
   readonly policies: ReadonlyArray<Written>
-  /** Around a tool that pays inside of its handler, if it is one. */
+  /** Policies around an outer tool that pays in its handler. Absent without an outer tool. */
   readonly outer: ReadonlyArray<Written> | undefined
   readonly sideEffect: "idempotent" | "non_idempotent"
-  /** How often the model asks for the same payment, whatever it hears. */
+  /** How often the model calls for the same payment, whatever the results. */
   readonly asks: number
 }
 
 const Receipt = Schema.Struct({ receipt: Schema.NullOr(Schema.String) })
 
-/** The call under way, as logs have it: several may have one key. */
+/** The id of the current call, from the log annotations. A key would not do: several calls may share one. */
 const callUnderWay = Effect.withFiber((fiber) =>
   Effect.succeed(String(fiber.getRef(References.CurrentLogAnnotations)["call"]))
 )
@@ -146,14 +146,14 @@ const receiptOf = (request: HttpClientRequest.HttpClientRequest) =>
       )
   )
 
-/** Pays by itself: a second service that acts. */
+/** Pays directly, as a second service with a side effect. */
 export const paying = (word: string) =>
   Effect.flatMap(place, (url) => receiptOf(HttpClientRequest.post(`${url}/${word}`))).pipe(
     Effect.map(String),
     Effect.provide(FetchHttpClient.layer)
   )
 
-/** The service's address, and the name of the run: what a check needs, whose policies are made before there is a server. */
+/** The service's address and the run's name. Checks read it here: their policies are made before the server starts. */
 const place: Context.Reference<string> = Context.Reference("test/paymentWire", { defaultValue: () => "" })
 
 const looking = (word: string) =>
@@ -205,7 +205,7 @@ const toolOf = ({ outer, policies, sideEffect }: Scenario, url: string): Pay => 
   )
 }
 
-/** Asks for the same payment again and again, whatever it hears. */
+/** Calls for the same payment `asks` times, whatever the results. */
 const stubborn = ({ asks }: Scenario, tool: string): ScriptedModel.Script => (_, index) =>
   index < asks ? ScriptedModel.call(tool, { order: "o-1" }) : ScriptedModel.text("Done.")
 
@@ -213,7 +213,7 @@ const stubborn = ({ asks }: Scenario, tool: string): ScriptedModel.Script => (_,
 // A play
 // -----------------------------------------------------------------------------
 
-/** A call that has its outcome, and how often the service was paid in it. */
+/** A finished call: its outcome, and the number of payments in it. */
 export interface Call {
   readonly outcome: ToolOutcome.ToolOutcome
   readonly paid: number
@@ -239,7 +239,7 @@ const running = (scenario: Scenario, url: string) =>
           ended.push([`${event.run}/turn/${event.turn}/call/${event.index}`, event.outcome])
         })
       ),
-      // What it ends with is another matter.
+      // The result of the run does not matter here.
       Effect.exit,
       Effect.as(ended),
       Effect.provide(serving(openAi)(stubborn(scenario, tool.name))),
@@ -248,7 +248,7 @@ const running = (scenario: Scenario, url: string) =>
     )
   })
 
-/** Runs all of them at once, each with an agent, a model and orders of its own. */
+/** Plays all scenarios at once, each with its own agent, model and orders. */
 export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<ReadonlyArray<ReadonlyArray<Call>>> =>
   Effect.gen(function*() {
     const wire = new Wire()
@@ -256,18 +256,18 @@ export const play = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<Readonly
     const service = new Service(wire, (run) => plans[Number(run)]?.shift())
     const exits = yield* playedOver(wire, service.server, scenarios, running)
     const runs = yield* Effect.forEach(exits, (exit) => exit)
-    // The service has closed: what it held it has been paid for, if it was not told otherwise.
+    // The service has closed, so it has paid all that it held and that no check ruled out.
     return runs.map((ended) => ended.map(([call, outcome]) => ({ outcome, paid: service.paidIn(call) })))
   })
 
-/** What is wrong with a call, if anything is. */
+/** Returns what is wrong with a call, or `undefined`. */
 export const faultOf = (
   { outer, sideEffect }: Scenario,
   { outcome: { certainty }, paid }: Call
 ): string | undefined => {
-  // Of what is idempotent, the service pays again; here it is one that does not know it.
+  // An idempotent tool may be repeated, and this service does not deduplicate its payments.
   if (sideEffect === "non_idempotent" && paid > 1) return `paid ${paid} times`
   if (certainty === "not_executed" && paid > 0) return "paid, and said not to be executed"
-  // A checkout that ends well has taken effect, whatever the payment inside of it did.
+  // A successful checkout counts as executed, whatever its inner payment did.
   return certainty === "executed" && paid === 0 && outer === undefined ? "said to be executed, and not paid" : undefined
 }

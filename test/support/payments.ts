@@ -1,4 +1,4 @@
-/** Payments in virtual time: a handler that acts, random policies around it, and what really happened. */
+/** Payments in virtual time: a handler that acts, random policies around it, and a record of the true effects. */
 import { assert } from "@effect/vitest"
 import {
   Deadline,
@@ -21,32 +21,32 @@ import * as fc from "fast-check"
 import { type Failure, made as failures, parameters, type Pay, stack, type Written } from "./paymentPolicies.ts"
 
 // -----------------------------------------------------------------------------
-// What happens
+// The world
 // -----------------------------------------------------------------------------
 
 /** One execution of the handler. */
 interface Execution {
   readonly order: string
-  /** Did it certainly do nothing? Absent while it runs. */
+  /** Whether it certainly did nothing. Absent while it runs. */
   nothing?: boolean
   isRefusal?: boolean
-  /** When it ended. */
+  /** When it ended, in milliseconds. */
   ended?: number
-  /** Has a check not found it, so long after its end that it cannot pay any more? */
+  /** Whether a check missed it so long after its end that it can no longer pay. */
   isSettled?: boolean
 }
 
-/** What happened in one call. */
+/** The ground truth of one call. */
 class World {
   readonly executions: Array<Execution> = []
   paid = 0
-  /** How many executions began after one that may have acted. */
+  /** The number of executions that began after one that may have acted. */
   violations = 0
-  /** Does the tool run inside of another one? */
+  /** Whether the tool runs inside another tool. */
   isNested = false
   isOver = false
   endedLate = 0
-  /** Of how many executions the service has said for good that they will do nothing. */
+  /** The number of executions that the service has declared final: those that have not paid yet never will. */
   settled = 0
 }
 
@@ -55,7 +55,7 @@ const worldOf: Context.Reference<World> = Context.Reference("test/payments", { d
 const unavailable = (fields: Partial<ToolUnavailable>) =>
   new ToolUnavailable({ code: "connection", detail: "Lost.", transient: true, ...fields })
 
-/** How an execution ends, whether it pays before, and whether its end says for certain that it did nothing. */
+/** The ways in which an execution ends: whether it pays first, and whether its end proves that it did nothing. */
 const ends = {
   "answers": { pays: true, nothing: false, end: Effect.succeed("paid") },
   "answers a part": {
@@ -103,12 +103,13 @@ const ends = {
 
 interface Act {
   readonly end: keyof typeof ends
-  /** How long it takes, and whether it goes on when it is interrupted. */
+  /** The duration in milliseconds. */
   readonly takes: number
+  /** Whether it ignores interruption. */
   readonly isDeaf: boolean
 }
 
-/** @param index which execution it was, from 1 */
+/** @param index the number of the execution, from 1 */
 const pay = (world: World, index: number) => {
   if (index > world.settled) world.paid++
 }
@@ -116,7 +117,7 @@ const pay = (world: World, index: number) => {
 const perform = ({ end, isDeaf, takes }: Act, order: string): Effect.Effect<string, Failure> =>
   Effect.flatMap(worldOf, (world) => {
     const before = world.executions.slice(world.settled)
-    // What has refused did nothing. A handler around it may try once more, and a fixer with other arguments.
+    // A refused execution did nothing, so an outer handler may try again, and so may a fixer with other arguments.
     const mayRun = ({ isRefusal, isSettled, nothing, order: refused }: Execution) =>
       nothing === true || isSettled === true || isRefusal === true && (world.isNested || refused !== order)
     if (!before.every(mayRun)) world.violations++
@@ -150,7 +151,7 @@ const perform = ({ end, isDeaf, takes }: Act, order: string): Effect.Effect<stri
 
 const look = Effect.map(worldOf, ({ paid }) => paid > 0 ? Option.some("found") : Option.none())
 
-/** How long a payment takes at most until it is there: 2 s, and a little. */
+/** The longest time until a payment takes effect: 2 s, plus a margin. */
 const settle = 3_000
 
 const settling = Effect.flatMap(
@@ -166,7 +167,7 @@ const settling = Effect.flatMap(
     })
 )
 
-/** What has not been paid yet is never paid: what begun executions still do comes to nothing. */
+/** Makes executions that have not paid yet final: they never pay. Then looks for the payment. */
 const final = Effect.flatMap(worldOf, (world) => {
   world.settled = world.executions.length
   return look
@@ -184,10 +185,10 @@ const act: fc.Arbitrary<Act> = fc.record({
 export interface Scenario {
   readonly acts: ReadonlyArray<Act>
   readonly policies: ReadonlyArray<Written>
-  /** Around a tool that runs the payment inside of its handler, if it is one. */
+  /** Policies around an outer tool that runs the payment in its handler. Absent without an outer tool. */
   readonly outer: ReadonlyArray<Written> | undefined
   readonly swallows: boolean
-  /** Was the tool put together by hand? */
+  /** Whether the tool is assembled by hand, not by `Tool.make`. */
   readonly isByHand: boolean
   readonly deadline: number
   readonly seed: number
@@ -228,7 +229,7 @@ const toolOf = ({ acts, isByHand, outer, policies, swallows }: Scenario): Pay =>
     Effect.flatMap(worldOf, (world) => perform(acts[world.executions.length % acts.length]!, order))
   const made: Pay = Tool.make("pay", definition, run)
   const byHand: Pay = Object.assign(Object.create(Object.getPrototypeOf(made)), made, { run })
-  // Without any policy it would be nothing but a function of the checkout's own.
+  // Without policies, a handmade inner tool would just be a function inside the checkout.
   const pay = wrapped(isByHand && (outer === undefined || policies.length > 0) ? byHand : made, policies)
   if (outer === undefined) return pay
   const checkout: Pay = Tool.make(
@@ -245,7 +246,7 @@ export interface Checked {
   readonly seen: ReadonlyArray<string>
 }
 
-/** Two calls at once, so that one may wait for the permit of the other. */
+/** Plays two concurrent calls, so that one may wait for the permit of the other. */
 export const play = (scenario: Scenario): Promise<ReadonlyArray<Checked>> =>
   Effect.gen(function*() {
     const toolkit = Toolkit.make(toolOf(scenario))
@@ -306,13 +307,13 @@ export const described = ({ acts, deadline, isByHand, outer, policies, swallows 
     deadline
   })
 
-/** The oracle. */
+/** The oracle: asserts that a call paid at most once, and that its certainty is true. */
 export const check = (scenario: Scenario, { outcome, world }: Checked) => {
   const text = described(scenario)
   assert.strictEqual(world.violations, 0, `runs again: ${text}`)
   assert.isAtMost(world.paid, 1, `paid twice: ${text}`)
   if (outcome?.certainty === "not_executed") assert.strictEqual(world.paid, 0, `paid all the same: ${text}`)
-  // A checkout that ends well has taken effect, whatever the payment inside of it did.
+  // A successful checkout counts as executed, whatever its inner payment did.
   if (outcome?.certainty === "executed" && scenario.outer === undefined) {
     assert.strictEqual(world.paid, 1, `never paid: ${text}`)
   }

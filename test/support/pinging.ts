@@ -1,4 +1,4 @@
-/** An agent with one tool, which answers pong, and a script that calls it once. */
+/** An agent with one tool, which answers "pong", and a script that calls the tool once. */
 import { Agent, Tool, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Schema } from "effect"

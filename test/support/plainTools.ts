@@ -1,6 +1,6 @@
 /**
- * Tools as people write them: async functions that throw ordinary errors, a service that misbehaves, and models that read the text of a
- * tool's result as a weak model does. They know no marker of this library.
+ * Tools as users write them: async functions that throw ordinary errors, a service that misbehaves, and models that
+ * read a tool's result as a weak model does. None of them knows this library.
  */
 import { Tool, type ToolFailure } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -12,7 +12,7 @@ import type * as Http from "node:http"
 // A service that misbehaves
 // -----------------------------------------------------------------------------
 
-/** What a service does with one request. */
+/** The service's response to one request. */
 export type Behaviour = (response: Http.ServerResponse) => void
 
 export const answer = (body: unknown): Behaviour => (response) => void response.end(JSON.stringify(body))
@@ -26,14 +26,14 @@ export const cut: Behaviour = (response) => {
   setImmediate(() => response.destroy())
 }
 
-/** The world of one scenario: a service, and what its tools did. */
+/** The world of one scenario: a service, and a record of what its tools did. */
 export class World {
   readonly url: string
-  /** What each tool did, in order: one entry for each execution. */
+  /** The names of the tools that ran, in order: one entry per execution. */
   readonly ran: Array<string> = []
-  /** What has really taken effect. */
+  /** The side effects that really happened. */
   readonly done: Array<string> = []
-  /** Told when a tool hangs: only time can end that. */
+  /** Called when a tool hangs, because only time can end it. */
   readonly hang: () => void
 
   constructor(url: string, hang: () => void) {
@@ -41,14 +41,14 @@ export class World {
     this.hang = hang
   }
 
-  /** How often a tool has run, this time included. */
+  /** Records an execution, and returns how often the tool has run, including this time. */
   begin(tool: string): number {
     this.ran.push(tool)
     return this.ran.filter((name) => name === tool).length
   }
 }
 
-/** Asks the service, as people write it. */
+/** Queries the service, in the usual style of users. */
 export const ask = async (world: World, path = "/", signal?: AbortSignal): Promise<unknown> => {
   const response = await fetch(`${world.url}${path}`, signal === undefined ? {} : { signal })
   if (!response.ok) throw response
@@ -71,7 +71,7 @@ export const price = (world: World) =>
     return await ask(world, "/price", signal) as { price: number }
   })
 
-/** The same from elsewhere. */
+/** Reads a price from a mirror. */
 export const mirror = (world: World) =>
   Tool.promise("get_price_mirror", {
     description: "The price of a share, from a mirror",
@@ -83,7 +83,7 @@ export const mirror = (world: World) =>
     return { price: 42 }
   })
 
-/** Reads, and fails with what is thrown by `fail`, as often as it throws. */
+/** Makes a tool that throws the error that `fail` returns, or succeeds if it returns none. */
 export const lookup = (
   fail: (attempt: number, world: World) => unknown,
   definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {} } = {}
@@ -112,7 +112,7 @@ export const backup = (world: World) =>
     return "found elsewhere"
   })
 
-/** Pays an order, by what `pay` does. */
+/** Makes a tool that pays with `pay`, and one that checks the payment. */
 export const paying = (
   pay: (world: World, attempt: number) => Promise<string>,
   definition: { readonly refusesFirst?: boolean } = {}
@@ -142,7 +142,7 @@ export const paid = (world: World) => void world.done.push("paid o-7")
 // Models
 // -----------------------------------------------------------------------------
 
-/** What the model read last: the newest tool message. */
+/** Returns the text of the last message if it is a tool message, or else "". */
 export const heard = (request: ScriptedModel.Recorded | undefined): string => {
   const message = request?.messages.at(-1)
   return message?.role === "tool" ? message.text : ""
@@ -152,19 +152,19 @@ export const failed = (text: string): boolean => text.includes("\"ok\":false")
 
 export const isForbidden = (text: string): boolean => /do not (repeat|call)/i.test(text)
 
-/** Calls a tool, and answers with what it reads. It repeats a call that failed, unless it is told not to. */
+/** Calls a tool, and answers with the result. It repeats a failed call unless the failure forbids it. */
 export const weak = (name: string, args: object = {}) => (request: ScriptedModel.Recorded, index: number) => {
   const text = heard(request)
   return index === 0 || failed(text) && !isForbidden(text) ? ScriptedModel.call(name, args) : ScriptedModel.text(text)
 }
 
-/** The same, and uses another tool when it is told to. */
+/** Like {@link weak}, but calls another tool if the failure suggests one. */
 export const adaptable = (name: string, other: string) => (request: ScriptedModel.Recorded, index: number) => {
   const text = heard(request)
   return failed(text) && /another (tool|one)/i.test(text) ? ScriptedModel.call(other) : weak(name)(request, index)
 }
 
-/** The same, and looks what became of a call, when it is told how. */
+/** Pays, and calls the check that a failure names. It repeats a failed call unless the failure forbids it. */
 export const careful: FakeModelServer.Script = (request, index) => {
   const text = heard(request)
   const check = /Call (\w+) to find out/.exec(text)?.[1]
@@ -175,7 +175,7 @@ export const careful: FakeModelServer.Script = (request, index) => {
 
 export class BookingError extends Error {}
 
-/** Books a room: A1 is taken. */
+/** Makes a tool that books a room. Room A1 is taken. */
 export const booking =
   (taken: () => unknown, definition: { readonly tell?: ToolFailure.FromOptions["tell"] & {} } = {}) =>
   (
@@ -194,7 +194,7 @@ export const booking =
     })
   ]
 
-/** Books A1, and then what is free, or anything else if it is told that other arguments may do. */
+/** Books A1. If that fails, books a free room that the failure lists, or B2 if the failure allows other arguments. */
 export const bookA1 = (request: ScriptedModel.Recorded, index: number) => {
   const text = heard(request)
   if (index === 0) return ScriptedModel.call("book_room", { room: "A1" })
@@ -212,7 +212,7 @@ export const aborted = (signal: AbortSignal) =>
 
 export const taken = "Room A1 is already booked. Free rooms: B2, C3."
 
-/** A dead port: nobody listens there. */
+/** An address without a listener. */
 export const dead = "http://127.0.0.1:2"
 
 export const secret = "sk-live-SECRET123456"

@@ -1,22 +1,22 @@
-/** What the policies of users do with what is inside of them, and how long they wait. */
+/** The moves of custom policies: what each does with the run inside it, and how long it waits. */
 import { Policy, SemanticGarbage, type ToolFailure, ToolUnavailable } from "@fallible/core"
 import { Clock, Duration, Effect, Fiber } from "effect"
 import { type Act, around, type Failure, isWaitHeard, mirror, type Play, type Stretch, worldOf } from "./policyWorld.ts"
 
-/** What a policy by hand may use. */
+/** The tools of a custom policy. */
 interface Hands<A, E extends ToolFailure.ToolFailure, R> {
-  /** What is inside, once. */
+  /** Runs the wrapped run once. */
   readonly inside: Effect.Effect<A, E, R>
   readonly sleep: Effect.Effect<void>
-  /** Sleeps, and says so. */
+  /** Sleeps, and reports the wait. */
   readonly wait: Effect.Effect<void>
-  /** Fails by itself. */
+  /** Fails with a failure of the policy itself. */
   readonly fail: Effect.Effect<never, SemanticGarbage>
   readonly refusal: Effect.Effect<ToolUnavailable>
   readonly lie: Effect.Effect<ToolUnavailable>
-  /** What another tool answers, whose account is its own. */
+  /** Runs another tool, which has its own account. */
   readonly other: Effect.Effect<A, Failure>
-  /** What it answered with in an earlier run; else it fails by itself. */
+  /** Returns a kept answer if an earlier run answered, or else fails like `fail`. */
   readonly kept: Effect.Effect<A, SemanticGarbage>
   readonly call: Policy.Call
 }
@@ -25,7 +25,7 @@ type Move = <A, E extends ToolFailure.ToolFailure, R>(
   hands: Hands<A, E, R>
 ) => Effect.Effect<A, E | Failure, R>
 
-/** What a fiber has come to by now. */
+/** Returns the exit of a fiber if it has ended, or else `otherwise`. */
 const soFar = <A, E, E2>(fiber: Fiber.Fiber<A, E>, otherwise: Effect.Effect<never, E2>): Effect.Effect<A, E | E2> =>
   Effect.suspend((): Effect.Effect<A, E | E2> => fiber.pollUnsafe() ?? otherwise)
 
@@ -86,7 +86,7 @@ export const moves = {
   "dies": ({ inside }) => Effect.catch(inside, () => Effect.die("dies"))
 } satisfies Record<string, Move>
 
-/** In these, something may go on beside, or after. */
+/** The moves with concurrent work, or work that continues after the policy ends. */
 export const concurrent: ReadonlyArray<string> = [
   "races",
   "races for the first",
@@ -99,10 +99,10 @@ export const concurrent: ReadonlyArray<string> = [
   "waits beside it"
 ] satisfies ReadonlyArray<keyof typeof moves>
 
-/** The answers of the tool are texts, which a policy does not know. */
+/** Casts a string answer to the answer type of a policy, which is generic. */
 const asAnswer = <A, E>(answer: Effect.Effect<string, E>) => answer as Effect.Effect<never, E> as Effect.Effect<A, E>
 
-/** How long a policy has slept while nothing inside of it ran. */
+/** Measures how long a policy slept while nothing inside it ran. */
 class Idleness {
   running = 0
   sleeping = 0

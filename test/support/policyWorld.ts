@@ -1,4 +1,4 @@
-/** What really happens in a call: tools whose handlers and sources write down what they do. */
+/** The ground truth of a call: tools whose handlers and sources record what they do. */
 import {
   Deadline,
   PartialData,
@@ -15,59 +15,59 @@ import type * as Breaker from "effect/persistence/CircuitBreaker"
 import type * as RateLimiter from "effect/persistence/RateLimiter"
 
 // -----------------------------------------------------------------------------
-// The oracle: what handlers and policies know of themselves
+// The oracle: records of handlers and policies
 // -----------------------------------------------------------------------------
 
-/** A stretch of code that somebody waits for, until nobody does. */
+/** A stretch of code with a caller that waits for it. Open until the caller stops waiting. */
 export interface Stretch {
   isOpen: boolean
-  /** Did somebody still wait for it when it ended? */
+  /** Whether a caller still waited when it ended. */
   isHeard: boolean
 }
 
-/** One execution of a handler, of a source or of a tool inside. */
+/** One execution of a handler, a source or an inner tool. */
 export interface Execution {
   readonly id: number
-  /** `"asked"`: a tool that a fallback asks. */
+  /** `"asked"` is a tool that a fallback calls. */
   readonly of: "handler" | "asked" | "source" | "check" | "inner"
   readonly began: number
-  /** Did somebody wait for it when it began? */
+  /** Whether a caller waited when it began. */
   readonly isHeard: boolean
   /** The policies around it. */
   readonly around: ReadonlyArray<Stretch>
-  /** The failure that it ended with while somebody waited. */
+  /** The failure that it ended with while a caller waited. */
   failed: ToolFailure.ToolFailure | undefined
-  /** Did it end with a failure when nobody waited any more? */
+  /** Whether it ended with a failure after its caller had stopped waiting. */
   failedLate: boolean
-  /** What it said of its answer. */
+  /** The caveats that it added to its answer. */
   readonly caveats: Array<string>
   source: string | undefined
   elapsed: number
 }
 
-/** What really happened in one call. */
+/** The ground truth of one call. */
 export class World {
   readonly call: Stretch = { isOpen: true, isHeard: true }
-  /** Did something happen with the very tick of a deadline, when either comes first? */
+  /** Whether an event fell on the exact tick of a deadline, so that either may come first. */
   isTie = false
-  /** Did a handler begin, or a wait end, after the deadline around it, in what is deaf? */
+  /** Whether, in uninterruptible code, a handler began or a wait ended after its deadline. */
   isLate = false
   readonly executions: Array<Execution> = []
-  /** How long each custom policy slept while nothing inside of it ran. */
+  /** Milliseconds that each custom policy slept while nothing inside it ran. */
   readonly waited = new Map<string, number>()
-  /** What policies failed with by themselves, and what they said of failures that never happened. */
+  /** Details of failures that policies made themselves, or reported without having had them. */
   readonly said = new Set<string>()
 }
 
-/** Ids are drawn anew for each play, so that two plays of one scenario have the same. */
+/** The id counter of one play. Each play starts anew, so two plays of one scenario have equal ids. */
 export interface Play {
   ids: number
 }
 
-/** The call that the code which runs now is of. */
+/** The call that the current code belongs to. */
 export const worldOf: Context.Reference<World> = Context.Reference("test/world", { defaultValue: () => new World() })
 
-/** The stretches around the code that runs now. */
+/** The stretches around the current code. */
 export const around: Context.Reference<ReadonlyArray<Stretch>> = Context.Reference<ReadonlyArray<Stretch>>(
   "test/around",
   {
@@ -75,7 +75,7 @@ export const around: Context.Reference<ReadonlyArray<Stretch>> = Context.Referen
   }
 )
 
-/** Does anybody wait for the code that runs now? */
+/** Reports whether a caller waits for the current code. */
 const isHeardBy = (isInTime: (now: number, deadline: number, world: World) => boolean): Effect.Effect<boolean> =>
   Effect.withFiber((fiber) => {
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
@@ -92,7 +92,7 @@ const isHeard = isHeardBy((now, deadline, world) => {
   return now < deadline
 })
 
-/** A wait ends with the deadline that cuts it short. */
+/** Like `isHeard`, but a wait that ends exactly at its deadline still counts as in time. */
 export const isWaitHeard = isHeardBy((now, deadline, world) => {
   if (now > deadline) world.isLate = true
   return now <= deadline
@@ -122,7 +122,7 @@ export interface Act {
   readonly takes: number
   readonly end: keyof typeof ends | "hangs" | "dies"
   readonly says: "nothing" | "a caveat" | "a source" | "both"
-  /** Is a tool run inside, which needs a second try? */
+  /** Whether it runs an inner tool, which succeeds at its second try. */
   readonly isNested: boolean
   readonly isDeaf: boolean
 }
@@ -170,7 +170,7 @@ const failing = <F extends Failure>(execution: Execution, failure: F) =>
     return Effect.fail(failure)
   })
 
-/** Does what it is told. Each failure has the number of its execution in its detail, each answer as its value. */
+/** Performs an act. Each failure has the number of its execution in its detail, and each answer has it in its value. */
 export const perform = (
   play: Play,
   of: Execution["of"],
@@ -192,7 +192,7 @@ export const perform = (
         yield* ToolCall.source({ name: `s${id}.` })
         execution.source = `s${id}.`
       }
-      // No two ends come with the same tick.
+      // Adds the id, so that no two executions end on the same tick.
       if (takes > 0) yield* Effect.sleep(takes + id)
       if (end === "hangs") return yield* Effect.never
       if (end === "dies") return yield* Effect.die("dies")
@@ -205,7 +205,7 @@ export const perform = (
       )
     )
     return Effect.flatMap(
-      // An inner tool never fails for good.
+      // An inner tool always succeeds in the end, so its failure would be a defect.
       Effect.orDie(isDeaf && end !== "hangs" ? Effect.uninterruptible(body) : body),
       (failure) => failure === undefined ? Effect.succeed(`v${id}.`) : failing(execution, failure)
     )

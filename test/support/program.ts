@@ -10,7 +10,7 @@ export interface Finished {
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** No model by accident: what the environment of the tests says of one does not reach a program. */
+/** The environment of a program. Clears the variables that name a model, so a test never reaches a real one. */
 const environment = (env: Readonly<Record<string, string>>) => ({
   ...process.env,
   OLLAMA_HOST: "",
@@ -19,11 +19,11 @@ const environment = (env: Readonly<Record<string, string>>) => ({
   ...env
 })
 
-/** Runs a program of this repository as a user would, in a process of its own. */
+/** Runs a program of this repository as a separate process. */
 export const runNode = (file: string, ...args: ReadonlyArray<string>): Effect.Effect<Finished> =>
   runNodeIn({}, file, ...args)
 
-/** The same in an environment that says more. */
+/** Like {@link runNode}, with more environment variables. */
 export const runNodeIn = (
   env: Readonly<Record<string, string>>,
   file: string,
@@ -45,7 +45,7 @@ export const runNodeIn = (
     )
   })
 
-/** What a program has printed when it has printed a text; then it is ended. */
+/** Runs a program until it prints a text, kills it, and returns its output. */
 export const printedUpTo = (
   text: string,
   env: Readonly<Record<string, string>>,
@@ -55,7 +55,7 @@ export const printedUpTo = (
   Effect.callback<string>((resume, signal) => {
     let output = ""
     const child = spawn(process.execPath, [file, ...args], { cwd: root, env: environment(env), signal })
-    // Ended by the signal, it says so in an event that would be thrown.
+    // Killing the child emits an error event, which would be thrown without a listener.
     child.on("error", () => {})
     child.stdout.on("data", (chunk: Buffer) => {
       output += chunk.toString("utf8")
@@ -67,7 +67,7 @@ export const printedUpTo = (
     child.on("close", () => resume(Effect.succeed(output)))
   })
 
-/** Runs a program into a pipe whose reader has left before it begins, as `| true` does sooner or later. */
+/** Runs a program with a pipe whose reader has closed before the program starts, as in `| true`. */
 export const runNodeUnread = (
   of: "stdout" | "stderr",
   env: Readonly<Record<string, string>>,
@@ -93,5 +93,5 @@ export const runNodeUnread = (
     })
   })
 
-/** Output without what differs from run to run: how long things took. */
+/** Replaces the durations in an output, which differ from run to run. */
 export const withoutTimings = (output: string): string => output.replace(/\d+ ms/g, "… ms")

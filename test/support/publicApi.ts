@@ -1,7 +1,7 @@
 /**
- * What a package promises: the declarations of every module that its exports let in, without their comments, in one text.
+ * The public API of a package as one text: the declarations of every exported module, without comments.
  *
- *     node test/support/publicApi.ts     writes it down, after `tsc -b`
+ *     node test/support/publicApi.ts     writes api.txt of each package; run `tsc -b` first
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,7 +18,7 @@ export const publicApi = (name: PublicPackage): string => {
   const modules = globSync("*.d.ts", { cwd: folder }).toSorted()
   return modules.map((module) => {
     const file = module.replace(/\.d\.ts$/, "")
-    // The index of `arguments` exports the parts of modules that nobody imports by themselves.
+    // The modules of `arguments` are not importable, except `sentence`. Its index exports parts of them.
     const specifier = file === "index"
       ? `@fallible/${name}`
       : name === "arguments" && file !== "sentence"
@@ -28,7 +28,7 @@ export const publicApi = (name: PublicPackage): string => {
   }).join("\n")
 }
 
-/** Without comments, but for the one that says that something is not promised after all. */
+/** Removes all comments except `@internal`, which marks declarations that are not part of the API. */
 const declarations = (text: string): string =>
   text
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => /@internal\b/.test(comment) ? "/** @internal */" : "")

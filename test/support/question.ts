@@ -1,4 +1,4 @@
-/** One question, how a model or an agent is asked it, and what may come of it. */
+/** One question, ways to send it to a model or an agent, and possible results. */
 import { Agent, Model, ModelFailure, Toolkit, Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import { Effect, Stream } from "effect"

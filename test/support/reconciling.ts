@@ -1,4 +1,4 @@
-/** A call whose answer got lost, what a check finds of it, and what becomes of it then. */
+/** A call whose answer is lost, the results of a check, and the outcome. */
 import { assert } from "@effect/vitest"
 import { Dispatch, type Tool, Toolkit, ToolUnavailable } from "@fallible/core"
 import { Effect, Option, Schedule } from "effect"
@@ -18,7 +18,7 @@ export const nothing = Effect.succeed(Option.none<string>())
 
 export const once = Schedule.recurs(1)
 
-/** Runs a tool for an hour, as a model's call. */
+/** Dispatches one call of a tool, lets one hour pass, and returns the outcome. */
 export const outcomeOf = (tool: Tool.Tool<string, typeof paris, string, Failure>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(

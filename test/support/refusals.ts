@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import { misfitOf } from "../../packages/core/src/internal/arguments/fieldIssue.ts"
 import { frozen } from "./coercing.ts"
 
-/** What is said of a value that a schema refuses, coerced as far as possible: path, expectation, what came. */
+/** Returns the issues of a value that a schema refuses after coercion: path, expectation, and actual value. */
 export const refusals = <S extends Schema.Codec<unknown, unknown>>(
   parameters: S,
   value: Schema.Json,

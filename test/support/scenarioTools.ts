@@ -1,4 +1,4 @@
-/** Tools that fail as the scenarios say, and count their executions. */
+/** Tools that fail as the scenarios ask, and count their executions. */
 import { RetryPolicy, Tool, ToolCall, ToolHealth, ToolUnavailable } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
 import { ScriptedModel } from "@fallible/testing"
@@ -36,7 +36,7 @@ export const source =
 export const quoteThenTell: FakeModelServer.Script = (request, index) =>
   index === 0 ? ScriptedModel.call("get_quote") : ScriptedModel.text(heard(request))
 
-/** A tool that always fails behind a breaker, and a mirror that has the data. */
+/** Makes a tool that always fails behind a breaker, and a mirror that answers. */
 export const quotes = (ran: Effect.Effect<void>) => {
   const definition = {
     description: "A quote",
@@ -62,7 +62,7 @@ export const breaking = Effect.provide(
   }).pipe(Layer.provide(Persistence.CircuitBreaker.layerStoreMemory()), Layer.merge(ToolHealth.layer))
 )
 
-/** What serves instead, if the text says so. */
+/** Returns the tool that a failure's text recommends instead. */
 export const instead = (text: string) => /Call (\w+) instead/.exec(text)?.[1]
 
 export const clock = (ran: Effect.Effect<void>) =>

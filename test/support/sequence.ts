@@ -1,4 +1,4 @@
-/** What happens on a run, and when: a weather tool that does as it is told, and a list of what came of it. */
+/** Records the events of a run with their times. Provides a weather tool that performs given steps. */
 import {
   CallEvent,
   Policy,
@@ -16,9 +16,9 @@ export type Failure = SchemaMismatch | SemanticGarbage | ToolUnavailable
 
 export const refused = new ToolUnavailable({ code: "connection", detail: "Refused.", transient: true })
 export const notExecuted = new ToolUnavailable({ ...refused, outcome: "not_executed" })
-/** What was sent, and its answer got lost. */
+/** The request was sent, and its answer was lost. */
 export const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
-/** The same, without a word of what became of it. */
+/** Like {@link lost}, but it does not say whether the call took effect. */
 export const silent = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true })
 export const disabled = new ToolUnavailable({ code: "disabled", detail: "Disabled.", transient: false })
 export const unknownCity = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
@@ -29,7 +29,7 @@ export const twiceAfterOneSecond = Schedule.upTo(Schedule.spaced("1 second"), { 
 export const parameters = Schema.Struct({ city: Schema.String })
 export const paris = { city: "Paris" }
 
-/** What happens on a run, as `"<millisecond> <event>"`. */
+/** The events of a run, as `"<millisecond> <event>"`. */
 export class Sequence {
   readonly events: Array<string> = []
 
@@ -38,7 +38,7 @@ export class Sequence {
       this.events.push(`${now} ${event}`)
     })
 
-  /** A tool whose nth attempt does the nth of the steps, and every later one the last. */
+  /** Makes a tool whose nth attempt runs the nth step. Later attempts run the last step. */
   readonly tool = <E extends Failure>(
     steps: readonly [Effect.Effect<string, E>, ...ReadonlyArray<Effect.Effect<string, E>>],
     sideEffect: SideEffect.SideEffect = "none"
@@ -55,14 +55,14 @@ export class Sequence {
     )
   }
 
-  /** Runs an Effect and notes its end: the value, or the code of the failure. */
+  /** Runs an Effect and records its end: the value, or the code of the failure. */
   readonly ending = <R>(run: Effect.Effect<string, Pick<Failure, "code">, R>, as = "") =>
     run.pipe(
       Effect.match({ onSuccess: (value) => value, onFailure: ({ code }) => code }),
       Effect.flatMap((end) => this.note(`${as}=> ${end}`))
     )
 
-  /** Runs an Effect for an hour, with what policies tell of themselves among the events. */
+  /** Runs an Effect for an hour, and records the events of its policies as well. */
   readonly watch = (run: Effect.Effect<string, Pick<Failure, "code">>) =>
     Effect.gen({ self: this }, function*() {
       yield* this.ending(run).pipe(
@@ -76,7 +76,7 @@ export class Sequence {
       return this.events
     })
 
-  /** Runs a tool for an hour, as `watch` does. */
+  /** Runs a tool for an hour under {@link watch}. */
   readonly play = (tool: Tool.Tool<string, typeof paris, string, Failure>) => this.watch(tool.run(paris))
 }
 
@@ -84,14 +84,14 @@ export const after = <A, E = never>(millis: number, end: Effect.Effect<A, E>) =>
   Effect.andThen(Effect.sleep(millis), end)
 export const sunny = Effect.succeed("sunny")
 
-/** A tool that does one thing. */
+/** Makes a tool that runs one effect. */
 export const doing = <E extends Failure, R = never>(
   effect: Effect.Effect<string, E, R>,
   sideEffect: SideEffect.SideEffect = "none",
   name = "get_weather"
 ) => Tool.make(name, { description: "The weather", parameters, success: Schema.String, sideEffect }, () => effect)
 
-/** A policy of a user's own, which does what it likes with the run. */
+/** Makes a custom policy from a function of the run. */
 export const custom = (
   move: <A, E extends ToolFailure.ToolFailure, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Failure, R>
 ) =>
@@ -102,7 +102,7 @@ export const custom = (
     wrap: (run) => (params) => move(run(params))
   })
 
-/** How a run stands just before a time and at that time. */
+/** Returns the state of a run one millisecond before a time, and at that time. */
 export const around = <A, E>(run: Effect.Effect<A, E>, millis: number) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(run, { startImmediately: true })

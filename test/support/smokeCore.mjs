@@ -23,7 +23,9 @@ const weather = Tool.make("get_weather", {
 const agent = Agent.make({ toolkit: Toolkit.make(weather), policies: Policy.standard() })
 const { ledger, text } = await Effect.runPromise(
   agent.run("What is the weather in Paris?").pipe(
-    Effect.provide(ScriptedModel.layer([ScriptedModel.call("get_weather", "{city: 'Paris'}"), ScriptedModel.text("Sunny.")]))
+    Effect.provide(
+      ScriptedModel.layer([ScriptedModel.call("get_weather", "{city: 'Paris'}"), ScriptedModel.text("Sunny.")])
+    )
   )
 )
 deepStrictEqual([text, attempts, ledger.calls], ["Sunny.", 2, 1])

@@ -1,14 +1,14 @@
-/** The examples of the documents, as programs: `expression // => value` is a claim, and so is `expression // Effect<…>`. */
+/** The examples of the documents as programs. `expression // => value` and `expression // Effect<…>` are claims. */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import ts from "typescript6"
 import { root } from "./program.ts"
 
 export interface Snippet {
-  /** Where it stands: `packages/core/src/Tool.ts:118`. */
+  /** The file and line of the example: `packages/core/src/Tool.ts:118`. */
   readonly at: string
   readonly code: string
-  /** The program that it was written to. */
+  /** The program file generated from it. */
   readonly file: string
 }
 
@@ -21,7 +21,7 @@ const documents = [
   ...globSync("docs/*.md", { cwd: root })
 ].toSorted()
 
-/** All of them, each in a file of its own. */
+/** Writes each snippet to its own file. */
 export const writeSnippets = (): ReadonlyArray<Snippet> => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
@@ -36,7 +36,7 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
       compilerOptions: { composite: false, incremental: false, noUnusedLocals: false, rootDir: "../../.." },
       include: ["*.ts"],
       exclude: [],
-      // What they import is built, and not compiled again with them.
+      // References the built packages, so that their sources are not compiled again.
       references: ["packages/arguments", "packages/core", "packages/providers", "packages/testing", "examples"].map((
         path
       ) => ({
@@ -49,7 +49,7 @@ export const writeSnippets = (): ReadonlyArray<Snippet> => {
 
 export const tsconfig = join(folder, "tsconfig.json")
 
-/** The `ts` blocks of a document; in a source file, those of its docstrings. */
+/** Returns the `ts` blocks of a Markdown document, or of the docstrings of a source file. */
 const snippetsIn = (document: string, text: string): ReadonlyArray<Omit<Snippet, "file">> =>
   Array.from(
     text.matchAll(document.endsWith(".md") ? /^```ts\n([\s\S]*?)^```$/gm : /^ *\* ```ts\n([\s\S]*?)^ *\* ```$/gm),
@@ -59,7 +59,7 @@ const snippetsIn = (document: string, text: string): ReadonlyArray<Omit<Snippet,
     })
   )
 
-/** A claim of a snippet: an expression that stands alone, and what is said behind it or below it. */
+/** A claim of a snippet: an expression statement, and the comment after it or on the next line. */
 interface Claim {
   readonly expression: ts.ExpressionStatement
   readonly said: string
@@ -73,7 +73,7 @@ const claimsOf = (source: ts.SourceFile): ReadonlyArray<Claim> =>
     return said === undefined ? [] : [{ expression, said }]
   })
 
-/** The snippet with its claims made. */
+/** Wraps each claimed expression of a snippet in a call of `claim`. */
 const withChecks = (code: string): string => {
   const source = ts.createSourceFile("snippet.ts", code, ts.ScriptTarget.ESNext, true)
   const values = claimsOf(source).filter(({ said }) => said.startsWith("=> "))
@@ -84,7 +84,7 @@ const withChecks = (code: string): string => {
   return `${checked}\nimport { claim } from "../../support/claim.ts"\n`
 }
 
-/** Where a snippet says the type of an expression, and another one is found, once they are compiled. */
+/** Compiles the snippets, and lists each expression whose type differs from the claimed type. */
 export const wrongTypes = (snippets: ReadonlyArray<Snippet>): ReadonlyArray<string> => {
   const { config } = ts.readConfigFile(tsconfig, (file) => ts.sys.readFile(file))
   const { options, projectReferences = [] } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
@@ -96,7 +96,7 @@ export const wrongTypes = (snippets: ReadonlyArray<Snippet>): ReadonlyArray<stri
   const checker = program.getTypeChecker()
   const shown = (expression: ts.Expression) =>
     checker.typeToString(checker.getTypeAtLocation(expression))
-      // As people write it: without the modules of names, and the fields of objects.
+      // Shortens the type as documents do: drops module names, and the fields of objects.
       .replace(/\b\w+\.(?=[A-Z])/g, "")
       .replace(/\{[^{}]*\}/g, "{…}")
   return snippets.flatMap(({ at, file }) =>

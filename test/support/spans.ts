@@ -1,7 +1,7 @@
 import { Cause, Exit, Tracer } from "effect"
 import { inspect } from "node:util"
 
-/** A tracer, and the spans that it was asked for. */
+/** Makes a tracer that records its spans. */
 export const recordingTracer = () => {
   const spans: Array<Tracer.NativeSpan> = []
   const tracer = Tracer.make({
@@ -14,7 +14,7 @@ export const recordingTracer = () => {
   return { spans, tracer }
 }
 
-/** All that a span could tell whoever exports it, and how it ended. */
+/** Returns all text that an exporter could read from a span, including how it ended. */
 export const toldBy = (span: Tracer.NativeSpan): string => {
   const exit = span.status._tag === "Ended" ? span.status.exit : Exit.void
   return [

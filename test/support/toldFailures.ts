@@ -1,4 +1,4 @@
-/** The failures of a run that its model was told of. */
+/** Reads the failures that a run reported to its model. */
 import type { Answer } from "@fallible/core"
 
 export const codesOf = ({ ledger }: Answer.Answer) =>

@@ -1,4 +1,4 @@
-/** What tools and services do wrong, what an agent answers all the same, and at which cost. */
+/** Faults of tools and services, the answer that an agent still gives, and its cost. */
 import { Tool, type ToolFailure } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
 import type * as FakeModelServer from "@fallible/testing/FakeModelServer"
@@ -44,13 +44,13 @@ export interface Scenario {
   readonly service?: (request: number) => Behaviour
   readonly tools: (world: World) => ReadonlyArray<Plain>
   readonly model: FakeModelServer.Script
-  /** Model replies and executions of tools, when all goes as well as it can. */
+  /** Model replies and tool executions in the best case, as "replies/executions". */
   readonly cost: string
-  /** What the answer has in it. */
+  /** Matches the answer. */
   readonly says: RegExp
-  /** What has taken effect in the end. Default: nothing. */
+  /** The side effects in the end. Default: none. */
   readonly done?: ReadonlyArray<string>
-  /** Why it does not end well today. */
+  /** Why the scenario does not end well yet. Absent if it does. */
   readonly because?: string
 }
 
@@ -63,7 +63,7 @@ export const toolFaults: ReadonlyArray<Scenario> = [
     cost: "2/1",
     says: /42/
   },
-  // ---- what a tool throws to say something
+  // ---- errors with a message
   {
     name: "a promise is rejected with a sentence",
     tools: booking(() => new Error(taken)),

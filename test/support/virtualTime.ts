@@ -1,7 +1,7 @@
 import { Clock, type Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
-/** Lets virtual time pass until the effect is done. */
+/** Advances virtual time until the effect ends. */
 export const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(effect)
@@ -9,12 +9,12 @@ export const passing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-/** Not time, but a turn of the event loop, in which what has come over a wire is seen. */
+/** Waits for one turn of the event loop, in which arrived network data is delivered. No time passes. */
 export const macrotask = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** Lets virtual time pass step by step, and the wire have its turn between the steps, until a fiber is done. */
+/** Advances virtual time in steps until a fiber ends, with one turn of the event loop after each step. */
 export const passingBy = <A, E>(step: Duration.Input, fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
   Effect.gen(function*() {
     while (fiber.pollUnsafe() === undefined) {
@@ -24,7 +24,7 @@ export const passingBy = <A, E>(step: Duration.Input, fiber: Fiber.Fiber<A, E>):
     return yield* Fiber.join(fiber)
   })
 
-/** On a clock of whole milliseconds, as clocks are: a window of time may lack a billionth of one otherwise. */
+/** Runs an effect on a clock of whole milliseconds. Fractions could miss the end of a time window by a rounding error. */
 export const inWholeMillis = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.flatMap(TestClock.testClockWith(Effect.succeed), (clock) => {
     const currentTimeMillisUnsafe = () => Math.floor(clock.currentTimeMillisUnsafe())

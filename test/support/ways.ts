@@ -1,4 +1,4 @@
-/** The ways in which an agent is asked, over each wire, and what a run comes to then. */
+/** The ways to run an agent: each provider, whole or streamed. Records the result of each run. */
 import { assert } from "@effect/vitest"
 import { Agent, type AgentFailure, type Answer, type Tool, Toolkit } from "@fallible/core"
 import type { ScriptedModel } from "@fallible/testing"
@@ -13,7 +13,7 @@ interface Played {
   readonly requests: ReadonlyArray<ScriptedModel.Recorded>
 }
 
-/** How an agent is asked, and over which wire. */
+/** A provider, and whether the agent streams. */
 interface Way {
   readonly name: string
   readonly provider: typeof openAi
@@ -27,7 +27,7 @@ export const ways: ReadonlyArray<Way> = [
   { name: "Ollama, streamed", provider: ollama, streamed: true }
 ]
 
-/** Counts executions of handlers, and runs an agent on a model until it ends. */
+/** Runs an agent to its end, and counts the executions of its handlers. */
 export const playing = ({ provider, streamed }: Way) =>
 <T extends Tool.Any>(options: {
   readonly tools: (ran: Effect.Effect<void>) => ReadonlyArray<T>
@@ -73,11 +73,11 @@ export const costs = ({ executions, replies }: Played) => `${replies}/${executio
 
 export const answered = ({ exit }: Played): string => Exit.isSuccess(exit) ? exit.value.text : "no answer"
 
-/** What had to be repaired about the arguments, by the ledger. */
+/** Lists the repairs of arguments in the ledger. */
 export const repaired = ({ exit }: Played): ReadonlyArray<string> =>
   Exit.isSuccess(exit) ? exit.value.ledger.repairs.map(({ kind, tool }) => `${tool} ${kind}`) : ["no answer"]
 
-/** A message as a server of that kind says it. */
+/** Encodes a message as the provider's server does. */
 export const said = ({ provider, streamed }: Way, message: object): string => {
   if (provider === ollama) return `${JSON.stringify({ message, done: true })}\n`
   const choice = { index: 0, [streamed ? "delta" : "message"]: message, finish_reason: "stop" }

@@ -1,4 +1,7 @@
-/** A real wire under a virtual clock: time passes only while the wire has nothing to do, so that no timing of the machine decides anything. */
+/**
+ * Real connections under a virtual clock. Time passes only while the network is idle, so the speed of the machine
+ * decides nothing.
+ */
 import { Defect, LateResult } from "@fallible/core"
 import { Effect, Fiber, Logger, Random } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -7,14 +10,17 @@ import type { Server, ServerResponse } from "node:http"
 import { listening } from "./http.ts"
 import { macrotask } from "./virtualTime.ts"
 
-/** What the wire does now: requests that are under way, and those that the service holds. */
+/** The state of the network: requests under way, and requests that the service holds. */
 export class Wire {
   readonly sent = new Set<string>()
   readonly held = new Set<string>()
   readonly open = new Set<string>()
   #count = 0
 
-  /** Whether nothing moves before time passes: all that is under way is held, and whoever has gone, the service knows of it. */
+  /**
+   * Whether nothing happens until time passes: the service holds all open requests, and it has noticed each client that
+   * hung up.
+   */
   get isQuiet(): boolean {
     return Array.from(this.sent).every((id) => this.held.has(id)) &&
       Array.from(this.open).every((id) => this.held.has(id) && this.sent.has(id))
@@ -33,7 +39,7 @@ export class Wire {
   }
 }
 
-/** Waits until the wire has nothing to do. Turns of the event loop are counted, and no time. */
+/** Waits until the network is idle for eight turns of the event loop. No virtual time passes. */
 const quiet = (wire: Wire) =>
   Effect.gen(function*() {
     for (let calm = 0; calm < 8;) {
@@ -42,7 +48,7 @@ const quiet = (wire: Wire) =>
     }
   })
 
-/** Lets time pass until all of them are done, and what they left behind comes to its end. */
+/** Advances time until all fibers end, and one minute more for the attempts that they abandoned. */
 const passing = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
   Effect.gen(function*() {
     while (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) {
@@ -56,13 +62,13 @@ const passing = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
     return yield* Effect.forEach(fibers, Fiber.join)
   })
 
-/** All connections are closed. */
+/** Waits until all connections are closed. */
 const closed = (wire: Wire) =>
   Effect.gen(function*() {
     while (wire.open.size > 0) yield* macrotask
   })
 
-/** Plays all of them at once against a service, each under an address of its own, until the service has closed. */
+/** Plays all scenarios at once against a service, each at its own address, and waits until the service has closed. */
 export const playedOver = <Scenario, A, E>(
   wire: Wire,
   server: Server,

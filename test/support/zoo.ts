@@ -1,4 +1,4 @@
-/** A zoo of tools: one for every way in which a handler can behave. */
+/** A zoo of tools: one for each way in which a handler can behave. */
 import {
   PartialData,
   RetryPolicy,
@@ -33,7 +33,7 @@ export const failing = (
     () => Effect.fail(failure)
   )
 
-/** One tool for every way in which a handler can behave, with what must come of a well-formed call. */
+/** One tool for each behaviour of a handler, and the expected outcome of a well-formed call. */
 export const zoo = {
   reads: { tool: echo("reads", Effect.void), comesTo: "Completed" },
   writes: { tool: echo("writes", Effect.void, "non_idempotent"), comesTo: "Completed" },
@@ -72,7 +72,7 @@ export const zoo = {
     comesTo: "defect"
   },
   fails_otherwise: {
-    // What a program in plain JavaScript could do.
+    // Possible in plain JavaScript.
     tool: echo("fails_otherwise", Effect.fail(new Error("not one of the four")) as never),
     comesTo: "defect"
   },

@@ -167,7 +167,7 @@ describe("WorstCase.hasNoWarnings", () => {
         ["constructor", "retry_around_retry"]
       ])
       assert.deepStrictEqual(failure.message.split("\n").slice(-3), [
-        "  constructor: retry_around_retry: The attempts of retries around each other multiply. Keep one of them.",
+        "  constructor: retry_around_retry: Nested retries multiply their attempts. Keep one of them.",
         "",
         "A code can be allowed for a tool by name."
       ])

@@ -1,6 +1,4 @@
-/**
- * Why a value does not fit its schema: one issue for each field.
- */
+/** Explains why a value does not fit its schema: one issue for each field. */
 import { adviceFor, keyMeant, keysMeant } from "./coercion/advice.ts"
 import { writtenAt } from "./coercion/writtenAt.ts"
 import { type Field, fieldsOf, type Finding } from "./finding.ts"
@@ -17,24 +15,27 @@ import * as Suggestion from "./suggestion.ts"
 import { excerpt } from "./text/excerpt.ts"
 import { kindOf, mark, nameOf, type NumberAt, pathOf, placeOf, show, Unsafe, type Value } from "./value.ts"
 
-/** What `explain` may be told. */
+/** Options of `explain`. */
 export interface Explaining extends Pick<Options, "secrets"> {
   readonly limits?: Pick<Limits, "issues">
-  /** The source text of a number at a path, where it is known. */
+  /** Returns the source text of the number at a path, if it is known. */
   readonly numberAt?: NumberAt
-  /** What the model wrote, where the value was coerced: issues show that. */
+  /** The value that the model wrote, if it was coerced. Issues then quote it. */
   readonly written?: { readonly value: Json; readonly numberAt?: NumberAt }
-  /** What another validator found. Where both speak of a field, it has the word only in its author's words. */
+  /**
+   * Findings of another validator. If both report the same field, the schema's words are used. For a bound,
+   * a finding may replace them with its author's words or its `keywords`.
+   */
   readonly findings?: ReadonlyArray<Finding>
-  /** How a value is put. Default: an excerpt; of a secret, what kind of value it is. */
+  /** Formats a value. Default: an excerpt. Of a secret, only the kind of value is shown. */
   readonly show?: (value: unknown) => string
 }
 
 /**
- * Everything about a value that does not fit: one issue for each field, at most twenty.
+ * Returns everything about a value that does not fit: one issue for each field, at most twenty.
  *
- * When to use: `fit` and `decode` do. By itself, to join what another validator found to it, as Effect's decoder or zod do (`findings`), or for a value that
- * is not to be coerced.
+ * When to use: to join the findings of another validator (`findings`), such as Effect's decoder or zod, or
+ * for a value that must not be coerced. `fit` and `decode` call it themselves.
  *
  * @example
  * ```ts
@@ -47,8 +48,9 @@ export interface Explaining extends Pick<Options, "secrets"> {
  * ```
  *
  * @param value any JSON
- * @param schema the JSON Schema that describes it, with its definitions inside; `undefined` where another validator alone knows
- * @returns `undefined` when there is nothing to say
+ * @param schema the JSON Schema that describes it, with its definitions inside; `undefined` if only another
+ * validator knows the value
+ * @returns `undefined` if there is nothing to report
  */
 export const explain = (
   value: unknown,
@@ -56,54 +58,55 @@ export const explain = (
   options: Explaining = {}
 ): MisfitRefusal | undefined => {
   const { findings = [], numberAt, written } = options
-  const { issues: most } = limitsOf(options)
-  const root = schema ?? unsaid
-  // What no schema describes may be no JSON either, and is not walked.
+  const { issues: limit } = limitsOf(options)
+  const root = schema ?? anything
+  // Without a schema, the value may not even be JSON, so it is not walked.
   const json = asJson(value)
   const marked = schema === undefined ? json : mark(json, numberAt)
   const conformance = conformanceTo(root, schema === undefined ? null : marked)
   const original = written === undefined ? marked : mark(written.value, written.numberAt)
   const isSecret = secretsOf(root, options)
-  const actual = (path: Path, came: Value | undefined): string =>
-    (isSecret(path) ? kindOf : options.show ?? show)(original === marked ? came : writtenAt(original, marked, path))
+  const actual = (path: Path, received: Value | undefined): string =>
+    (isSecret(path) ? kindOf : options.show ?? show)(original === marked ? received : writtenAt(original, marked, path))
   const { fields, isWhole, unions } = schema === undefined
     ? { fields: [], unions: [], isWhole: true }
-    : conformance.misfits(marked, schema, most)
+    : conformance.misfits(marked, schema, limit)
 
-  const said = fieldsOf(findings)
-  const own = fields.map((group) => ({
+  const reported = fieldsOf(findings)
+  const groups = fields.map((group) => ({
     ...group,
     first: group.first.map((misfit) =>
       issueOf(misfit, conformance, {
         isSecret: isSecret(misfit.path),
         actual: actual(misfit.path, misfit.value),
-        finding: misfit.kind === "bound" ? said.at(misfit.path) : undefined
+        finding: misfit.kind === "bound" ? reported.at(misfit.path) : undefined
       })
     )
   }))
 
-  // What the schema does not see. Where one member of a union was meant, the others have nothing to say.
-  const isTold = within(fields)
-  const settled = new ByPath<true>()
-  if (findings.length > 0) { for (const place of unions) settled.set(pathOf(place), true) }
-  const news = said.all.filter(({ kind, path }) =>
-    !isTold(path) && !settled.hasAlong(path) && !(kind !== "check" && conformance.document.isInUnion(path))
+  // Findings that no misfit covers. Below a union that no member fits, findings may concern another member,
+  // so they are dropped. The same holds for keys and types inside any union.
+  const isCovered = within(fields)
+  const settledUnions = new ByPath<true>()
+  if (findings.length > 0) { for (const place of unions) settledUnions.set(pathOf(place), true) }
+  const unexplained = reported.all.filter(({ kind, path }) =>
+    !isCovered(path) && !settledUnions.hasAlong(path) && !(kind !== "check" && conformance.document.isInUnion(path))
   )
-  const rest = new Gathered<Issue>(most)
-  for (const finding of news.length === 0 && own.length === 0 ? said.all : news) {
+  const rest = new Gathered<Issue>(limit)
+  for (const finding of unexplained.length === 0 && groups.length === 0 ? reported.all : unexplained) {
     const { path } = finding
     rest.add(
       placeOf(path),
-      () => found(finding, root, json, isSecret(path), actual(path, asValue(partAt(marked, path))))
+      () => issueFrom(finding, root, json, isSecret(path), actual(path, asValue(partAt(marked, path))))
     )
   }
-  const issues = listed([...own, ...rest.groups()], most, (group, count) => others(group, count, isWhole))
-  return issues.length === 0 ? undefined : refusal(issues, root, json)
+  const issues = listed([...groups, ...rest.groups()], limit, (group, count) => issueForOthers(group, count, isWhole))
+  return issues.length === 0 ? undefined : refusalWith(issues, root, json)
 }
 
-const unsaid: JsonSchema = {}
+const anything: JsonSchema = {}
 
-/** How a misfit is told. */
+/** Turns a misfit into an issue. */
 const issueOf = (
   misfit: Misfit,
   conformance: Conformance,
@@ -137,7 +140,7 @@ const noSuchKey = "no such key"
 
 const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean): string => {
   const { kind, schema, value } = misfit
-  // What a part of the schema requires, another part may describe.
+  // One part of the schema may require a key that another part describes.
   const words = (otherwise: string) =>
     describe(schema, document) ?? describe(document.at(misfit.path), document) ?? otherwise
   if (kind === "unknown_key") return noSuchKey
@@ -147,7 +150,7 @@ const expectedBy = (misfit: Misfit, { document }: Conformance, isSecret: boolean
   if (kind === "count") return `exactly one of ${words("several forms")}`
   if (kind === "contains") return containing(schema, document)
   if (schema === false) return "nothing"
-  // A secret is not compared with what it could have been.
+  // Choices are not sorted by their distance to a secret.
   return expectationFor(isSecret ? undefined : value, schema, document) ??
     (value instanceof Unsafe ? unsafeInteger : kind === "union" ? "another form" : "another value")
 }
@@ -158,46 +161,46 @@ const containing = (schema: unknown, document: Conformance["document"]): string 
   return `array with at least ${Number(minContains)}${most} of: ${describe(contains, document) ?? "certain items"}`
 }
 
-// What the schema says at a place, with the keywords that the other validator knows better.
+// The schema's expectation, with the keywords that the other validator knows more exactly.
 const expectation = (
-  shown: JsonSchema,
+  flat: JsonSchema,
   document: Document,
   keywords: JsonSchema = {},
   value: unknown
 ): string | undefined => {
   if (Object.keys(keywords).length === 0) return undefined
   const type = Array.isArray(value) ? "array" : "string"
-  const own = [shown, ...(document.members(shown) ?? [])].find((member) => member["type"] === type)
-  return describe({ ...own, type, ...keywords }, document)
+  const base = [flat, ...(document.members(flat) ?? [])].find((member) => member["type"] === type)
+  return describe({ ...base, type, ...keywords }, document)
 }
 
-// What another validator alone has found.
-const found = (finding: Field, schema: JsonSchema, value: Json, isSecret: boolean, actual: string): Issue => {
+// An issue that only another validator has found.
+const issueFrom = (finding: Field, schema: JsonSchema, value: Json, isSecret: boolean, actual: string): Issue => {
   const { keywords, kind, path } = finding
   const document = documentOf(schema)
-  const came = partAt(value, path)
-  if (kind === "key" && came !== undefined) {
+  const received = partAt(value, path)
+  if (kind === "key" && received !== undefined) {
     const parent = path.slice(0, -1)
     const advice = keyMeant(String(path.at(-1)), keysAt(schema, parent), partAt(value, parent))
     return { kind: "unknown_key", path, expected: noSuchKey, actual, ...(advice === undefined ? {} : { advice }) }
   }
-  const said = describe(document.at(path), document)
-  // No author's words quote a secret.
-  const own = finding.expected !== "" && isSecret && mentions(finding.expected, came)
-    ? said ?? "a valid value"
+  const described = describe(document.at(path), document)
+  // The other validator's words are not used if they quote a secret.
+  const words = finding.expected !== "" && isSecret && mentions(finding.expected, received)
+    ? described ?? "a valid value"
     : finding.expected
-  const exact = expectation(document.at(path) ?? {}, document, keywords, came)
-  // Of a union another validator may name the members that came nearest; the schema names all.
+  const exact = expectation(document.at(path) ?? {}, document, keywords, received)
+  // In a union, another validator may name only the nearest members; the schema names all.
   const isOfUnion = !finding.isAuthors && document.formsAt(path).length > 1
   const expected = kind === "key"
-    ? said ?? "a value"
-    : exact === undefined && isOfUnion && said !== undefined
-    ? said
-    : [exact, own].filter((words) => words !== undefined && words !== "").join(" or ")
+    ? described ?? "a value"
+    : exact === undefined && isOfUnion && described !== undefined
+    ? described
+    : [exact, words].filter((words) => words !== undefined && words !== "").join(" or ")
   return { kind: kind === "key" ? "missing_key" : kind === "type" ? "type" : "other", path, expected, actual }
 }
 
-/** Is a value, or a part of it, in these words? */
+/** True if these words contain the value, or a part of it. */
 const mentions = (words: string, value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.values(value).some((part) => mentions(words, part))
@@ -205,8 +208,8 @@ const mentions = (words: string, value: unknown): boolean =>
 
 const asValue = (value: unknown): Value | undefined => value as Value | undefined
 
-// Sixty items that are wrong in the same way are told of three times, and counted.
-const others = ({ first, path }: Group<Issue>, count: number, isWhole: boolean): Issue => {
+// One issue for the remaining items with the same mistake. At most three of them have their own issue.
+const issueForOthers = ({ first, path }: Group<Issue>, count: number, isWhole: boolean): Issue => {
   const index = path.findIndex((key) => typeof key === "number")
   const [array, field] = [path.slice(0, index), path.slice(index + 1)]
   const [expected = "", ...rest] = new Set(first.map(({ expected }) => expected))
@@ -224,7 +227,7 @@ const others = ({ first, path }: Group<Issue>, count: number, isWhole: boolean):
 }
 
 // -----------------------------------------------------------------------------
-// What stands beside the mistakes
+// The refusal
 // -----------------------------------------------------------------------------
 
 const keysAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> =>
@@ -235,7 +238,7 @@ const choicesAt = (schema: JsonSchema, path: Path): ReadonlyArray<string> =>
     choicesOf(form)?.map((choice) => typeof choice === "string" ? choice : excerpt(choice)) ?? []
   )
 
-const refusal = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): MisfitRefusal => {
+const refusalWith = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): MisfitRefusal => {
   const atFault = issues.find(({ kind }) => kind === "unknown_key" || kind === "missing_key")
   const path = atFault?.path.slice(0, -1) ?? []
   const names = atFault === undefined ? [] : keysAt(schema, path)
@@ -247,11 +250,11 @@ const refusal = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json):
   }
 }
 
-/** Is it an object without any keys? */
+/** True for the schema of an object that has no keys. */
 const takesNothing = (schema: JsonSchema): boolean =>
   schema["additionalProperties"] === false && Object.keys(propertiesOf(schema)).length === 0
 
-// The keys of the object with an unknown one, else the choices of the one field at fault.
+// The keys of the object with an unknown key; otherwise the choices of the only field at fault.
 const alternatives = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: Json): ReadonlyArray<string> => {
   const unknown = issues.find(({ kind }) => kind === "unknown_key")
   if (unknown !== undefined) {
@@ -260,6 +263,6 @@ const alternatives = (issues: ReadonlyArray<Issue>, schema: JsonSchema, value: J
   }
   const [only, ...rest] = issues
   if (only === undefined || rest.length > 0) return []
-  const came = partAt(value, only.path)
-  return Suggestion.nearest(typeof came === "string" ? came : excerpt(came), choicesAt(schema, only.path))
+  const received = partAt(value, only.path)
+  return Suggestion.nearest(typeof received === "string" ? received : excerpt(received), choicesAt(schema, only.path))
 }

@@ -1,23 +1,24 @@
-/**
- * What another validator says of a value, field by field.
- */
+/** Findings of another validator, by field. */
 import type { JsonSchema, Path } from "./json.ts"
 import { ByPath } from "./schema/byPath.ts"
 
-/** What another validator says of a field: a decoder, a filter, a brand. */
+/** A report of another validator about one field. The validator is a decoder, a filter or a brand. */
 export interface Finding {
   readonly path: Path
-  /** `key`: too many or missing. `type`: another kind of value. `check`: anything else. */
+  /** `key`: a key is missing or unexpected. `type`: another kind of value. `check`: anything else. */
   readonly kind: "key" | "type" | "check"
-  /** What it expects, in a few words; `""` where `keywords` say all of it. */
+  /** The expectation, in a few words; `""` if `keywords` say all of it. */
   readonly expected: string
-  /** Did the author of the schema write these words? They replace what the JSON Schema says of a bound. */
+  /**
+   * Whether the author of the schema wrote these words. They then replace what the JSON Schema says about a
+   * bound.
+   */
   readonly isAuthors?: boolean
-  /** The check as keywords of JSON Schema, where it knows them more exactly than the schema says: `{ maxLength: 5 }`. */
+  /** The check as JSON Schema keywords, if it knows them more exactly than the schema: `{ maxLength: 5 }`. */
   readonly keywords?: JsonSchema
 }
 
-/** All that was found of one field. */
+/** All findings about one field. */
 export class Field {
   readonly path: Path
   readonly #findings: Array<Finding> = []
@@ -31,24 +32,24 @@ export class Field {
   }
 
   get kind(): Finding["kind"] {
-    return (this.#said.find(({ kind }) => kind === "key") ?? this.#said[0])?.kind ?? "check"
+    return (this.#relevant.find(({ kind }) => kind === "key") ?? this.#relevant[0])?.kind ?? "check"
   }
 
   get isAuthors(): boolean {
-    return this.#said.some(isOfAuthor)
+    return this.#relevant.some(isOfAuthor)
   }
 
   get expected(): string {
-    const said = this.isAuthors ? this.#said.filter(isOfAuthor) : this.#said
-    return Array.from(new Set(said.map(({ expected }) => expected))).filter((words) => words !== "").join(" or ")
+    const relevant = this.isAuthors ? this.#relevant.filter(isOfAuthor) : this.#relevant
+    return Array.from(new Set(relevant.map(({ expected }) => expected))).filter((words) => words !== "").join(" or ")
   }
 
   get keywords(): JsonSchema {
-    return Object.assign({}, ...this.#said.map(({ keywords }) => keywords))
+    return Object.assign({}, ...this.#relevant.map(({ keywords }) => keywords))
   }
 
-  // Where a member of a union got as far as a check, the others have nothing to say.
-  get #said(): ReadonlyArray<Finding> {
+  // If one member of a union got as far as a check, the findings of the other members do not matter.
+  get #relevant(): ReadonlyArray<Finding> {
     const checks = this.#findings.filter(({ kind }) => kind === "check")
     return checks.length > 0 ? checks : this.#findings
   }
@@ -56,16 +57,16 @@ export class Field {
 
 const isOfAuthor = ({ isAuthors }: Finding): boolean => isAuthors === true
 
-/** Findings by field, in the order in which the fields were first found. */
+/** Groups findings by field, in the order in which the fields first appear. */
 export const fieldsOf = (
   findings: ReadonlyArray<Finding>
 ): { readonly all: ReadonlyArray<Field>; readonly at: (path: Path) => Field | undefined } => {
   const all: Array<Field> = []
   const byPath = new ByPath<Field>()
   for (const finding of findings) {
-    const known = byPath.get(finding.path)
-    const field = known ?? new Field(finding.path)
-    if (known === undefined) {
+    const existing = byPath.get(finding.path)
+    const field = existing ?? new Field(finding.path)
+    if (existing === undefined) {
       byPath.set(finding.path, field)
       all.push(field)
     }

@@ -1,12 +1,13 @@
 /**
- * A value, as what it can only have been meant to be by a JSON Schema.
+ * Fits a value to a JSON Schema, if the value has exactly one reading.
  *
  *     value ─ fits? ─────────────────────────── value
  *               └ no ─ coerce ─ fits? ───────── value and repairs
  *                                └ no ───────── a refusal: one issue for each field
  *
- * Why so few coercions? A value that passes the schema and is wrong runs; one that is refused is sent again.
- * So `"100"` is an integer where one is due, and `"1,000"` and `"1.000"`, which are one thousand or one, are not.
+ * Why so few coercions? A wrong value that passes the schema runs; a refused one is sent again. So `"100"`
+ * is read as an integer where one is expected. `"1,000"` and `"1.000"` are refused, because they may mean
+ * one thousand or one.
  */
 import { repairsOf } from "./coercion/told.ts"
 import { undo } from "./coercion/undo.ts"
@@ -30,29 +31,32 @@ export interface Fitted {
   readonly repairs: ReadonlyArray<ValueRepair>
 }
 
-/** A value as far as it could be coerced. */
+/** A value, coerced as far as possible. */
 export interface Coerced {
   readonly value: Json
-  /** At most twenty with a note, the last of which counts those that are left out, and twenty without. */
+  /** At most twenty with a note, and twenty without. The last note counts the repairs that are left out. */
   readonly repairs: ReadonlyArray<ValueRepair>
   readonly fits: boolean
 }
 
-/** How a value came about, and what is said of it. */
+/** How a value was written, and how it is reported. */
 export interface Origin extends Pick<Options, "secrets"> {
   readonly limits?: Pick<Limits, "issues">
   /**
-   * The source text of a number at a path, where it is known: `"1.10"`, `"12345678901234567890"`. Default: it was written as JavaScript writes it.
+   * Returns the source text of the number at a path, if it is known: `"1.10"`, `"12345678901234567890"`.
+   * Default: the text that JavaScript writes.
    */
   readonly numberAt?: NumberAt
 }
 
 /**
- * The value as the schema has it, with every drift undone that has exactly one reading; or why it does not fit.
+ * Returns the value in the form that the schema describes, or why it does not fit. It undoes every drift
+ * that has exactly one reading.
  *
- * When to use: for a value that is there already, as where an SDK has parsed the arguments. For a text, see {@link decode}.
+ * When to use: for a value that is already parsed, for example by an SDK. For a text, see {@link decode}.
  *
- * What fits is never touched, and nothing is changed in place. Throws a `SchemaRefused` for a schema that cannot be used (see `inspect`).
+ * A value that fits is not touched, and nothing is changed in place. Throws a `SchemaRefused` for a schema
+ * that cannot be used (see `inspect`).
  *
  * @example
  * ```ts
@@ -69,32 +73,34 @@ export interface Origin extends Pick<Options, "secrets"> {
  * fit({ userId: "7 or 8" }, schema).ok // => false
  * ```
  *
- * @param value any JSON, as `JSON.parse` gives it
- * @param schema the JSON Schema that describes it, with its definitions inside. Keep the object: what is made of it is kept with it, so it must not be
- * changed after its first use
+ * @param value any JSON, as `JSON.parse` returns it
+ * @param schema the JSON Schema that describes it, with its definitions inside. Reuse the object: results
+ * are cached with it, so it must not change after its first use
  */
 export const fit = (value: unknown, schema: JsonSchema, options: Origin = {}): Fitted | Refused<Misfit> => {
   const { fits, repairs, value: coerced } = coerce(value, schema, options)
   if (fits) return { ok: true, value: coerced, repairs }
   const refusal = explain(coerced, schema, {
     ...options,
-    // What was written where is known of values that were not moved; of those that were, none has lost digits.
-    ...(repairs.length === 0 ? {} : { numberAt: unknown, written: { value: asJson(value), ...from(options) } })
+    // After a repair, paths may no longer match the text. No number has lost digits then: `coerce` returns
+    // plain JSON only.
+    ...(repairs.length === 0 ? {} : { numberAt: noSource, written: { value: asJson(value), ...sourcesOf(options) } })
   })
   return { ok: false, refusal: refusal ?? { kind: "misfit", issues: [], alternatives: [] } }
 }
 
-const unknown = () => ""
+const noSource = () => ""
 
-const from = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numberAt }
+const sourcesOf = ({ numberAt }: Origin) => numberAt === undefined ? {} : { numberAt }
 
 /**
- * The value with every drift undone that has exactly one reading, whether it fits then or not.
+ * Undoes every drift that has exactly one reading, whether the value then fits or not.
  *
- * When to use: where another decoder has the last word. `fit` says why a value does not fit.
+ * When to use: if another decoder makes the final decision. `fit` also says why a value does not fit.
  *
- * What fits is never touched, and what has no single reading stays as it is. Changes nothing in place: where nothing
- * was undone, the value is the same reference.
+ * A value that fits is not touched, and a part without a single reading stays as it is. Nothing is changed
+ * in place: if nothing was undone, the value is the same reference. Throws a `SchemaRefused` for a schema
+ * that cannot be used (see `inspect`).
  *
  * @example
  * ```ts
@@ -111,7 +117,7 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
   const conformance = conformanceTo(usable(schema), marked)
   if (conformance.fits(marked, schema)) return { value: asJson(value), repairs: [], fits: true }
   const undone = undo(marked, schema, conformance, numberAt)
-  // A number that lost digits is refused by its place in the text, which a moved value no longer has.
+  // A number that lost digits is reported by its place in the text, which a moved value no longer has.
   if (undone === undefined || !conformance.spend(0) || !isJson(undone.value)) {
     return { value: asJson(value), repairs: [], fits: false }
   }
@@ -124,9 +130,9 @@ export const coerce = (value: unknown, schema: JsonSchema, options: Origin = {})
 }
 
 /**
- * Does the value fit the schema?
+ * Reports whether a value fits a schema.
  *
- * When to use: where a decoder accepts more than the model was told.
+ * When to use: if a decoder accepts more than the schema that the model was shown.
  *
  * @example
  * ```ts
@@ -145,16 +151,17 @@ export const fits = (value: unknown, schema: JsonSchema, { numberAt }: Origin = 
 export interface Decoded {
   readonly ok: true
   readonly value: JsonObject
-  /** Those of the text first, in its order; then those of the values, as in {@link Coerced}. */
+  /** Repairs of the text come first, in the order of the text. Repairs of values follow, as in {@link Coerced}. */
   readonly repairs: ReadonlyArray<Repair>
 }
 
 /**
- * Reads a model's argument text as what a JSON Schema describes.
+ * Reads a model's argument text as a value that fits a JSON Schema.
  *
  * When to use: before a tool runs, in place of `JSON.parse` and a validator.
  *
- * Throws a `SchemaRefused` for a schema that cannot be used; everything about the text is a refusal, which `message` says in words.
+ * Throws a `SchemaRefused` for a schema that cannot be used. Every problem with the text or the value is a
+ * refusal, which `message` puts into words.
  *
  * @example
  * ```ts
@@ -175,20 +182,21 @@ export interface Decoded {
  * // => "'city': expected string, got nothing. 'town': no such key. Expected keys: 'city', 'days'."
  * ```
  *
- * @param text what the model wrote; `undefined` where it sent nothing
- * @param schema the JSON Schema of the arguments, with its definitions inside. Keep the object, and do not change it after its first use
+ * @param text what the model wrote; `undefined` if it sent nothing
+ * @param schema the JSON Schema of the arguments, with its definitions inside. Reuse the object, and do not
+ * change it after its first use
  */
 export const decode = (
   text: string | undefined,
   schema: JsonSchema,
   options: Options = {}
 ): Decoded | Refused<Refusal> => {
-  // Where anything in it is a secret, no part of a text is quoted that cannot be read.
-  const found = read(text, hasSecrets(schema) ? { ...options, secrets: [[]] } : options)
-  if (!found.ok) return found
-  const fitted = fit(found.value, schema, { ...options, numberAt: (path) => numberAt(found, path) })
+  // If the schema has secrets, no part of an unreadable text is quoted.
+  const readable = read(text, hasSecrets(schema) ? { ...options, secrets: [[]] } : options)
+  if (!readable.ok) return readable
+  const fitted = fit(readable.value, schema, { ...options, numberAt: (path) => numberAt(readable, path) })
   if (!fitted.ok) return fitted
-  // What was made of an object is one, whatever a schema asks for.
-  const value = isJsonObject(fitted.value) ? fitted.value : found.value
-  return { ok: true, value, repairs: [...found.repairs, ...fitted.repairs] }
+  // Coercion never turns an object into another kind of value.
+  const value = isJsonObject(fitted.value) ? fitted.value : readable.value
+  return { ok: true, value, repairs: [...readable.repairs, ...fitted.repairs] }
 }

@@ -1,5 +1,6 @@
 /**
- * A model's argument text, as a value that fits a JSON Schema, or a refusal that says what to write. No dependency, no `node:`.
+ * Reads a model's argument text. Returns a value that fits a JSON Schema, or a refusal that says what to
+ * write. It has no dependencies, and uses nothing from `node:`.
  */
 export { explain, type Explaining } from "./explain.ts"
 export type { Finding } from "./finding.ts"

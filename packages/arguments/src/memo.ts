@@ -1,11 +1,14 @@
-/** The same function, which makes what belongs to an object once, and keeps it for as long as the object lives. */
+/**
+ * Returns a function that computes its result once for each object, and keeps it for as long as the object
+ * lives.
+ */
 export const memoized = <K extends object, V extends {}>(make: (key: K) => V): (key: K) => V => {
-  const made = new WeakMap<K, V>()
+  const values = new WeakMap<K, V>()
   return (key) => {
-    const known = made.get(key)
-    if (known !== undefined) return known
+    const cached = values.get(key)
+    if (cached !== undefined) return cached
     const value = make(key)
-    made.set(key, value)
+    values.set(key, value)
     return value
   }
 }

@@ -1,33 +1,32 @@
-/**
- * What is accepted, what is never quoted, and how much is looked at.
- */
+/** The options of this package: accepted texts, secrets and limits. */
 import type { Path } from "./json.ts"
 
-/** How much is looked at. */
+/** Limits on texts, nesting and messages. */
 export interface Limits {
   /** The longest text, in bytes of UTF-8. Default: 1,048,576. */
   readonly bytes?: number
   /** The deepest nesting of objects and arrays. Default: 128; at most 256. */
   readonly depth?: number
-  /** The most issues of one refusal, and the most notes on repairs. Default: 20. */
+  /** The most issues in one refusal, and the most notes on repairs. Default: 20. */
   readonly issues?: number
 }
 
 export interface Options {
   /**
-   * Are words around the object passed over, as in `Here you are: {"a":1}`? Default: `false`. Leave it off for a tool that changes anything: "I will
-   * not call it with {…}" is prose, too.
+   * Accepts words around the object, as in `Here you are: {"a":1}`. Default: `false`. Leave it off for a
+   * tool that changes anything: "I will not call it with {…}" is prose, too.
    */
   readonly prose?: boolean
   /**
-   * The paths of secrets, which are never quoted, nor is what holds them. `"*"` stands for any key and any index. What a schema marks as `writeOnly` or
-   * with the format `password` is one anyway.
+   * The paths of secrets. A secret is never quoted, nor is a value that contains it. `"*"` stands for any
+   * key and any index. A field that the schema marks as `writeOnly`, or with the format `password`, is
+   * secret anyway.
    */
   readonly secrets?: ReadonlyArray<Path>
   readonly limits?: Limits
 }
 
-/** All limits, checked. Throws a `RangeError` for one that is none. */
+/** Returns all limits, with defaults. Throws a `RangeError` for a limit that is out of range. */
 export const limitsOf = ({ limits }: Pick<Options, "limits">): Required<Limits> => {
   if (limits === undefined) return defaults
   const all = { ...defaults, ...limits }
@@ -40,8 +39,8 @@ export const limitsOf = ({ limits }: Pick<Options, "limits">): Required<Limits> 
   return all
 }
 
-/** The limits that hold where nothing else is said. */
+/** The default limits. */
 export const defaults: Required<Limits> = { bytes: 1_048_576, depth: 128, issues: 20 }
 
-/** How deep a value is looked at. */
+/** The deepest nesting of a value that is examined. */
 export const deepest = 256

@@ -1,5 +1,5 @@
 /**
- * A model's argument text, as one JSON object.
+ * Reads a model's argument text as one JSON object.
  *
  *     text ─ JSON.parse ─ faithful? ──────────────────────── value
  *              └ no ─ the object in it ─ tolerant reader ──── value and repairs, or a refusal
@@ -22,9 +22,12 @@ export interface Readable {
   readonly value: JsonObject
   /** In the order of the text. */
   readonly repairs: ReadonlyArray<TextRepair>
-  /** Do its numbers have all digits of the text? Where not, {@link numberAt} has them. */
+  /** Whether its numbers kept all digits of the text. If not, {@link numberAt} returns the digits. */
   readonly isExact: boolean
-  /** The text that the object was read from, and where it begins there: what was read, or what was inside a string. */
+  /**
+   * The text that the object was read from, and where the object begins in it: the whole text, or the
+   * content of a string.
+   */
   readonly source: string
   readonly start: number
 }
@@ -38,13 +41,15 @@ export interface Refused<out R> {
 /**
  * Reads a model's argument text as one JSON object.
  *
- * When to use: where there is no schema, or another validator looks at the value. What depends on a schema is decided by `decode`: here `null`
- * is an object without keys, and a whole number beyond the safe range is a number that has lost digits (`isExact` says so).
+ * When to use: without a schema, or if another validator checks the value. Without a schema, the text
+ * `null` is an object without keys, and an integer beyond the safe range loses digits (`isExact` is then
+ * false).
  *
- * What has exactly one reading is accepted, and nothing else. A text that was cut off is never completed, even where only closers are missing:
- * `{"amount": 1` may have been 1500.
+ * A text is accepted only if it has exactly one reading. A text that was cut off is never completed, even
+ * if only closers are missing: `{"amount": 1` may have been 1500.
  *
- * The idea that a text may be repaired by a real grammar, and not by regular expressions, is jsonrepair's. What is different is that it never completes.
+ * The idea of repairing a text by a grammar instead of regular expressions comes from jsonrepair. Unlike
+ * jsonrepair, `read` never completes a text.
  *
  * @example
  * ```ts
@@ -57,43 +62,43 @@ export interface Refused<out R> {
  * cut.ok || cut.refusal.kind // => "cut_off"
  * ```
  *
- * @param text what the model wrote; `undefined` where it sent nothing
+ * @param text what the model wrote; `undefined` if it sent nothing
  * @param options default: no prose, no secrets, 1 MiB, 128 levels
  */
 export const read = (text: string | undefined, options: Options = {}): Readable | Refused<Unreadable> => {
-  const found = readable(text, options)
-  return "ok" in found ? found : refused(text, found, options)
+  const result = readText(text, options)
+  return "ok" in result ? result : refusedFor(text, result, options)
 }
 
-const refused = (text = "", fault: Fault, { secrets = [] }: Options): Refused<Unreadable> => ({
+const refusedFor = (text = "", fault: Fault, { secrets = [] }: Options): Refused<Unreadable> => ({
   ok: false,
   refusal: unreadable(text, fault, secrets.length > 0)
 })
 
-const readable = (text: string | undefined, options: Options): Readable | Fault => {
+const readText = (text: string | undefined, options: Options): Readable | Fault => {
   const { bytes, depth } = limitsOf(options)
-  // Where nothing was sent, nothing had to be repaired.
+  // Nothing was sent, so nothing was repaired.
   if (text === undefined) return { ok: true, value: {}, repairs: none, isExact: true, source: "{}", start: 0 }
   if (isTooLong(text, bytes)) return { kind: "too_long", offset: 0, expected: "bytes", of: String(bytes) }
   const value = strictObject(text, depth)
   if (value !== undefined) return { ok: true, value, repairs: none, isExact: true, source: text, start: 0 }
-  const found = findObject(text, { depth })
-  if ("kind" in found) return found
-  const { hasUnsafeInteger, source, start } = found
-  const repairs = found.repairs.toSorted(([, a], [, b]) => a - b).map(ofText)
+  const object = findObject(text, { depth })
+  if ("kind" in object) return object
+  const { hasUnsafeInteger, source, start } = object
+  const repairs = object.repairs.toSorted(([, a], [, b]) => a - b).map(ofText)
   const prose = options.prose === true ? undefined : repairs.find(({ kind }) => kind === "prose")
   if (prose !== undefined) return { kind: "prose", offset: prose.offset, expected: "object_alone" }
   const third = repairs.filter(({ note }) => note !== undefined)[2]
   if (third !== undefined) return { kind: "too_many_repairs", offset: third.offset, expected: "plain_json" }
-  return { ok: true, value: found.value, repairs, isExact: !hasUnsafeInteger, source, start }
+  return { ok: true, value: object.value, repairs, isExact: !hasUnsafeInteger, source, start }
 }
 
 const none: ReadonlyArray<never> = []
 
 /**
- * The source text of a number, as in `1.10`; `undefined` where there is no number.
+ * Returns the source text of a number, such as `1.10`; `undefined` if there is no number at the path.
  *
- * When to use: where a number is an amount or an id, and its digits count.
+ * When to use: for amounts and ids, whose digits count.
  *
  * @example
  * ```ts
@@ -106,27 +111,29 @@ const none: ReadonlyArray<never> = []
  * @param path keys and indices, from the root
  */
 export const numberAt = (text: Readable, path: Path): string | undefined => {
-  const known = numbers.get(text) ?? numbersOf(text.source, text.start)
-  numbers.set(text, known)
-  return known(path)
+  const lookUp = numbers.get(text) ?? numbersOf(text.source, text.start)
+  numbers.set(text, lookUp)
+  return lookUp(path)
 }
 
-// The text is read once more for its numbers, when the first of them is asked for.
+// The text is read again for its numbers, when the first one is requested.
 const numbers = new WeakMap<Readable, (path: Path) => string | undefined>()
 
-/** What is there so far of arguments that are still being written: to be shown, and for nothing else. */
+/** The complete part of arguments that are still being written. It is only for display. */
 export interface Preview {
-  /** An object with the members that are complete. No tool takes it, since nothing is known of its type. */
+  /** An object with the complete members. Its type is unknown, so no tool accepts it. */
   readonly soFar: unknown
 }
 
 /**
- * What is complete of arguments that are still streaming in.
+ * Returns the complete part of arguments that are still streaming in.
  *
- * When to use: to show a person what a model is about to call. It cannot be run: what is missing is missing, and what is there may yet be refused.
- * A text or a number at the end is not shown, since it may go on. Never fails; what cannot be read ends it.
+ * When to use: to show a person what a model is about to call. Do not run it: parts are missing, and the
+ * rest may still be refused. A text or a number at the end is left out, because it may go on. Never fails;
+ * the first fault ends the preview.
  *
- * Each call reads the text from its start: call it as often as somebody looks, not for every piece.
+ * Each call reads the text from its start. Call it as often as the display is refreshed, not for every
+ * piece.
  *
  * @example
  * ```ts
@@ -147,14 +154,14 @@ export const preview = (text: string, options: Options = {}): Preview => {
 // Strict texts
 // -----------------------------------------------------------------------------
 
-// A unit of UTF-16 is at most three bytes of UTF-8, and one where it is ASCII.
+// A UTF-16 unit takes at most three bytes of UTF-8, and one if it is ASCII.
 const isTooLong = (text: string, bytes: number): boolean =>
   text.length > bytes / 3 && (text.length > bytes || /[\u0080-\uffff]/.test(text) && utf8Length(text) > bytes)
 
-// What cannot be a strict object is not worth the price of an exception.
+// A text that cannot be a strict object is not worth the cost of an exception.
 const beginsStrictly = /^\s*\{\s*["}]/
 
-// As nearly all texts begin and end, or as the others may.
+// The first test recognizes nearly all texts; the second allows for white space.
 const mayBeStrict = (text: string): boolean =>
   text.charCodeAt(0) === 0x7b && text.charCodeAt(1) === 0x22 && text.charCodeAt(text.length - 1) === 0x7d ||
   beginsStrictly.test(text) && text.trimEnd().endsWith("}")

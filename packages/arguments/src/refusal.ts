@@ -1,6 +1,4 @@
-/**
- * Why a text or a value was refused, as data. `message` says it in words.
- */
+/** Why a text or a value was refused, as data. `message` puts it into words. */
 import type { Path } from "./json.ts"
 import type { FaultKind } from "./text/fault.ts"
 
@@ -13,15 +11,15 @@ export interface Unreadable {
   readonly line: number
   /** From 1, in UTF-16 units. */
   readonly column: number
-  /** The text around the place; absent where a secret may be in it. */
+  /** The text around the place; absent if it may contain a secret. */
   readonly excerpt?: string
-  /** What would have been right there. */
+  /** The expectation at this place. */
   readonly expected: string
-  /** What to do about it, in a sentence; absent where `expected` says enough. */
+  /** Advice, in one sentence; absent if `expected` says enough. */
   readonly advice?: string
 }
 
-/** What can be the matter with a value. */
+/** The kinds of issues. */
 export type IssueKind =
   | "bound"
   | "choice"
@@ -33,32 +31,41 @@ export type IssueKind =
   | "type"
   | "unknown_key"
 
-/** What is the matter with one field. */
+/** A problem with one field. */
 export interface Issue {
   /**
-   * `missing_key`, `unknown_key`: of an object. `type`: another kind of value. `choice`: none of the choices. `format`: a text that is no such text, as a
-   * day that does not exist. `bound`: too long, too large, or not as a pattern has it. `form`: none of the forms of a union, or more than one. `complex`: so deep
-   * or of so many forms that it was not looked at to its end. `other`: what another validator says.
+   * The kind of issue:
+   *
+   * | kind                         | meaning                                                               |
+   * | ---------------------------- | --------------------------------------------------------------------- |
+   * | `missing_key`, `unknown_key` | an object lacks a key, or has one that it may not have                |
+   * | `type`                       | another kind of value                                                 |
+   * | `choice`                     | not one of the choices                                                |
+   * | `format`                     | a text without the required format, such as a day that does not exist |
+   * | `bound`                      | too long, too large, or not matching the pattern                      |
+   * | `form`                       | none of the forms of a union, or more than one                        |
+   * | `complex`                    | too deep, or with too many forms, to be checked completely            |
+   * | `other`                      | reported by another validator                                         |
    */
   readonly kind: IssueKind
   readonly path: Path
   readonly expected: string
-  /** An excerpt of what came; of a secret, only what kind of value it is. */
+  /** An excerpt of what was sent; of a secret, only the kind of value. */
   readonly actual: string
-  /** What to write, in a sentence; absent where `expected` says enough. */
+  /** Advice on what to write, in one sentence; absent if `expected` says enough. */
   readonly advice?: string
-  /** How many more items of the array at `path` have the same; the others are listed by themselves. */
+  /** How many more items of the array at `path` have this issue. The other items have issues of their own. */
   readonly more?: number
 }
 
 /** A value that does not fit its schema. */
 export interface Misfit {
   readonly kind: "misfit"
-  /** At least one, at most as many as the limit allows. Missing keys stand before unknown ones. */
+  /** At least one, and at most as many as the limit allows. Missing keys come before unknown ones. */
   readonly issues: ReadonlyArray<Issue>
-  /** The keys or choices that could have been meant, nearest first; empty where there are none. */
+  /** The keys or choices that may have been meant, nearest first; empty if there are none. */
   readonly alternatives: ReadonlyArray<string>
-  /** The keys that an object may have, where one of its keys is missing or unknown. */
+  /** The keys that an object may have, if one of its keys is missing or unknown. */
   readonly keys?: { readonly path: Path; readonly names: ReadonlyArray<string> }
 }
 

@@ -1,9 +1,7 @@
-/**
- * Changes to what a model wrote, so that it could be read: to its text, or to a value. `RULES.md` has an example of each.
- */
+/** Repairs: changes to a text or a value that made it readable. `RULES.md` has an example of each. */
 import type { Path } from "./json.ts"
 
-/** The classes of changes to a text. */
+/** The kinds of repairs of a text. */
 export const textRepairKinds = [
   "byte_order_mark",
   "code_fence",
@@ -26,7 +24,7 @@ export const textRepairKinds = [
 
 export type TextRepairKind = typeof textRepairKinds[number]
 
-/** The classes of changes to a value. */
+/** The kinds of repairs of a value. */
 export const valueRepairKinds = [
   "array_for_single",
   "blank_for_optional",
@@ -52,10 +50,10 @@ export const valueRepairKinds = [
 
 export type ValueRepairKind = typeof valueRepairKinds[number]
 
-/** Is a change worth a word to the model? Of those that are, a text may have two kinds at most. */
-export const isTold = (kind: TextRepairKind | ValueRepairKind): boolean => told.has(kind)
+/** True if the model is told about a repair. A text may have at most two kinds of these. */
+export const isTold = (kind: TextRepairKind | ValueRepairKind): boolean => toldKinds.has(kind)
 
-const told: ReadonlySet<TextRepairKind | ValueRepairKind> = new Set<TextRepairKind | ValueRepairKind>([
+const toldKinds: ReadonlySet<TextRepairKind | ValueRepairKind> = new Set<TextRepairKind | ValueRepairKind>([
   "duplicate_key",
   "escaped_quotes",
   "missing_comma",
@@ -80,20 +78,20 @@ const told: ReadonlySet<TextRepairKind | ValueRepairKind> = new Set<TextRepairKi
 /** A change to the text. */
 export interface TextRepair {
   readonly kind: TextRepairKind
-  /** Where the first of its kind was: in UTF-16 units from the start of the text. */
+  /** The place of the first repair of this kind, in UTF-16 units from the start of the text. */
   readonly offset: number
-  /** What a model should be told, in one short sentence; absent for a change that is not worth a word. */
+  /** A note for the model, in one short sentence; absent if the repair needs no mention. */
   readonly note?: string
 }
 
 /** A change to a value. */
 export interface ValueRepair {
   readonly kind: ValueRepairKind
-  /** Where: keys and indices from the root, as they were written. */
+  /** Keys and indices from the root, as the model wrote them. */
   readonly path: Path
-  /** What a model should be told, in one short sentence; absent for a change that is not worth a word. */
+  /** A note for the model, in one short sentence; absent if the repair needs no mention. */
   readonly note?: string
 }
 
-/** A change to what a model wrote, so that it could be read. */
+/** A change to what a model wrote, which made it readable. */
 export type Repair = TextRepair | ValueRepair

@@ -1,6 +1,4 @@
-/**
- * Strict JSON, for texts that no model wrote: what a service answers, what a provider sends.
- */
+/** Strict JSON, for texts that no model wrote: the replies of services and providers. */
 import type { Json, Path } from "./json.ts"
 import type { Refused } from "./read.ts"
 import type { Unreadable } from "./refusal.ts"
@@ -13,15 +11,17 @@ export interface Parsed {
   readonly value: Json
 }
 
-/** A text that is not JSON, and which part of its value was being read. */
+/** A text that is not JSON, with the path of the value that was being read. */
 export interface Unparsed extends Unreadable {
   readonly path: Path
 }
 
 /**
- * Parses JSON, and says where and why a text is none: `JSON.parse` says so differently in every engine, and often without the place.
+ * Parses JSON, or reports where and why a text is not JSON. The errors of `JSON.parse` differ in every
+ * engine, and often lack the place.
  *
- * When to use: for the answer of a service. `cut_off` means that the text ends too early, so that asking again may help.
+ * When to use: for the reply of a service. `cut_off` means that the text ends too early, so a retry may
+ * help.
  *
  * @example
  * ```ts
@@ -43,9 +43,10 @@ export const parse = (text: string): Parsed | Refused<Unparsed> => {
 }
 
 /**
- * The source texts of some values of a text that is JSON, in the order of the text.
+ * Returns the source texts of some values in a JSON text, in the order of the text.
  *
- * When to use: where `JSON.parse` would lose the digits of a long number, or all but the last of two equal keys.
+ * When to use: if `JSON.parse` would lose the digits of a long number, or all but the last of several equal
+ * keys.
  *
  * @example
  * ```ts
@@ -55,7 +56,7 @@ export const parse = (text: string): Parsed | Refused<Unparsed> => {
  * // => [{ path: ["id"], text: "12345678901234567890" }]
  * ```
  *
- * @param text valid JSON: it has been parsed
- * @param path where they are; `"*"` stands for any key and any index
+ * @param text valid JSON that has been parsed
+ * @param path the path of the values; `"*"` stands for any key and any index
  */
 export const sources = (text: string, path: Path): ReadonlyArray<Source> => sourcesIn(text, path)

@@ -1,16 +1,15 @@
 /**
  * Nearest names: what a model most likely meant by a name that does not exist.
  *
- * The measure is the Damerau-Levenshtein distance (optimal string alignment: insert, delete,
- * replace, swap neighbours) over the names in lower case without `_`, `-` and spaces, so that
- * `getWeather` is as good as `get_weather`. A name that contains the other, of three letters or more, is
- * as near as one with a single mistake.
+ * The measure is the Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap
+ * neighbours). Names are compared in lower case and without `_`, `-` and spaces, so `getWeather` equals
+ * `get_weather`. If one name contains the other, and both have at least three letters, their distance is 1.
  *
- * A suggestion is for a reader; nothing in this library ever acts on one by itself.
+ * A suggestion is for a reader; this library never acts on one.
  */
 
 /**
- * All candidates, nearest first. Equal distances keep the order of the candidates.
+ * Returns all candidates, nearest first. Equal distances keep the order of the candidates.
  *
  * When to use: to list the valid choices in a failure's `alternatives`.
  *
@@ -21,7 +20,7 @@
  * nearest("get_wether", ["get_time", "get_weather"]) // => ["get_weather", "get_time"]
  * ```
  *
- * @param limit how many to return at the most (default: all)
+ * @param limit the most candidates to return (default: all)
  */
 export const nearest = (
   name: string,
@@ -36,8 +35,8 @@ export const nearest = (
 }
 
 /**
- * The one candidate that is probably meant, or `undefined` where none is near enough: its distance is at
- * most a third of the longer name's length, and no second candidate is as near.
+ * Returns the one candidate that is probably meant, or `undefined` if none is near enough. Its distance is
+ * at most a third of the longer name's length, and no other candidate is as near.
  *
  * @example
  * ```ts
@@ -55,7 +54,7 @@ export const didYouMean = (name: string, candidates: Iterable<string>): string |
   return nearEnough && (second === undefined || measure(first) < measure(second)) ? first : undefined
 }
 
-// A name is compared by its first characters only: a hostile one may be a megabyte long.
+// Only the first characters of a name are compared: a hostile name may be a megabyte long.
 const longest = 64
 
 const fold = (name: string): string => name.slice(0, longest).toLowerCase().replace(/[_\-\s]/g, "")
@@ -63,7 +62,7 @@ const fold = (name: string): string => name.slice(0, longest).toLowerCase().repl
 const distance = (a: string, b: string): number => {
   if (a === b) return 0
   if (Math.min(a.length, b.length) >= 3 && (a.includes(b) || b.includes(a))) return 1
-  // So far apart nothing is meant, and how far does not matter.
+  // Names of such different lengths are unrelated, so the exact distance does not matter.
   const apart = Math.abs(a.length - b.length)
   if (apart > Math.max(a.length, b.length) / 2) return apart
   let beforeLast: Array<number> = []

@@ -1,8 +1,9 @@
 /**
- * JSON values as they were written: a number that lost digits when it was read stands as an {@link Unsafe}, with its source.
+ * JSON values as they were written. An integer that lost digits becomes an {@link Unsafe}, with its source
+ * text.
  *
- * A JavaScript number cannot hold every integer, and which one it was only the text knows. The marks are
- * set once, so that whatever checks or moves a value afterwards needs no text and no path.
+ * A JavaScript number cannot hold every integer, and only the text shows which integer it was. Such
+ * integers are marked once. Code that checks or moves the value later needs no text and no path.
  */
 import { isObject, type Json, type JsonArray, type JsonObject, type Path } from "./json.ts"
 import { deepest } from "./options.ts"
@@ -14,7 +15,7 @@ export interface Record {
   readonly [key: string]: Value
 }
 
-/** An integer of more digits than a number holds. */
+/** An integer with more digits than a number can hold. */
 export class Unsafe {
   readonly token: string
   constructor(token: string) {
@@ -29,14 +30,17 @@ export const isList = (value: unknown): value is List => Array.isArray(value)
 
 export const isRecord = (value: unknown): value is Record => isObject(value) && !(value instanceof Unsafe)
 
-/** The value at an own key. */
+/** Returns the value of an own key. */
 export const own = (record: Record, key: string): Value | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-/** The number at a path, as it was written. */
+/** Returns the number at a path as it was written. */
 export type NumberAt = (path: Path) => string | undefined
 
-/** Marks the integers that lost digits, by their source texts where these are known; the same reference where there are none. */
+/**
+ * Marks the integers that lost digits, with their source texts if they are known. Without such integers, it
+ * returns the same reference.
+ */
 export const mark = (value: Json, numberAt?: NumberAt): Value => {
   if (!holdsLarge(value, 0)) return value
   const path: Array<string | number> = []
@@ -59,7 +63,7 @@ export const mark = (value: Json, numberAt?: NumberAt): Value => {
 
 const isHeld = (value: number): boolean => value <= Number.MAX_SAFE_INTEGER && value >= Number.MIN_SAFE_INTEGER
 
-// Most values hold none, and are not copied.
+// Most values hold none of them, and are not copied.
 const holdsLarge = (value: Json, depth: number): boolean => {
   if (typeof value === "number") return !isHeld(value)
   if (typeof value !== "object" || value === null || depth > deepest) return false
@@ -68,35 +72,35 @@ const holdsLarge = (value: Json, depth: number): boolean => {
   return false
 }
 
-/** Is it plain JSON, without a marked integer in it, and no deeper than is looked at? */
+/** True for plain JSON: no marked integers, and not nested too deeply. */
 export const isJson = (value: Value, depth = 0): value is Json => {
   if (typeof value !== "object" || value === null) return true
   if (value instanceof Unsafe || depth > deepest) return false
   return (isList(value) ? value : Object.values(value)).every((child) => isJson(child, depth + 1))
 }
 
-/** An excerpt of a value, of an integer all its digits. */
+/** Formats an excerpt of a value; an integer with all its digits. */
 export const show = (value: Value | undefined): string =>
   value instanceof Unsafe ? cut(value.token, 80) : excerpt(value)
 
-/** What sort of value it is: all that is said of a secret. */
+/** Returns the kind of a value, which is all that may be said about a secret. */
 export const kindOf = (value: Value | undefined): string => value instanceof Unsafe ? "a number" : kind(value)
 
-/** `'items.0.price'`: a field for a sentence. */
+/** Formats the path of a field for a sentence: `'items.0.price'`. */
 export const nameOf = (path: Path): string => path.length === 0 ? "the value" : `'${cut(oneLine(path.join(".")), 80)}'`
 
-/** A key as it was written: in JSON where it would not be seen what is in it. */
+/** Formats a key as it was written. If it has invisible characters, it is formatted as JSON. */
 export const keyOf = (written: string): string => oneLine(written) === written ? nameOf([written]) : excerpt(written)
 
 /**
- * A spelling without what models change in names: case, `-`, `_` and spaces. A sign stays, and so does what keeps digits apart; of a name that
- * is nothing else, nothing is left, and nothing is spelled like it.
+ * Removes what models change in names: case, `-`, `_` and spaces. A sign at either end stays, and so does a
+ * separator between digits. A name of nothing but separators becomes empty, and matches no other name.
  */
 export const folded = (name: string): string => {
-  // Keys and choices repeat.
-  const known = folds.get(name)
-  if (known !== undefined) return known
-  const fold = foldedAnew(name)
+  // Keys and choices repeat, so results are cached.
+  const cached = folds.get(name)
+  if (cached !== undefined) return cached
+  const fold = computeFold(name)
   if (name.length > 40) return fold
   if (folds.size === 2_000) folds.clear()
   folds.set(name, fold)
@@ -105,7 +109,7 @@ export const folded = (name: string): string => {
 
 const folds = new Map<string, string>()
 
-const foldedAnew = (name: string): string => {
+const computeFold = (name: string): string => {
   const text = name.trim().toLowerCase()
   return /^[-_\s]*$/.test(text) ? "" : text.replace(/[-_\s]+/g, (separator, at: number) => {
     const isBetweenDigits = /\d/.test(text.charAt(at - 1)) && /\d/.test(text.charAt(at + separator.length))
@@ -114,7 +118,7 @@ const foldedAnew = (name: string): string => {
   })
 }
 
-/** Texts by what they come to, in their order. (`Map.groupBy` is not in Node 20.) */
+/** Groups texts by a key, in their order. (Node 20 has no `Map.groupBy`.) */
 export const grouped = (
   texts: ReadonlyArray<string>,
   by: (text: string) => string
@@ -128,19 +132,19 @@ export const grouped = (
   return groups
 }
 
-/** A token of JSON's grammar for a number. */
+/** True for a number in JSON's grammar. */
 export const isNumberToken = (text: string): boolean => numberToken.test(text)
 
 const numberToken = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Is it a thousand to some, and one and a half to others: `1.500`? */
+/** True for a number such as `1.500`, which may mean 1500 or 1.5. */
 export const mayBeGrouped = (text: string): boolean => thousands.test(text)
 
 const thousands = /^-?\d{1,3}\.\d{3}$/
 
 const integerToken = /^-?(?:0|[1-9]\d*)$/
 
-// The container with each child mapped. An own key may be called `__proto__`: it is defined, never assigned.
+// Maps each child of a container. An own key may be `__proto__`, so it is defined, never assigned.
 const mapped = (container: JsonArray | JsonObject, f: (child: Json, key: string | number) => Value): List | Record =>
   isArray(container)
     ? container.map(f)
@@ -152,7 +156,7 @@ const isArray = (value: JsonArray | JsonObject): value is JsonArray => Array.isA
 // Places
 // -----------------------------------------------------------------------------
 
-/** A place in a value while it is walked: made into a path where something is to be said of it. */
+/** A place in a value that is being walked. It becomes a path only for a report. */
 export interface Place {
   readonly above: Place | undefined
   readonly key: string | number

@@ -1,6 +1,6 @@
 /**
- * All sentences: what is said of a repair, of a text that cannot be read, and of a value that does not fit. Words are made last: nothing else in this
- * package, nor anything that uses it, has to read one to learn a fact.
+ * All sentences: about repairs, texts that cannot be read, and values that do not fit. They are made last,
+ * so that no code has to read one to learn a fact.
  */
 import type { Issue, Misfit, Refusal, Unreadable } from "./refusal.ts"
 import type { Repair, TextRepair, TextRepairKind, ValueRepairKind } from "./repair.ts"
@@ -10,9 +10,10 @@ import { isInvisible, nameOfInvisible } from "./text/invisible.ts"
 import { nameOf } from "./value.ts"
 
 /**
- * Says a refusal, an issue or a repair in words that a model can act on.
+ * Puts a refusal, an issue or a repair into words that a model can act on.
  *
- * When to use: for the message that goes back to the model. A repair that is not worth a word gives `undefined`; of a list, all that are give one text.
+ * When to use: for the message that goes back to the model. A repair without a note gives `undefined`. A
+ * list of repairs gives one text with all notes.
  *
  * @example
  * ```ts
@@ -29,19 +30,19 @@ export const message: {
   (what: Repair): string | undefined
   (what: ReadonlyArray<Repair>): string
   (what: Sayable): string | undefined
-} = (what: Sayable): never => said(what) as never
+} = (what: Sayable): never => toText(what) as never
 
 type Sayable = Refusal | Issue | Repair | ReadonlyArray<Repair>
 
-const said = (what: Sayable): string | undefined =>
+const toText = (what: Sayable): string | undefined =>
   isList(what)
-    ? what.flatMap((repair) => said(repair) ?? []).join(" ")
+    ? what.flatMap((repair) => toText(repair) ?? []).join(" ")
     : "issues" in what
-    ? misfit(what)
+    ? describeMisfit(what)
     : "line" in what
-    ? unread(what)
+    ? describeUnreadable(what)
     : "actual" in what
-    ? issue(what)
+    ? describeIssue(what)
     : what.note === undefined
     ? undefined
     : `${what.note}.`
@@ -52,7 +53,7 @@ const isList = (what: Sayable): what is ReadonlyArray<Repair> => Array.isArray(w
 // Texts
 // -----------------------------------------------------------------------------
 
-/** What the model is told of a repair, where it is worth a word. */
+/** Notes for the model about repairs of a text. */
 const notes: { readonly [K in TextRepairKind]?: string } = {
   duplicate_key: "A key of the arguments was sent twice, with the same value",
   escaped_quotes: "All quotes of the arguments were escaped; send plain JSON",
@@ -62,13 +63,13 @@ const notes: { readonly [K in TextRepairKind]?: string } = {
   surplus_closers: "There were extra closing brackets after the arguments"
 }
 
-/** A repair of a text, with its note. */
+/** Makes a repair of a text, with its note. */
 export const ofText = ([kind, offset]: readonly [TextRepairKind, number]): TextRepair => {
   const note = notes[kind]
   return note === undefined ? { kind, offset } : { kind, offset, note }
 }
 
-/** Of each kind of fault, what is the matter, and what to do about it. */
+/** For each kind of fault: what is wrong, and what to do about it. */
 const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
   array: ["They are an array, not an object", "For several objects, make several calls."],
   bareword: ["A text has no quotes"],
@@ -100,7 +101,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   unquoted_key: ["A key has no quotes"]
 }
 
-/** What would have been right, of one that names something (`of`) or does not. */
+/** Expectations, in words. Some of them name something (`of`). */
 const expectations: { readonly [E in Expected]: string | ((of: string) => string) } = {
   another_key: (of) => `another key than ${of}`,
   bytes: (of) => `at most ${of} bytes`,
@@ -138,23 +139,23 @@ const expectations: { readonly [E in Expected]: string | ((of: string) => string
   value_or_no_key: "a value; else leave out the key"
 }
 
-/** What would have been right there. */
+/** Returns what was expected, in words. */
 export const expectedIn = ({ expected, of = "" }: Pick<Fault, "expected" | "of">): string => {
   const words = expectations[expected]
   return typeof words === "string" ? words : words(of)
 }
 
-/** @param isSecret may none of the text be quoted? */
+/** @param isSecret whether the text must not be quoted */
 export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unreadable => {
   const { offset } = fault
-  // What cannot be seen is to blame before all else.
+  // Except for a text that was cut off, an invisible character is reported before any other fault.
   const kind = fault.kind !== "cut_off" && isInvisible(text, offset) ? "invisible_character" : fault.kind
   const advice = faults[kind][1]
   return {
     kind,
     offset,
     ...placeOf(text, offset),
-    ...(isSecret ? {} : { excerpt: around(text, offset) }),
+    ...(isSecret ? {} : { excerpt: excerptAround(text, offset) }),
     expected: expectedIn(fault),
     ...(kind === "invisible_character"
       ? { advice: `Remove ${nameOfInvisible(text, offset)}, or write it as an escape inside a string.` }
@@ -164,23 +165,23 @@ export const unreadable = (text: string, fault: Fault, isSecret: boolean): Unrea
   }
 }
 
-const around = (text: string, offset: number): string => {
+const excerptAround = (text: string, offset: number): string => {
   const start = Math.max(0, Math.min(offset, text.length) - (offset >= text.length ? 30 : 20))
   const end = offset + 20
   return `${start > 0 ? "…" : ""}${oneLine(text.slice(start, end))}${end < text.length ? "…" : ""}`
 }
 
-/** What is said of the whole text, and of no place in it. */
-const isWhole: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
+/** Faults of the whole text, without a place in it. */
+const wholeTextFaults: ReadonlySet<FaultKind> = new Set(["array", "no_object", "prose", "too_long"])
 
-const unread = ({ advice, column, excerpt: near, expected, kind, line, offset }: Unreadable): string => {
+const describeUnreadable = ({ advice, column, excerpt: near, expected, kind, line, offset }: Unreadable): string => {
   const [reason] = faults[kind]
   const place = `at offset ${offset} (line ${line}, column ${column})`
   const what = kind === "cut_off"
     ? `${reason}, ${place}: ${expected} is missing`
     : kind === "too_deep" || kind === "too_long"
     ? `${reason}: expected ${expected}`
-    : isWhole.has(kind)
+    : wholeTextFaults.has(kind)
     ? reason
     : `${reason}, ${place}${near === undefined ? "" : `, near \`${near}\``}: expected ${expected}`
   return `The arguments cannot be read. ${what}.${advice === undefined ? "" : ` ${advice}`}`
@@ -190,52 +191,53 @@ const unread = ({ advice, column, excerpt: near, expected, kind, line, offset }:
 // Values
 // -----------------------------------------------------------------------------
 
-/** What is said of a repair of a value; `from` and `to` as they may be quoted. */
+/** The words for a repair of a value. `from` and `to` are ready to be quoted. */
 interface Change {
   readonly name: string
   readonly from: string
   readonly to: string
 }
 
-const readAs = (type: string) => ({ from, name, to }: Change) => `${name} is ${type}: ${from} was read as ${to}`
+const noteReadAs = (type: string) => ({ from, name, to }: Change) => `${name} is ${type}: ${from} was read as ${to}`
 
 const changes: { readonly [K in ValueRepairKind]?: (change: Change) => string } = {
-  array_for_single: readAs("a single value"),
+  array_for_single: noteReadAs("a single value"),
   blank_for_optional: ({ from, name }) => `${name} is optional: leave it out instead of ${from}`,
-  boolean_for_text: readAs("a string"),
+  boolean_for_text: noteReadAs("a string"),
   choice_spelling: ({ from, name, to }) => `${name} is ${to}: it was written as ${from}`,
-  date_form: readAs("a date"),
-  decimal_for_integer: readAs("an integer"),
-  number_for_text: readAs("a string"),
+  date_form: noteReadAs("a date"),
+  decimal_for_integer: noteReadAs("an integer"),
+  number_for_text: noteReadAs("a string"),
   python_list: ({ name }) => `${name} is an array: send it as JSON, not as a Python list in a string`,
   renamed_key: ({ from, to }) => `${to} was written as ${from}`,
-  single_for_array: readAs("an array"),
-  text_for_choice: readAs("a number"),
+  single_for_array: noteReadAs("an array"),
+  text_for_choice: noteReadAs("a number"),
   text_with_drift: ({ name, to }) =>
     `${name} is ${to}: send it as JSON, not as a text, and its values in their own types`,
   wrapper: ({ from, name }) => `${name} go without ${from} around them`
 }
 
-/** What the model is told of a change to a value. */
+/** Returns what to tell the model about a repair of a value. */
 export const noteOf = (kind: ValueRepairKind, change: Change): string => changes[kind]?.(change) ?? ""
 
-const misfit = ({ issues, keys }: Misfit): string => [...issues.map(issue), ...expectedKeys(keys)].join(" ")
+const describeMisfit = ({ issues, keys }: Misfit): string =>
+  [...issues.map(describeIssue), ...describeKeys(keys)].join(" ")
 
-// Where a key is unknown, or missing, all that there are are worth a word.
-const expectedKeys = (keys: Misfit["keys"]): ReadonlyArray<string> => {
+// If a key is unknown or missing, all expected keys are listed.
+const describeKeys = (keys: Misfit["keys"]): ReadonlyArray<string> => {
   if (keys === undefined) return []
   const { names, path } = keys
   if (names.length === 0) return path.length === 0 ? ["No arguments are expected."] : []
   return [`Expected keys${path.length === 0 ? "" : ` of ${nameOf(path)}`}: ${list(names, 20)}.`]
 }
 
-const issue = ({ actual, advice, expected, kind, more, path }: Issue): string => {
+const describeIssue = ({ actual, advice, expected, kind, more, path }: Issue): string => {
   const name = path.length === 0 ? "the arguments" : nameOf(path)
-  const asked = kind === "unknown_key" ? expected : `expected ${expected}`
+  const expectation = kind === "unknown_key" ? expected : `expected ${expected}`
   const what = more !== undefined
-    ? `${actual}: ${asked}`
+    ? `${actual}: ${expectation}`
     : kind === "unknown_key"
-    ? asked
-    : `${asked}, got ${actual}`
+    ? expectation
+    : `${expectation}, got ${actual}`
   return `${name}: ${what}.${advice === undefined ? "" : ` ${advice}`}`
 }

@@ -2,13 +2,13 @@
  * An agent: a toolkit, instructions and limits, ready to run.
  *
  *     const agent = Agent.make({ instructions: "You help with orders.", toolkit })
- *     agent.run("Where is my order?")     // Effect<Answer, AgentFailure, Model | …what the tools need>
+ *     agent.run("Where is my order?")     // Effect<Answer, AgentFailure, Model | …the requirements of the tools>
  *
- * A run is an Effect like any other: interrupt it, and its tools and its model call are interrupted
- * and release what they hold; put it into a queue, a request handler, a workflow.
+ * A run is an Effect like any other. It can run in a queue, a request handler or a workflow. Interrupting it
+ * interrupts its tools and its model call, which release their resources.
  *
- * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. It waits for its
- * tools: give those that can hang a `Tool.timeout`, or all of them `Policy.standard()`.
+ * A run ends with an answer, or with an `AgentFailure` that carries the transcript and the ledger. It waits
+ * for its tools. So give each tool that can hang a `Tool.timeout`, or give all tools `Policy.standard()`.
  *
  * @since 0.1.0
  */
@@ -43,45 +43,46 @@ import * as Toolkit from "./Toolkit.ts"
 import * as Transcript from "./Transcript.ts"
 
 /**
- * What an agent is made of.
+ * The options of an agent.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<out T extends Tool.Any, out R = never, out F = undefined> {
-  /** The system message. Default: none. */
+  /** The text of the system message. Default: no system message. */
   readonly instructions?: string
   readonly toolkit: Toolkit.Toolkit<T>
-  /** What a run may use up. Default: 10 turns, and no other limit. */
+  /** The limits of a run. Default: 10 turns, and no other limit. */
   readonly limits?: AgentBudget.Limits
   /**
-   * Policies for those tools that have none of the kind. They lose against a tool's own, and win over a toolkit's defaults.
-   * `Policy.standard()` is right for most tools. Default: none.
+   * Policies for the tools that have none of the same kind. A tool's own policies win over them, and they win
+   * over a toolkit's defaults. `Policy.standard()` is right for most tools. Default: none.
    */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure>>
   /**
-   * What corrects rejected arguments (`Fixer`), by the names of tools; `"*"` for all others. They lose against a tool's own, and win over a
-   * toolkit's. A name that no tool has throws. Default: none.
+   * The fixers of rejected arguments (`Fixer`), by the names of tools; `"*"` is for all others. A tool's own
+   * fixers win over them, and they win over a toolkit's. A name that no tool has throws. Default: none.
    */
   readonly fixers?: F | undefined
   /**
-   * What the model is offered: all tools, or only those that may be called at the moment (`Availability`). Default: `"all"`; what
-   * may not be called is refused, and the refusal says what else serves.
+   * The tools that the model is offered: all, or only those that may be called at the moment
+   * (`Availability`). With `"all"`, a call of an unavailable tool is refused, and the refusal names tools to
+   * use instead. Default: `"all"`.
    */
   readonly offer?: "all" | "available"
-  /** How outcomes are put to the model. Default: `Rendering.json`. */
+  /** How outcomes are written for the model. Default: `Rendering.json`. */
   readonly rendering?: Rendering.Rendering
-  /** How the model is to reply. Default: as its provider sees fit. */
+  /** How the model replies. Default: the provider's own defaults. */
   readonly modelOptions?: ModelOptions
   /**
-   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, 3 attempts in all, unless
-   * the provider has already made as many.
+   * When to ask the model again after a transient failure. Default: `RetryPolicy.transient`, which makes 3
+   * attempts in all. A failure after 3 attempts by the provider is not retried.
    */
   readonly modelRetry?: Schedule.Schedule<unknown, ModelFailure>
 }
 
 /**
- * What an agent is asked: a text, or a text with pictures.
+ * A question to an agent: a string, or a text with images.
  *
  * @category models
  * @since 0.1.0
@@ -89,57 +90,66 @@ export interface Options<out T extends Tool.Any, out R = never, out F = undefine
 export type Question = string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
 
 /**
- * What can be said of one run.
+ * The options of one run.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RunOptions {
-  /** Goes on from an earlier run; give its `facts`, too, so that what it did is not done again. Default: a new conversation. */
+  /**
+   * The transcript of an earlier run to continue. Pass its `facts` too, so that its effects are not repeated.
+   * Default: a new conversation.
+   */
   readonly transcript?: Transcript.Transcript
-  /** How the model is to reply in this run; it wins over the agent's, option by option. */
+  /** How the model replies in this run. Each option wins over the same option of the agent. */
   readonly modelOptions?: ModelOptions
   /**
-   * Names the run in logs and events. A run that is started again under the same id makes the same idempotency keys, so give it only to what
-   * is the same run: a job that a queue may deliver twice. 1 to 256 characters. Default: a random one; inside of a tool's handler one that is
-   * the same whenever that call is tried again.
+   * The id of the run, in logs and events. A run that is started again under the same id makes the same
+   * idempotency keys. So reuse an id only for the same run, such as a job that a queue may deliver twice. It
+   * has 1 to 256 characters. Default: a random id. Inside a tool's handler, the default id is the same whenever
+   * that call is tried again.
    */
   readonly id?: string
   /**
-   * What idempotency keys are made of, beside the call: a conversation, an order. Runs of one scope share their {@link facts}, which have to be
-   * given with it: `CallFacts.empty` for the first. Default: the scope of the facts, or else the run's id.
+   * The scope of the idempotency keys: a conversation, an order. Runs of one scope share their {@link facts},
+   * which must be passed together with it; the first run gets `CallFacts.empty`. Default: the scope of the
+   * facts, or else the run's id.
    */
   readonly scope?: string
   /**
-   * What the earlier runs of the scope have called: the `facts` of their `Answer`, or of their failure. What they have done is not done again,
-   * and what they may have done is not repeated. Default: none, which begins a scope of its own.
+   * The calls of earlier runs of the scope: the `facts` of their `Answer` or of their failure. Effects of
+   * these calls are not repeated, even if it is unknown whether they happened. Default: no facts, which
+   * begins a new scope.
    */
   readonly facts?: CallFacts.CallFacts
 }
 
 /**
- * An agent whose tools are of the union `T`, and whose policies need an `R`.
+ * An agent with tools of the union `T`. Its policies and fixers require `R`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Agent<out T extends Tool.Any, out R = never> {
-  /** Asks the agent. */
+  /** Runs the agent on a question. */
   readonly run: (
     question: Question,
     options?: RunOptions
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-  /** The same run as a stream of what happens in it; it ends with `RunEnded`, or fails. Ending the stream ends the run. */
+  /**
+   * The same run as a stream of its events. The stream ends with `RunEnded`, or fails. Closing the stream
+   * ends the run.
+   */
   readonly stream: (
     question: Question,
     options?: RunOptions
   ) => Stream.Stream<AgentEvent, AgentFailure, Model | Tool.Requirements<T> | R>
 
   /**
-   * Goes on with a run that waits for its user: the call that asked runs again, and gets the reply. When
-   * several calls asked, the reply is for the first, and the run waits for the next one. A suspension that was parsed and not
-   * decoded fails with `RunRefused`, and nothing runs.
+   * Resumes a run that waits for its user: the call that asked runs again, and gets the reply. If several
+   * calls asked, the reply goes to the first, and then the run waits for the next reply. A suspension that
+   * was parsed but not decoded fails with `RunRefused`, and nothing runs.
    */
   readonly resume: (
     suspension: Suspension,
@@ -147,7 +157,7 @@ export interface Agent<out T extends Tool.Any, out R = never> {
     options?: Pick<RunOptions, "modelOptions">
   ) => Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-  /** The same as a stream of what happens from there on. */
+  /** The same as a stream of the events from there on. */
   readonly resumeStream: (
     suspension: Suspension,
     reply: string,
@@ -156,9 +166,9 @@ export interface Agent<out T extends Tool.Any, out R = never> {
 }
 
 /**
- * An agent from its toolkit.
+ * Makes an agent from its toolkit.
  *
- * A limit that is no whole number from 1, or no positive time, throws.
+ * Throws for a limit that is not a whole number from 1, or not a positive time.
  *
  * @example
  * ```ts
@@ -182,11 +192,11 @@ export const make: {
     options: Options<T, R, F>
   ): Agent<T, R | NeededBy<F>>
 } = <T extends Tool.Any, R = never>(options: Options<T, R, Fixers>): Agent<T, R> => {
-  const wrong = wrongIn(options)
-  if (wrong !== undefined) throw new TypeError(wrong)
+  const problem = problemIn(options)
+  if (problem !== undefined) throw new TypeError(problem)
   const budget = AgentBudget.make(options.limits)
   const toolkit = equipped(options)
-  // Made anew for each run: a transcript shares its memory with those that were made from it.
+  // New for each run, since a transcript shares its memory with the transcripts that were made from it.
   const opening = () =>
     Transcript.make(options.instructions === undefined ? [] : [{ role: "system", text: options.instructions }])
 
@@ -195,9 +205,9 @@ export const make: {
     model: Model["Service"],
     modelOptions: ModelOptions | undefined,
     watch: Watch,
-    surroundings: RunContext
+    context: RunContext
   ): RunOf<T> => ({
-    ...surroundings,
+    ...context,
     id,
     model,
     toolkit,
@@ -205,7 +215,7 @@ export const make: {
     budget,
     offersAvailable: options.offer === "available",
     modelOptions: { ...options.modelOptions, ...modelOptions },
-    modelRetry: options.modelRetry ?? unlessAskedAgain,
+    modelRetry: options.modelRetry ?? unlessRetriedBelow,
     watch: watch === undefined ? undefined : (event) => watch({ ...event, run: id })
   })
 
@@ -214,23 +224,23 @@ export const make: {
       const { facts = CallFacts.empty, id, modelOptions, scope, transcript = opening() } = options ?? {}
       const refusal = refusedOpening({ ...options, question, transcript })
       if (refusal !== undefined) return Effect.fail(refusal)
-      const asked = typeof question === "string" ? { text: question } : question
-      const state = beginning(transcript.append({ role: "user", ...asked }), facts)
+      const message = typeof question === "string" ? { text: question } : question
+      const state = beginning(transcript.append({ role: "user", ...message }), facts)
       return Effect.flatMap(
         Model,
         (model) =>
           Effect.flatMap(
             id === undefined
-              ? newId(state, asked.text)
+              ? newId(state, message.text)
               : Effect.succeed({ id, mayHaveRun: "likely" } as const),
             ({ id, mayHaveRun }) =>
-              inRunContext(id, budget, state.account, 0, (surroundings) =>
-                turn(begin(id, model, modelOptions, watch, surroundings), {
+              inRunContext(id, budget, state.account, 0, (context) =>
+                turn(begin(id, model, modelOptions, watch, context), {
                   ...state,
                   facts: CallFacts.beginning(
                     facts,
                     scope ?? facts.scope ?? id,
-                    // Whoever names a run, or a scope without facts, may have done so before.
+                    // A caller that names a run, or a scope without facts, may have started it before.
                     scope !== undefined && facts.scope === undefined ? "likely" : mayHaveRun
                   )
                 }))
@@ -250,9 +260,9 @@ export const make: {
             budget,
             Account.from(suspension.ledger),
             Duration.toMillis(suspension.used),
-            (surroundings) =>
+            (context) =>
               resume(
-                begin(suspension.runId, model, options?.modelOptions, watch, surroundings),
+                begin(suspension.runId, model, options?.modelOptions, watch, context),
                 suspension,
                 reply
               )
@@ -268,33 +278,33 @@ export const make: {
   }
 }
 
-// The compiler asks for all of it; a program without types does not.
-const wrongIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown, unknown>): string | undefined => {
-  if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent has a Toolkit; got ${kind(toolkit)}.`
+// The compiler checks all of this, but not in a program without types.
+const problemIn = ({ instructions, rendering, toolkit }: Options<Tool.Any, unknown, unknown>): string | undefined => {
+  if (!Predicate.hasProperty(toolkit, "definitions")) return `An agent needs a Toolkit; got ${kind(toolkit)}.`
   if (!Predicate.isUndefined(instructions) && !Predicate.isString(instructions)) {
-    return `An agent's instructions are a text; got ${kind(instructions)}.`
+    return `An agent's instructions must be a string; got ${kind(instructions)}.`
   }
   if (!Predicate.isUndefined(rendering) && !Predicate.isFunction(rendering)) {
-    return `An agent's rendering is a function; got ${kind(rendering)}.`
+    return `An agent's rendering must be a function; got ${kind(rendering)}.`
   }
   return undefined
 }
 
 type Run<T extends Tool.Any, R> = Effect.Effect<Answer, AgentFailure, Model | Tool.Requirements<T> | R>
 
-// What policies and fixers need is required of whoever runs the agent (`Agent<T, R>`), and not seen in the tools' own types.
+// The requirements of policies and fixers are part of `Agent<T, R>`, and not of the tools' own types.
 const equipped = <T extends Tool.Any, R>(
   { fixers = {}, policies, toolkit }: Options<T, R, Fixers>
 ): Toolkit.Toolkit<T> => {
   const tools = Array.from(toolkit.tools.values())
   const fixingOf = fixingFor(fixers, Array.from(toolkit.tools.keys()))
-  const given = policies === undefined ? tools : tools.map((tool) => withPreferred(tool, policies))
-  const fixed = given.map((tool) => withFixer(tool, fixingOf(tool.name), "agent"))
-  return fixed.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...fixed)
+  const withPolicies = policies === undefined ? tools : tools.map((tool) => withPreferred(tool, policies))
+  const withFixers = withPolicies.map((tool) => withFixer(tool, fixingOf(tool.name), "agent"))
+  return withFixers.every((tool, index) => tool === tools[index]) ? toolkit : Toolkit.make(...withFixers)
 }
 
-// One layer asks again, not two on top of each other: three attempts are not to become nine.
-const unlessAskedAgain = RetryPolicy.transient.pipe(
+// Only one layer retries. If both did, three attempts would become nine.
+const unlessRetriedBelow = RetryPolicy.transient.pipe(
   Schedule.setInputType<ModelFailure>(),
   Schedule.while(({ input }) => input.attempts === undefined || input.attempts < 3)
 )

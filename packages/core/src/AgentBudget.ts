@@ -1,11 +1,11 @@
 /**
- * What a run may use up: turns, calls, tokens, time, and calls of one tool in a row.
+ * The limits of a run: turns, calls, tokens, time, and calls of one tool in a row.
  *
- * Turns, tokens and time end the run before the model is asked again. A call beyond a limit on calls is refused, and
- * the model is told to answer with what it has; when it makes another one all the same, the run ends.
+ * Turns, tokens and time end the run before the model is asked again. A call beyond a limit on calls is
+ * refused, and the model is told to use what it has. If it then exceeds `calls` once more, the run ends.
  *
- * What an agent uses that corrects arguments (`Fixer.agent`) counts in the run whose call it corrects: turns, calls, tokens and time. It is
- * ended by that run's limits, and by its own.
+ * The turns, calls, tokens and time of an agent that corrects arguments (`Fixer.agent`) count in the run
+ * whose call it corrects. The limits of that run end it, and so do its own limits.
  *
  * @since 0.1.0
  */
@@ -22,16 +22,16 @@ import { positive, whole } from "./internal/value/numberOption.ts"
  * @since 0.1.0
  */
 export interface Limits {
-  /** How often the model may reply; at least 1. Default: 10. */
+  /** How often the model may reply: a whole number from 1. Default: 10. */
   readonly turns?: number
-  /** How many tool calls the model may make, whatever becomes of them. Default: no limit. */
+  /** How many tool calls the model may make, whatever their outcomes. Default: no limit. */
   readonly calls?: number
-  /** How many tokens, in and out, as far as the provider counts them. Default: no limit. */
+  /** How many input and output tokens the run may use, as far as the provider counts them. Default: no limit. */
   readonly tokens?: number
   /**
-   * How long a run may take; a `Deadline` that is set around it counts, too. What is under way then is ended: a model call, and
-   * every tool call, which has a time-out as its outcome. A run that waits for its user has its time anew when it is resumed.
-   * Default: no limit.
+   * How long a run may take. A `Deadline` around the run limits it too. When the time is up, a model call
+   * under way ends, and every tool call under way ends with a timeout as its outcome. The time in which a run
+   * waits for its user does not count. Default: no limit.
    */
   readonly elapsed?: Duration.Input
   /** How often one tool may be called in a row. Default: no limit. */
@@ -39,7 +39,7 @@ export interface Limits {
 }
 
 /**
- * Which limit a run has used up.
+ * A limit that a run has used up.
  *
  * @category models
  * @since 0.1.0
@@ -55,7 +55,7 @@ export type Limit = typeof Limit.Type
 export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
 
 /**
- * {@link Limits} with every number in place: `Infinity` where there is no limit, milliseconds for time.
+ * {@link Limits} with all values filled in: `Infinity` for no limit, and milliseconds for the time.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +63,7 @@ export const Limit = Schema.Literals(["turns", "calls", "tokens", "elapsed"])
 export type AgentBudget = { readonly [K in keyof Limits]-?: number }
 
 /**
- * A budget from its limits. A limit that is no whole number from 1, or no positive time, throws.
+ * Makes a budget from limits. Throws for a limit that is not a whole number from 1, or not a positive time.
  *
  * @category constructors
  * @since 0.1.0
@@ -81,9 +81,9 @@ export const make = (limits: Limits = {}): AgentBudget => {
 }
 
 /**
- * The limit that keeps the model from being asked again, if any.
+ * Returns the limit that keeps the model from being asked again, if any.
  *
- * @param used the turns and tokens that have been used
+ * @param used the turns and tokens used so far
  * @category limits
  * @since 0.1.0
  */
@@ -93,7 +93,7 @@ export const usedUp = (
 ): Limit | undefined => used.turns >= budget.turns ? "turns" : used.tokens >= budget.tokens ? "tokens" : undefined
 
 /**
- * Why a call is not to be run, if so.
+ * Returns the refusal of a call that exceeds a limit; `undefined` if it may run.
  *
  * @param number the number of the call in its run, from 1
  * @category limits
@@ -106,21 +106,21 @@ export const refusal = (
 ): DispatchFailure.DispatchFailure | undefined => {
   if (number > budget.calls) {
     return DispatchFailure.callLimit(
-      `This call was not run: the ${budget.calls} tool calls of this run are used up.`,
+      `This call was not run: this run may make at most ${counted(budget.calls, "tool call")}.`,
       "Answer with what you have, and say what is missing."
     )
   }
   if (inARow > budget.consecutive) {
     return DispatchFailure.callLimit(
-      `This call was not run: ${last} was called ${budget.consecutive} times in a row already.`,
-      "Use what it has returned."
+      `This call was not run: ${last} was already called ${counted(budget.consecutive, "time")} in a row.`,
+      "Use the results that you have."
     )
   }
   return undefined
 }
 
 /**
- * What a limit was, for people: "10 turns".
+ * Describes a limit for people: "10 turns".
  *
  * @category limits
  * @since 0.1.0

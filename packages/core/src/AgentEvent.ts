@@ -1,10 +1,10 @@
 /**
- * What happens in a run, as it happens: the elements of `agent.stream`.
+ * The events of a run, as they happen: the elements of `agent.stream`.
  *
- *     TurnStarted ─ TextDelta … ModelRetried … ModelReplied ─ CallStarted ─ what happens in the call ─ CallEnded ─ TurnStarted …
+ *     TurnStarted ─ TextDelta … ModelRetried … ModelReplied ─ CallStarted ─ events of the call ─ CallEnded ─ TurnStarted …
  *
- * What happens in a call are the events of `CallEvent`, each with its call and its attempt. Every event has its time. {@link schema}
- * writes an event as plain JSON, and reads it back.
+ * The events of a call are those in `CallEvent`, each with its call and its attempt. Every event has its time.
+ * {@link schema} encodes an event to plain JSON, and decodes it again.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import { ToolCall } from "./ToolCall.ts"
 import { schema as ToolOutcome } from "./ToolOutcome.ts"
 
 const inRun = {
-  /** The id of the run, as logs have it. */
+  /** The id of the run, as in logs. */
   run: Schema.String,
   /** When it happened, in milliseconds of the `Clock`. */
   at: Schema.Finite
@@ -31,7 +31,7 @@ const inTurn = {
 }
 
 const step = {
-  /** It did not happen now: a journal has given back what came of it. */
+  /** Set if a journal returned the recorded result, and the step did not run now. */
   replayed: Schema.optionalKey(Schema.Literal(true))
 }
 
@@ -52,17 +52,17 @@ const inCall = {
   attempt: Schema.Int
 }
 
-/** The model is asked. */
+/** A turn begins: the model is asked. */
 const TurnStarted = Schema.Struct({ _tag: Schema.tag("TurnStarted"), ...ofStep })
 
 /** A piece of the model's text. */
 const TextDelta = Schema.Struct({ _tag: Schema.tag("TextDelta"), ...inTurn, text: Schema.String })
 
-/** The model failed and is asked again after the wait. The turn's text so far is void. */
+/** The model failed and is asked again after the wait. Discard the turn's text so far. */
 const ModelRetried = Schema.Struct({
   _tag: Schema.tag("ModelRetried"),
   ...inTurn,
-  /** How often it was asked in this turn, from 1. */
+  /** How often the model was asked in this turn, from 1. */
   attempt: Schema.Int,
   failure: ModelFailure.schema,
   wait: Schema.DurationFromMillis
@@ -79,7 +79,7 @@ const ModelReplied = Schema.Struct({
 /** A tool call begins. */
 const CallStarted = Schema.Struct({ _tag: Schema.tag("CallStarted"), ...ofCall })
 
-/** A tool call has its outcome. */
+/** A tool call ended with its outcome. */
 const CallEnded = Schema.Struct({
   _tag: Schema.tag("CallEnded"),
   ...ofCall,
@@ -90,14 +90,14 @@ const CallEnded = Schema.Struct({
 /** A limit of the run is used up, and the run ends. */
 const LimitReached = Schema.Struct({ _tag: Schema.tag("LimitReached"), ...inTurn, limit: Limit })
 
-/** The run has its answer: the last event. A run without one fails the stream. */
+/** The run has its answer. This is the last event. A run without an answer fails the stream. */
 const RunEnded = Schema.Struct({ _tag: Schema.tag("RunEnded"), ...inRun, answer: Answer.schema })
 
 /**
  * The schema of an {@link AgentEvent}: encodes to plain JSON.
  *
- * When to use: to send events over a wire, or to keep them. They hold what the model and the tools said; leave out what others must
- * not see.
+ * When to use: to send events over a wire, or to store them. They contain the output of the model and of the
+ * tools, so leave out what others must not see.
  *
  * @example
  * ```ts

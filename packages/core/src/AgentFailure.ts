@@ -1,17 +1,18 @@
 /**
- * How a run ends without an answer. Every one carries the transcript and the ledger of the run, so
- * that nothing that was found out is lost.
+ * The failures of a run that ends without an answer. Each carries the transcript, the ledger and the facts of
+ * the run, so that no result of the run is lost.
  *
  * | failure        | it means                                           | what to do                                     |
  * | -------------- | -------------------------------------------------- | ---------------------------------------------- |
- * | `ModelFailed`  | the model did not answer, retries included         | try later; go on from the `transcript`         |
- * | `LimitReached` | a limit of the agent was used up                   | raise it; or go on from the `transcript`       |
+ * | `ModelFailed`  | the model did not answer, even after retries       | try later; continue from the `transcript`      |
+ * | `LimitReached` | a limit of the agent was used up                   | raise it; or continue from the `transcript`    |
  * | `RunSuspended` | a tool asked the user                              | `agent.resume(failure.suspension, reply)`      |
  * | `RunStopped`   | a tool stopped the run                             | read the reason                                |
- * | `RunRefused`   | the run was given what is not of its type          | read the detail; decode what was stored        |
+ * | `RunRefused`   | an input of the run is not of its type             | read the detail; decode stored data            |
  *
- * {@link schema} brings each through a store, a wire and a log, and back to its class. What a run ended with, answer or
- * failure, is JSON by `Schema.toCodecJson(Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect()))`.
+ * {@link schema} encodes each failure for a store, a wire or a log, and decodes it to its class. To encode
+ * the whole exit of a run, use
+ * `Schema.toCodecJson(Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect()))`.
  *
  * @since 0.1.0
  */
@@ -29,15 +30,15 @@ import * as Transcript from "./Transcript.ts"
 interface RunFields {
   /** One line: why the run ended. */
   readonly detail: string
-  /** Everything that was said, valid for every provider. */
+  /** All messages so far, valid for every provider. */
   readonly transcript: Transcript.Transcript
   /** Turns, calls, tokens and failures so far. */
   readonly ledger: Ledger
-  /** What was called, and what came of it. Give it to the run that goes on from the `transcript`. */
+  /** The calls so far, and what they did. Pass them to the run that continues from the `transcript`. */
   readonly facts: CallFacts.CallFacts
 }
 
-/** What every one of them encodes to, with `Own` beside it. */
+/** The encoded form of each failure, with its `Own` fields. */
 type EncodedRun<Tag extends string, Own> = Own & {
   readonly _tag: Tag
   readonly version: number
@@ -59,7 +60,7 @@ const stored = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
 const ModelFailedFields = stored({ _tag: Schema.tag("ModelFailed"), failure: ModelFailure.schema })
 
 /**
- * The model did not answer: the last failure, after its retries.
+ * The model did not answer. Its `failure` is the last one, after any retries.
  *
  * @category failures
  * @since 0.1.0
@@ -113,15 +114,15 @@ export const Suspension = Schema.Struct({
   version: Schema.Literal(4),
   runId: Schema.String,
   turn: Schema.Int,
-  /** What was said before the turn that waits. */
+  /** The messages before the turn that waits. */
   transcript: Transcript.schema,
   ledger: Ledger,
   reply: Reply,
-  /** What has come of the reply's calls; those that wait are `Suspended`. */
+  /** The outcomes of the reply's calls. A call that waits is `Suspended`. */
   outcomes: Schema.Array(ToolOutcome.schema),
-  /** What was called so far, so that a resumed run repeats nothing that must not be repeated. */
+  /** The calls so far, so that the resumed run does not repeat their effects. */
   facts: CallFacts.schema,
-  /** How much of its time the run has used. The time in which it waits for its user does not count. */
+  /** The time that the run has used. The time in which it waits for its user does not count. */
   used: Schema.DurationFromMillis
 }).check(
   Schema.makeFilter(({ outcomes, reply }) =>
@@ -138,13 +139,14 @@ const RunSuspendedFields = stored({
 })
 
 /**
- * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Store what the run needs to go on, and decode it
- * before `agent.resume`:
+ * A tool asked the user (`ToolCall.ask`), and the run waits for the reply. Encode the suspension to store it,
+ * and decode it before `agent.resume`:
  *
  *     JSON.stringify(yield* Schema.encodeEffect(AgentFailure.Suspension)(failure.suspension))
  *     yield* Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))
  *
- * `JSON.stringify(failure.suspension)` alone is not decodable. The {@link schema} of the whole failure has the suspension in it, too.
+ * The output of `JSON.stringify(failure.suspension)` alone cannot be decoded. The {@link schema} of the whole
+ * failure includes the suspension.
  *
  * @category failures
  * @since 0.1.0
@@ -186,9 +188,10 @@ export class RunStopped extends Failure<RunFields & { readonly reason: string }>
 const RunRefusedFields = stored({ _tag: Schema.tag("RunRefused"), issues: Schema.Array(FieldIssue) })
 
 /**
- * The run was given a question, a transcript, a suspension or a reply that is not of its type. Nothing has run.
+ * An input of the run is not of its type, such as the question, the transcript, the suspension or the reply.
+ * Nothing has run.
  *
- * What comes from a store has to be decoded: `Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))`.
+ * Stored data must be decoded: `Schema.decodeUnknownEffect(AgentFailure.Suspension)(JSON.parse(stored))`.
  *
  * @category failures
  * @since 0.1.0
@@ -207,7 +210,7 @@ export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyA
 }
 
 /**
- * How a run ends without an answer.
+ * Any failure of a run.
  *
  * @category models
  * @since 0.1.0
@@ -215,9 +218,11 @@ export class RunRefused extends Failure<RunFields & { readonly issues: ReadonlyA
 export type AgentFailure = ModelFailed | LimitReached | RunSuspended | RunStopped | RunRefused
 
 /**
- * The schema of an {@link AgentFailure}: encodes to plain JSON with a version, without the `cause`, and decodes to the same class.
+ * The schema of an {@link AgentFailure}: encodes to plain JSON with a version, without the `cause`, and
+ * decodes to the same class.
  *
- * When to use: wherever a failure leaves the process. What `JSON.stringify` makes of a failure that is not encoded, no schema decodes.
+ * When to use: wherever a failure leaves the process. No schema decodes the output of `JSON.stringify` for a
+ * failure that was not encoded.
  *
  * @example
  * ```ts
@@ -247,7 +252,7 @@ export const schema: Schema.Codec<AgentFailure, Encoded> = Schema.Union([
 ])
 
 /**
- * What an {@link AgentFailure} encodes to.
+ * The encoded form of an {@link AgentFailure}.
  *
  * @category models
  * @since 0.1.0

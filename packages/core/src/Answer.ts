@@ -1,5 +1,5 @@
 /**
- * What a run ends with when all goes well.
+ * The result of a run that succeeds.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import { Ledger } from "./Ledger.ts"
 import * as Transcript from "./Transcript.ts"
 
 /**
- * The answer of a run, and how it came about.
+ * The answer of a run, with its transcript, its ledger and its facts.
  *
  * @category models
  * @since 0.1.0
@@ -18,18 +18,21 @@ import * as Transcript from "./Transcript.ts"
 export interface Answer {
   /** The model's last text. */
   readonly text: string
-  /** Was it cut off at the most tokens that a reply may have? */
+  /** Whether the text was cut off at the maximum number of tokens in a reply. */
   readonly truncated: boolean
-  /** Everything that was said. Give it to the next `run` to go on from here. */
+  /** All messages so far. Pass it to the next `run` to continue from here. */
   readonly transcript: Transcript.Transcript
-  /** Turns, calls, tokens, and every failure of a call or of the model with how it ended. */
+  /** Turns, calls and tokens, and every failure of a call or of the model with how it ended. */
   readonly ledger: Ledger
-  /** What was called, and what came of it. Give it to the next `run` of the conversation: what was done is not done again then. */
+  /**
+   * The calls so far, and what they did. Pass them to the next `run` of the conversation, so that effects are
+   * not repeated.
+   */
   readonly facts: CallFacts.CallFacts
 }
 
 /**
- * What an {@link Answer} encodes to.
+ * The encoded form of an {@link Answer}.
  *
  * @category models
  * @since 0.1.0
@@ -44,7 +47,8 @@ export interface Encoded {
 }
 
 /**
- * The schema of an {@link Answer}: encodes to plain JSON with a version. Decoding any other version fails, and says which it found.
+ * The schema of an {@link Answer}: encodes to plain JSON with a version. Decoding any other version fails,
+ * and the error names the version.
  *
  * @example
  * ```ts

@@ -1,22 +1,25 @@
 /**
- * From a model's argument text to a tool's typed parameters: text to JSON ({@link parse}), JSON to
+ * Turns a model's argument text into a tool's typed parameters: text to JSON ({@link parse}), and text to
  * parameters ({@link decode}).
  *
  *     text ─ read ─ decode ──────────────────────── params
- *                     └ no ─ coerce ─ decode ────── params and repairs
- *                                       └ no ────── one issue for each field
+ *                     └ fails ─ coerce ─ decode ─── params and repairs
+ *                                          └ fails ─ one issue for each field
  *
- * The rule: **what has exactly one reading is accepted, and nothing else**. No text that was cut off is completed, even where only
- * closers are missing: `{"amount": 1` may have been 1500, and a schema does not see the difference. No value is guessed. What is refused
- * says where and why, and what to write.
+ * The rule: **text with exactly one reading is accepted, and nothing else**. A text that was cut off is
+ * never completed, even if only closing brackets are missing: `{"amount": 1` may have been 1500, and a
+ * schema cannot tell. No value is guessed. A refusal says where the fault is, why, and what to write.
  *
- * `@fallible/arguments` reads and coerces; its `RULES.md` has an example of each repair and each refusal. Here is what Effect's schemas add: the JSON Schema that a model
- * is shown, which is closed (a key that no parameter has is refused), and the decoder, which has the last word. Words around the arguments are passed over only for
- * a tool that reads: "I will NOT call it with …" must not run even a deletion that is idempotent.
+ * `@fallible/arguments` reads and coerces. Its `RULES.md` has an example of each repair and each refusal.
+ * This module adds two things from Effect's schemas. One is the JSON Schema that a model sees, which is
+ * closed: unknown keys are refused. The other is the decoder, which has the last word.
+ *
+ * Prose around the arguments is skipped only for a tool that only reads. "I will NOT call it with …" must
+ * not run even an idempotent deletion.
  *
  * @since 0.1.0
  */
-import { defaults, numberAt, type Options, preview as soFarOf, read, type Readable } from "@fallible/arguments"
+import { defaults, numberAt, type Options, preview as readPreview, read, type Readable } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Result from "effect/Result"
@@ -30,7 +33,7 @@ import type { TextRepair } from "./ToolOutcome.ts"
 export type { Decoded, Target } from "./internal/arguments/decoding.ts"
 
 /**
- * A readable argument text: its object, and what had to be repaired.
+ * A readable argument text: its JSON object and its repairs.
  *
  * @category models
  * @since 0.1.0
@@ -38,14 +41,14 @@ export type { Decoded, Target } from "./internal/arguments/decoding.ts"
 export interface Parsed {
   readonly value: Schema.JsonObject
   readonly repairs: ReadonlyArray<TextRepair>
-  /** Do its numbers have all digits of the text? Where not, `numberAt` has them. */
+  /** True if the numbers of `value` keep all digits of the text. Otherwise `numberAt` returns them in full. */
   readonly isExact: boolean
-  /** The source text of the number at a path, as in `1.10`; `undefined` where there is none. */
+  /** Returns the source text of the number at a path, for example `1.10`; `undefined` if the path has no number. */
   readonly numberAt: (path: FieldIssue["path"]) => string | undefined
 }
 
 /**
- * The longest argument text that is read: 1 MiB, in bytes of UTF-8.
+ * The maximum size of an argument text, in bytes of UTF-8: 1 MiB.
  *
  * @category limits
  * @since 0.1.0
@@ -53,7 +56,7 @@ export interface Parsed {
 export const maxBytes: number = defaults.bytes
 
 /**
- * The deepest nesting of objects and arrays that is read: 128 levels.
+ * The maximum nesting of objects and arrays in an argument text: 128 levels.
  *
  * @category limits
  * @since 0.1.0
@@ -63,14 +66,15 @@ export const maxDepth: number = defaults.depth
 /**
  * Reads a model's argument text as one JSON object.
  *
- * When to use: by hand, where there is no tool. What depends on a schema is decided by {@link decode}: here `null` is an object without keys, and
- * a whole number beyond the safe range is a number that has lost digits (`isExact` says so).
+ * When to use: without a tool. Decisions that need a schema are left to {@link decode}. Here, `null`
+ * becomes an empty object, and a whole number beyond the safe range loses digits (then `isExact` is
+ * `false`).
  *
- * Fails with code `invalid_json`: the failure's `fault` says where and in what way, and its only issue has
- * what was expected and an excerpt of what came.
+ * Fails with code `invalid_json`. The `fault` of the failure has its kind and position. The only issue has
+ * what was expected, and an excerpt of the actual text.
  *
- * The idea that a text may be repaired by a real grammar, and not by regular expressions, is jsonrepair's; what is different is that it
- * never completes.
+ * The idea of repairing a text with a real grammar, and not with regular expressions, comes from
+ * jsonrepair. Unlike jsonrepair, this function never completes a text.
  *
  * @example
  * ```ts
@@ -89,13 +93,13 @@ export const maxDepth: number = defaults.depth
  * @since 0.1.0
  */
 export const parse = (text: string | undefined): Result.Result<Parsed, DispatchFailure.Mismatch> => {
-  const found = read(text, reading)
-  return found.ok ? Result.succeed(parsed(found)) : Result.fail(unreadable(found.refusal))
+  const result = read(text, readOptions)
+  return result.ok ? Result.succeed(toParsed(result)) : Result.fail(unreadable(result.refusal))
 }
 
-const reading: Options = { prose: true }
+const readOptions: Options = { prose: true }
 
-const parsed = (text: Readable): Parsed => {
+const toParsed = (text: Readable): Parsed => {
   const { isExact, repairs, value } = text
   return { value, repairs, isExact, numberAt: (path) => numberAt(text, path) }
 }
@@ -103,10 +107,11 @@ const parsed = (text: Readable): Parsed => {
 /**
  * Reads a model's argument text as the typed parameters of a tool.
  *
- * When to use: `Dispatch` does, for each call. By hand for what a tool takes, without the tool.
+ * When to use: to decode arguments without running a tool. `Dispatch` already decodes the arguments of each
+ * call.
  *
- * Fails as {@link parse} does, or with code `invalid_arguments`: one message for all fields, an
- * issue for each, and as alternatives the keys or choices that were expected, nearest first.
+ * Fails like {@link parse}, or with code `invalid_arguments`. That failure has one message for all fields,
+ * one issue for each field, and the expected keys or choices as `alternatives`, nearest first.
  *
  * @example
  * ```ts
@@ -130,28 +135,32 @@ export const decode = <Params>(
   Effect.mapErrorEager(attempt(text, target), ({ failure }) => failure)
 
 /**
- * What is there so far of arguments that are still being written: to be shown, and for nothing else.
+ * The complete part of arguments that are still streaming in. It is for display only.
  *
- * It is typed apart from arguments: what is missing is missing, and what is there may yet turn out to be refused.
+ * It has a different type than arguments: members may be missing, and the finished text may still be
+ * refused.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Preview {
   /**
-   * An object with the members that are complete, also those of objects and arrays that are not. No tool takes it, since nothing is known of its type.
+   * An object with all complete members, including members of unfinished objects and arrays. No tool
+   * accepts it, because its type is unknown.
    */
   readonly soFar: unknown
 }
 
 /**
- * What is complete of arguments that are still streaming in.
+ * Returns the complete part of arguments that are still streaming in.
  *
- * When to use: to show a person what a model is about to call, where you read its stream yourself (the events of an agent have
- * whole calls). It cannot be run: no tool's type takes it. A text or a number at the end is not shown, since it may go on. Never
- * fails; what cannot be read ends it.
+ * When to use: to show a user what a model is about to call, if you read its stream yourself. (The events
+ * of an agent have whole calls.) The preview cannot be run: no tool's type accepts it.
  *
- * Each call reads the text from its start: call it as often as somebody looks, not for every piece.
+ * A text or a number at the end is left out, because it may continue. It never fails: a part that cannot be
+ * read ends the preview.
+ *
+ * Each call reads the text from its start, so call it once per screen update and not for every chunk.
  *
  * @example
  * ```ts
@@ -163,11 +172,11 @@ export interface Preview {
  * @category decoding
  * @since 0.1.0
  */
-export const preview = (text: string): Preview => soFarOf(text)
+export const preview = (text: string): Preview => readPreview(text)
 
 /**
- * The JSON Schema that a model is shown for a tool's parameters: an object, closed, with its
- * definitions inside.
+ * Returns the JSON Schema that a model sees for a tool's parameters: a closed object that includes its
+ * definitions.
  *
  * @example
  * ```ts

@@ -1,8 +1,11 @@
 /**
- * Which tools of a toolkit may be called now, and why not: one answer for dispatch, which refuses what is disabled and says what
- * else serves, and for an agent that offers its model only what may be called.
+ * Which tools of a toolkit may be called now, and why the others may not.
  *
- * It reads `ToolHealth`. Where there is none, every tool may be called; a breaker refuses by itself.
+ * Dispatch uses it to suggest other tools after a failure. An agent can use it to offer its model only the
+ * tools that may be called.
+ *
+ * It reads `ToolHealth`. Without that service, every tool counts as available, and only a breaker refuses
+ * calls.
  *
  * @since 0.1.0
  */
@@ -16,7 +19,7 @@ import * as ToolHealth from "./ToolHealth.ts"
 import type * as Toolkit from "./Toolkit.ts"
 
 /**
- * Whether a tool may be called, and if not, why, and when it is back, as far as that is known.
+ * Whether a tool may be called. If not, why, and how long until it is back, if known.
  *
  * @category models
  * @since 0.1.0
@@ -26,9 +29,9 @@ export type Availability =
   | { readonly _tag: "Unavailable"; readonly reason: string; readonly retryAfter?: Duration.Duration }
 
 /**
- * Every tool of a toolkit with its availability, in the toolkit's order.
+ * Returns the availability of every tool of a toolkit, in the toolkit's order.
  *
- * When to use: for a status page, or for what an operator is shown.
+ * When to use: for a status page, or for an operator's view.
  *
  * @example
  * ```ts
@@ -56,7 +59,7 @@ export const of = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyMap<string, 
   )
 
 /**
- * What a model is shown of those tools that may be called now.
+ * Returns the definitions, for a model, of the tools that may be called now.
  *
  * @category availability
  * @since 0.1.0
@@ -68,7 +71,8 @@ export const offered = (toolkit: Toolkit.Toolkit): Effect.Effect<ReadonlyArray<T
   )
 
 /**
- * Says of one tool after another whether it may be called now.
+ * A function that tells whether a tool may be called now. It can be used for several tools: the clock is
+ * read only once.
  *
  * @category availability
  * @since 0.1.0
@@ -94,8 +98,8 @@ const judge = (tool: Tool.Any, health: ToolHealth.ToolHealth["Service"], now: nu
       }
     case "CircuitOpen": {
       const { until } = status
-      // Once the time is over, the next call is the probe.
-      if (until !== undefined && until <= now || answersAllTheSame(tool)) return available
+      // After `until`, the next call is the probe.
+      if (until !== undefined && until <= now || hasOuterFallback(tool)) return available
       return {
         _tag: "Unavailable",
         reason: reason(),
@@ -103,12 +107,12 @@ const judge = (tool: Tool.Any, health: ToolHealth.ToolHealth["Service"], now: nu
       }
     }
     case "Probing":
-      return answersAllTheSame(tool)
+      return hasOuterFallback(tool)
         ? available
         : { _tag: "Unavailable", reason: `${reason()} Another call is testing it now.` }
   }
 }
 
-// A fallback outside of the breaker serves while the circuit is open.
-const answersAllTheSame = ({ policies }: Tool.Any): boolean =>
+// A fallback outside the breaker answers while the circuit is open.
+const hasOuterFallback = ({ policies }: Tool.Any): boolean =>
   policies.findLastIndex(({ kind }) => kind === "fallback") > policies.findIndex(({ kind }) => kind === "breaker")

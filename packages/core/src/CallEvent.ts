@@ -1,14 +1,15 @@
 /**
- * What happens inside one call: attempts, waits, failures that a policy handled, what is said of the answer.
+ * The events of one call: attempts, waits, handled failures, caveats and sources.
  *
- * A call notes each of these once, when it happens. Everything that is told of a call is a fold over its events: its outcome, the
- * ledger, the events of an agent (`AgentEvent`), and what a test asserts.
+ * A call notes each event once, when it happens. Every report about a call is a fold over its events: its
+ * outcome, the ledger, the events of an agent (`AgentEvent`), and the assertions of a test.
  *
  *     handler, policies ── note(event) ─┬─ the account: attempts, waits, failures, caveats, source
- *                                       └─ a watcher, if there is one: the event, its time, its attempt
+ *                                       └─ a watcher, if present: the event, its time, its attempt
  *
- * Times and attempts are added for a watcher alone. An event has no result. Of the arguments it has what the model is told of their
- * repairs, and nothing where they have anything `Redacted`. A detail or a caveat has what its author wrote.
+ * Only a watcher receives times and attempt numbers. An event never contains the result. Of the arguments
+ * it contains only what the repair notes quote for the model, and nothing if they hold a `Redacted` value.
+ * A detail or a caveat contains whatever its author wrote.
  *
  * @since 0.1.0
  */
@@ -23,14 +24,14 @@ import type { ToolFailure } from "./ToolFailure.ts"
 import { Handled, Repair } from "./ToolOutcome.ts"
 
 /**
- * Where an answer came from, when it was not the tool's first choice.
+ * The origin of an answer that does not come from the tool's primary source.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Source {
   readonly name: string
-  /** How old the answer is; absent when it is fresh. */
+  /** How old the answer is. Absent if it is fresh. */
   readonly age?: Duration.Duration
 }
 
@@ -39,87 +40,88 @@ const policy = {
   by: PolicyKind,
   /** The name of a custom policy. */
   policy: Schema.optionalKey(Schema.String),
-  /** The tool inside whose policy it is. */
+  /** The inner tool that has the policy. Absent for a policy of the called tool. */
   inside: Schema.optionalKey(Schema.String)
 }
 
-/** The handler begins. */
+/** The handler starts. */
 const AttemptStarted = Schema.Struct({ _tag: Schema.tag("AttemptStarted") })
 
-/** The handler has ended. Of a tool that only reads it is noted while somebody watches. */
+/** The handler has ended. For a read-only tool it is noted only if the call has a watcher. */
 const AttemptEnded = Schema.Struct({
   _tag: Schema.tag("AttemptEnded"),
-  /** How it ended: with a value, a failure, a defect (a question to the user, too), or interrupted. */
+  /** How it ended: with a value, a failure, a defect or an interruption. A question to the user counts as `"died"`. */
   end: Schema.Literals(["succeeded", "failed", "died", "interrupted"]),
-  /** The code of its failure. */
+  /** The code of the failure, if it failed. */
   code: Schema.optionalKey(Schema.String),
-  /** Of a tool that acts: whether it has taken effect, with all that ran inside of the handler. */
+  /** For a tool that acts: whether it took effect, including everything that ran inside the handler. */
   certainty: Schema.optionalKey(Certainty),
-  /** Something inside has taken effect, though not all is certain. */
+  /** Part of the attempt took effect, while another part is in doubt. */
   acted: Schema.optionalKey(Schema.Literal(true)),
-  /** The tool refused what it was asked, and would refuse it again. */
+  /** The tool refused the call, and would refuse it again. */
   refused: Schema.optionalKey(Schema.Literal(true)),
-  /** Nobody waited for it any more. */
+  /** The attempt ended after its caller had stopped waiting. */
   late: Schema.optionalKey(Schema.Literal(true)),
-  /** The tool inside whose handler it was: told of a late one alone. */
+  /** The inner tool whose handler ended. Attempts of inner tools are reported only if they end late. */
   inside: Schema.optionalKey(Schema.String)
 })
 
-/** A policy no longer waits for an attempt, which may still run. */
+/** A policy stopped waiting for an attempt, which may still be running. */
 const AttemptAbandoned = Schema.Struct({ _tag: Schema.tag("AttemptAbandoned"), ...policy })
 
-/** The handler begins once more for the same answer: for its next page. */
+/** The handler starts again to fetch the next page of the same answer. */
 const PageStarted = Schema.Struct({ _tag: Schema.tag("PageStarted") })
 
-/** A tool that a fallback asks begins. */
+/** A fallback starts another tool as its source. */
 const SourceStarted = Schema.Struct({ _tag: Schema.tag("SourceStarted"), source: Schema.String })
 
-/** The handler of a tool begins that was run inside. */
+/** The handler of an inner tool starts. */
 const InnerStarted = Schema.Struct({ _tag: Schema.tag("InnerStarted"), inside: Schema.String })
 
 const inner = {
-  /** The name of the tool, of the source or of the policy. */
+  /** The name of the inner tool, source or policy. */
   inside: Schema.String,
   /**
-   * Who ran it: the handler; a fallback or a catch, which answers in place of the handler; a policy or a fixer, for itself, which says
-   * nothing of the tool.
+   * What ran it. `"handler"`: the handler. `"source"`: a fallback or a catch, which answers in place of the
+   * handler. `"policy"`: a policy or a fixer for its own purposes; that effect does not count as the
+   * tool's.
    */
   by: Schema.Literals(["handler", "source", "policy"])
 }
 
-/** Something inside begins that acts, or may: until `InnerEnded`, nobody knows whether it has taken effect. */
+/** Something that acts, or may act, starts inside the call. Its outcome is unknown until `InnerEnded`. */
 const InnerActs = Schema.Struct({ _tag: Schema.tag("InnerActs"), ...inner })
 
-/** Something that acts has ended inside: a tool, the source of a fallback, a policy. */
+/** Something that acts has ended inside the call: a tool, the source of a fallback, or a policy. */
 const InnerEnded = Schema.Struct({
   _tag: Schema.tag("InnerEnded"),
   ...inner,
-  /** Whether it has taken effect. */
+  /** Whether it took effect. */
   certainty: Certainty,
-  /** Something of it has taken effect, though not all is certain. */
+  /** Part of it took effect, while another part is in doubt. */
   acted: Schema.optionalKey(Schema.Literal(true)),
-  /** Running it once more is not the same: another attempt of the outer call leaves it in doubt. */
+  /** Running it again would act again, so a later attempt of the outer call does not clear its doubt. */
   lasting: Schema.optionalKey(Schema.Literal(true)),
-  /** It answers for the tool, and whether it acts only its author knows. */
+  /** It answered in place of the tool, and the library cannot tell whether it acts. */
   answered: Schema.optionalKey(Schema.Literal(true)),
-  /** It had begun (`InnerActs`). */
+  /** Its start was noted as `InnerActs`. */
   acts: Schema.optionalKey(Schema.Literal(true))
 })
 
-/** The final answer of a check: whether the attempts so far have taken effect. */
+/** A check gave its final answer: whether the attempts so far took effect. */
 const OutcomeSettled = Schema.Struct({ _tag: Schema.tag("OutcomeSettled"), certainty: Certainty })
 
-/** A policy handled a failure: the tool is run again, or something else answers. */
+/** A policy handled a failure: the tool runs again, or something else answers. */
 const FailureHandled = Schema.Struct({
   _tag: Schema.tag("FailureHandled"),
   ...Handled.fields,
-  /** What the failure itself says of its outcome. What the call knows is its certainty. */
+  /** The outcome that the failure itself states. The certainty of the call may differ. */
   outcome: Schema.optionalKey(Certainty),
-  /** It was permanent, and about the arguments alone: the tool works. */
+  /** The failure was permanent and about the arguments only: the tool works. */
   scope: Schema.optionalKey(Schema.Literal("arguments")),
-  /** The tool inside whose failure it was. */
+  /** The inner tool that failed. */
   inside: Schema.optionalKey(Schema.String),
-  /** Of a retry, as far as known: its number from 1, how many there may be, and the wait before it. */
+  /** For a retry, as far as known: its number from 1, the maximum number of retries, and the wait before it. */
   retry: Schema.optionalKey(Schema.Struct({
     number: Schema.optionalKey(Schema.Int),
     limit: Schema.optionalKey(Schema.Int),
@@ -127,14 +129,21 @@ const FailureHandled = Schema.Struct({
   }))
 })
 
-/** A failure that is worth a retry is not retried. */
+/** A retryable failure is not retried. */
 const RetryRefused = Schema.Struct({
   _tag: Schema.tag("RetryRefused"),
   ...policy,
   code: Schema.String,
   /**
-   * The schedule is done; its wait would end after the deadline; the retry budget is used up; or a policy has a reason of its own. Of a
-   * tool that acts: it may have acted; an earlier attempt still runs; or it has refused what it was asked.
+   * The reason why:
+   *
+   * - `"schedule"`: the schedule is exhausted.
+   * - `"deadline"`: the wait would end after the deadline.
+   * - `"retry_budget"`: the retry budget is used up.
+   * - `"policy"`: the policy has another reason.
+   * - `"may_have_acted"`: the call acts, and an earlier attempt may have taken effect.
+   * - `"still_running"`: the call acts, and an earlier attempt still runs.
+   * - `"refused"`: the call acts, and the tool has refused it.
    */
   why: Schema.Literals([
     "schedule",
@@ -147,20 +156,20 @@ const RetryRefused = Schema.Struct({
   ])
 })
 
-/** A call, or an attempt, is refused before anything of it runs: a limit is reached, a circuit is open, or it would act again. */
+/** A call or an attempt is refused before it runs: a limit is reached, a circuit is open, or it would act again. */
 const CallRefused = Schema.Struct({
   _tag: Schema.tag("CallRefused"),
-  /** The kind of the policy; absent where the run refuses the call, or the call another attempt. */
+  /** The kind of the policy. Absent if the run refuses the call, or if the call refuses another attempt. */
   by: Schema.optionalKey(PolicyKind),
   policy: Schema.optionalKey(Schema.String),
   inside: Schema.optionalKey(Schema.String),
   code: Schema.String
 })
 
-/** The call repeats an earlier one under the same key: what that came to. */
+/** The call repeats an earlier one under the same key. `certainty` says whether the earlier call took effect. */
 const CallRepeated = Schema.Struct({ _tag: Schema.tag("CallRepeated"), certainty: Certainty })
 
-/** A circuit breaker's circuit has changed. */
+/** The circuit of a breaker changed its state. */
 const CircuitChanged = Schema.Struct({
   _tag: Schema.tag("CircuitChanged"),
   /** The circuit's name. */
@@ -169,55 +178,55 @@ const CircuitChanged = Schema.Struct({
   to: Schema.Literals(["closed", "open", "half_open"])
 })
 
-/** A policy begins to wait. */
+/** A policy starts to wait. */
 const WaitStarted = Schema.Struct({
   _tag: Schema.tag("WaitStarted"),
   ...policy,
-  /** How long it is going to wait; absent where that is not known. */
+  /** How long it is going to wait. Absent if that is not known. */
   wait: Schema.optionalKey(Schema.DurationFromMillis)
 })
 
 /**
- * A policy has waited, also when something cut its wait short. A custom policy that does not say that it waits is seen to wait where
- * nothing inside of it runs: then no `WaitStarted` comes before.
+ * A policy has waited. The wait may have been cut short. If a custom policy does not report its waits, the
+ * time in which nothing inside it runs counts as a wait. No `WaitStarted` comes before it.
  */
 const WaitEnded = Schema.Struct({ _tag: Schema.tag("WaitEnded"), ...policy, wait: Schema.DurationFromMillis })
 
-/** The model is told something about the answer. */
+/** A caveat about the answer was added for the model. */
 const CaveatAdded = Schema.Struct({ _tag: Schema.tag("CaveatAdded"), text: Schema.String })
 
-/** Where the answer came from. */
+/** The origin of the answer was named. */
 const SourceNamed = Schema.Struct({
   _tag: Schema.tag("SourceNamed"),
   name: Schema.String,
   age: Schema.optionalKey(Schema.DurationFromString)
 })
 
-/** There will be another answer: what was said of the one before is void. */
+/** Another answer will follow. The caveats and the source of the previous answer no longer apply. */
 const AnswerDiscarded = Schema.Struct({ _tag: Schema.tag("AnswerDiscarded") })
 
 /** A fixer is asked about a failure. */
 const FixerAsked = Schema.Struct({
   _tag: Schema.tag("FixerAsked"),
-  /** Its name. */
+  /** The name of the fixer. */
   fixer: Schema.String,
   /** The code of the failure. */
   code: Schema.String,
-  /** How often it has been asked in this call, this time included. */
+  /** How many times it was asked in this call, including this time. */
   tries: Schema.Int
 })
 
-/** An agent that corrects the arguments has used up a part of the run's limits, or met failures: what is new of its account. */
+/** An agent that corrects the arguments used some of the run's limits, or met failures. Only new ledger entries. */
 const FixerSpent = Schema.Struct({ _tag: Schema.tag("FixerSpent"), ...Ledger.fields })
 
 /** The arguments were changed before the handler saw them. */
 const ArgumentsRepaired = Schema.Struct({ _tag: Schema.tag("ArgumentsRepaired"), repairs: Schema.Array(Repair) })
 
-/** A fixer corrected the arguments, and these are its repairs. What was told of earlier ones is no longer told. */
+/** A fixer corrected the arguments. `repairs` are its changes; the notes of earlier repairs no longer apply. */
 const ArgumentsCorrected = Schema.Struct({ _tag: Schema.tag("ArgumentsCorrected"), repairs: Schema.Array(Repair) })
 
 /**
- * The schema of each {@link CallEvent}: encodes to plain JSON.
+ * The schema of a {@link CallEvent}. It encodes to plain JSON.
  *
  * @category schemas
  * @since 0.1.0
@@ -249,24 +258,24 @@ export const schema = Schema.Union([
 ])
 
 /**
- * The schema of a {@link Watched} event: encodes to plain JSON.
+ * The schema of a {@link Watched} event. It encodes to plain JSON.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const watchedSchema = schema.mapMembers(Tuple.map(Schema.fieldsAssign({
-  /** The tool that was called. */
+  /** The called tool. */
   tool: Schema.String,
-  /** The name of its call: in an agent `run-…/turn/1/call/1`. */
+  /** The name of the call. In an agent it is `run-…/turn/1/call/1`. */
   id: Schema.String,
   /** When it happened, in milliseconds of the `Clock`. */
   at: Schema.Finite,
-  /** The attempt under way, from 1, counted over the tool and the sources of its fallbacks; 0 before the first. */
+  /** The attempt, from 1, counted over the tool and the sources of its fallbacks. It is 0 before the first one. */
   attempt: Schema.Int
 })))
 
 /**
- * One thing that happened inside a call.
+ * One event of a call.
  *
  * @category models
  * @since 0.1.0
@@ -278,7 +287,7 @@ export type CallEvent = typeof schema.Type
 // -----------------------------------------------------------------------------
 
 /**
- * An event as a watcher gets it: with its call, its time and its attempt.
+ * An event as a watcher receives it: with its tool, its call, its time and its attempt.
  *
  * @category models
  * @since 0.1.0
@@ -286,9 +295,13 @@ export type CallEvent = typeof schema.Type
 export type Watched = typeof watchedSchema.Type
 
 /**
- * Told of each event of every call that begins below it, as it happens; by default nobody is. What it throws is reported, and the call goes on.
+ * The watcher of all calls that start within its scope. It receives each event as it happens. Default:
+ * none.
  *
- * When to use: in a test of a tool's policies, and for metrics of your own. An agent's stream has the same events (`AgentEvent`).
+ * When to use: in tests of a tool's policies, and for your own metrics. An agent's stream has the same
+ * events (`AgentEvent`).
+ *
+ * An error that the watcher throws is reported as a defect, and the call continues.
  *
  * @example
  * ```ts
@@ -317,7 +330,8 @@ export const watcher: Context.Reference<Watcher | undefined> = Context.Reference
 )
 
 /**
- * Is told of events; and where one tells of a failure, of the failure with its cause, which stays in this process.
+ * A function that receives events. For an event about a failure, it also receives the failure with its
+ * `cause`, which stays in this process.
  *
  * @category models
  * @since 0.1.0

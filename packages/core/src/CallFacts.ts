@@ -1,26 +1,30 @@
 /**
- * What has been called in a run, and what came of it: one fold over the calls, which decides what may be repeated.
+ * The record of the calls of a run and their outcomes. It is a fold over the calls, and decides which of
+ * them may be repeated.
  *
- * Calls are the same when they mean the same effect: their tools' `identity`, or else all their arguments, however they are written. What a
- * model is not told otherwise it repeats, so:
+ * Two calls are the same if they have the same intent. The tool's `identity` of their arguments decides
+ * that, or else all arguments, however they are written. Models repeat calls unless they are told not to,
+ * so:
  *
- * | the same call before                                        | the next one                                                    |
- * | ----------------------------------------------------------- | --------------------------------------------------------------- |
- * | succeeded in this run                                       | is another effect, with another key; refused if `repeats: false` |
- * | succeeded in an earlier run of the scope                    | `already_done`, unless `repeats: true`, or `"idempotent"`       |
- * | may have taken effect, and the tool is `"non_idempotent"`   | `repeated_call`                                                 |
- * | may have taken effect, and it is `"idempotent_by_key"`      | runs again, with the same key and the first arguments           |
- * | was refused by a `"non_idempotent"` tool                    | `repeated_call` with the same arguments                         |
- * | has run and failed as often as the tool's `failureLimit`    | `repeated_call`                                                 |
+ * | the earlier call                                            | the next call with the same intent                               |
+ * | ----------------------------------------------------------- | ---------------------------------------------------------------- |
+ * | succeeded in this run                                       | is a new effect with a new key; refused if `repeats: false`      |
+ * | succeeded in an earlier run of the scope                    | `already_done`, unless `repeats: true` or `"idempotent"`         |
+ * | may have taken effect, and the tool is `"non_idempotent"`   | `repeated_call`                                                  |
+ * | may have taken effect, and it is `"idempotent_by_key"`      | runs again, with the same key and the first arguments            |
+ * | was refused by a `"non_idempotent"` tool                    | `repeated_call` if the arguments are the same                    |
+ * | ran and failed as often as the tool's `failureLimit`        | `repeated_call`                                                  |
  *
- * Why a limit of failures? Retrying is the business of a tool's own policies, which know whether it is safe and how long to wait; by the time
- * the model hears of a failure, the same call is unlikely to do any better.
+ * Failures are limited because retrying is up to a tool's own policies. They know whether a retry is safe,
+ * and how long to wait. Once the model is told of a failure, the same call is unlikely to succeed.
  *
- * An **idempotency key** is made of the scope, the tool, the identity and a number. The number grows with each success, and where a call
- * that has certainly done nothing is made again with other arguments, or in a later run.
+ * An **idempotency key** is derived from the scope, the tool, the identity and a number. The number grows
+ * with each success. It also grows when a call that certainly did nothing is repeated with other arguments,
+ * or in a later run.
  *
- * The **scope** is the run, or what the caller names: a conversation, an order. Facts travel with it, from `Answer.facts` to
- * `RunOptions.facts`. They hold digests, shortened answers, details of failures, and the arguments of a call that may have to be sent again.
+ * The **scope** is the run, or a name given by the caller, for example of a conversation or an order. The
+ * runs of a scope pass their facts on, from `Answer.facts` to `RunOptions.facts`. Facts hold digests,
+ * shortened answers, failure details, and the arguments of calls that may have to be sent again.
  *
  * @since 0.1.0
  */
@@ -44,7 +48,7 @@ import { executions as executionsOf, type Failed, Handled, type Intent, type Too
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
 
 /**
- * What is known of a call that has failed.
+ * The record of a failed call.
  *
  * @category models
  * @since 0.1.0
@@ -58,21 +62,21 @@ export interface FailedCall extends Schema.Schema.Type<typeof FailedCall> {}
  * @since 0.1.0
  */
 export const FailedCall = Schema.Struct({
-  /** The run of the scope in which it was called first. */
+  /** The run of the scope in which it was first called, from 0. */
   run: Count,
-  /** How often the handler ran, over all calls. */
+  /** How many times the handler ran, over all calls. */
   executions: Count,
-  /** Has any of them taken effect? */
+  /** Whether any of these executions took effect. */
   certainty: Certainty,
-  /** The digest of the arguments that it was called with first. */
+  /** The digest of the arguments of the first call. */
   arguments: Schema.String,
-  /** These arguments, where the service must be sent the same again. */
+  /** The arguments of the first call, if the service must be sent the same again. */
   text: Schema.optionalKey(Schema.String),
-  /** The digest of the arguments that the tool refused last. */
+  /** The digest of the arguments that the tool last refused. */
   refused: Schema.optionalKey(Schema.String),
-  /** Something inside of it would act again. */
+  /** Something inside the call would act again. */
   lasting: Schema.optionalKey(Schema.Literal(true)),
-  /** The last failure. */
+  /** The code of the last failure. `detail`, `hint` and `tag` are from the same failure. */
   code: Schema.String,
   detail: Schema.String,
   hint: Schema.optionalKey(Schema.String),
@@ -80,7 +84,7 @@ export const FailedCall = Schema.Struct({
 })
 
 /**
- * What is known of an effect that calls have meant.
+ * The record of one intent: the effect that one or more calls were meant to have.
  *
  * @category models
  * @since 0.1.0
@@ -94,39 +98,41 @@ export interface Fact extends Schema.Schema.Type<typeof Fact> {}
  * @since 0.1.0
  */
 export const Fact = Schema.Struct({
-  /** The run of the scope in which it was first meant, from 0, and the number of the next key since then, from 1. */
+  /** The run of the scope in which the effect was first intended, from 0. */
   run: Count,
+  /** The number of its next idempotency key, from 1. */
   number: Count,
-  /** For which run of the scope it has last been done, and what that answered. Absent: never. */
+  /** The last success: its run of the scope, and its shortened answer as JSON. Absent if there was none. */
   done: Schema.optionalKey(Schema.Struct({ run: Count, answer: Schema.optionalKey(Schema.String) })),
-  /** What has failed since then. */
+  /** The failures since the last success. */
   failed: Schema.optionalKey(FailedCall)
 })
 
 /**
- * What has been called.
+ * The facts of the calls of a scope.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CallFacts {
-  /** What keys are made of, beside the call; absent before the first run. */
+  /** The scope. Idempotency keys are derived from it. Absent before the first run. */
   readonly scope?: string
-  /** How many runs of the scope there were before. */
+  /** The number of earlier runs of the scope. */
   readonly run: number
-  /** May this run have begun before, so that its keys have been sent? */
+  /** Whether this run may have started before, so that its keys may already have been sent. */
   readonly mayHaveRun: Likelihood
-  /** What is known, by the digest of what was meant. */
+  /** The facts, by the digest of the intent. */
   readonly intents: HashMap.HashMap<string, Fact>
-  /** How many calls have failed. */
+  /** The number of failed calls. */
   readonly failures: number
-  /** The tool that was called last, and how often in a row. */
+  /** The name of the last called tool. `inARow` counts its consecutive calls. */
   readonly last: string
   readonly inARow: number
 }
 
 /**
- * May a run have begun before? `"likely"` where its caller gave it a name, and `"unlikely"` where it goes on with what is stored.
+ * How likely it is that a run has started before. It is `"likely"` if the caller gave the run a name, and
+ * `"unlikely"` if the run continues from stored data.
  *
  * @category models
  * @since 0.1.0
@@ -134,7 +140,7 @@ export interface CallFacts {
 export type Likelihood = "no" | "unlikely" | "likely"
 
 /**
- * What {@link CallFacts} encode to.
+ * The encoded form of {@link CallFacts}.
  *
  * @category models
  * @since 0.1.0
@@ -151,7 +157,8 @@ export interface Encoded {
 }
 
 /**
- * The schema of {@link CallFacts}: encodes to plain JSON with a version. Decoding any other version fails, and says which it found.
+ * The schema of {@link CallFacts}. It encodes to plain JSON with a version. Decoding another version fails
+ * with a message that names the version.
  *
  * @category schemas
  * @since 0.1.0
@@ -175,7 +182,7 @@ export const schema: Schema.Codec<CallFacts, Encoded> = versioned("the facts of 
 })
 
 /**
- * Nothing has been called: the facts of the first run of a scope.
+ * Facts without any call, for the first run of a scope.
  *
  * @category constructors
  * @since 0.1.0
@@ -194,15 +201,17 @@ export const empty: CallFacts = {
 // -----------------------------------------------------------------------------
 
 /**
- * A run begins. What has failed in earlier ones counts no more, unless it may have taken effect.
+ * Returns the facts at the start of a run. Failures of earlier runs no longer count, unless the call may
+ * have taken effect.
  *
  * @param scope the scope of the run
- * @param mayHaveRun may it have begun before, as a job that a queue delivers again? Default: `"no"`; with facts of an earlier run, `"unlikely"`
+ * @param mayHaveRun whether the run may have started before, for example as a job that a queue delivers
+ * twice; default: `"no"`. With facts of an earlier run it is at least `"unlikely"`
  * @category folding
  * @since 0.1.0
  */
 export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihood = "no"): CallFacts => {
-  const intents = HashMap.filterMap(facts.intents, kept)
+  const intents = HashMap.filterMap(facts.intents, carryOver)
   const isFirst = facts.scope === undefined && HashMap.isEmpty(facts.intents)
   return {
     ...empty,
@@ -214,17 +223,17 @@ export const beginning = (facts: CallFacts, scope: string, mayHaveRun: Likelihoo
   }
 }
 
-const kept = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
+const carryOver = ({ failed, ...fact }: Fact): Result.Result<Fact, void> => {
   if (failed !== undefined && failed.certainty !== "not_executed") {
     return Result.succeed({ ...fact, failed: { ...failed, executions: 1 } })
   }
-  // A service may have kept what it refused.
+  // The service may have stored a refused request under its key, so the next call gets a new one.
   const number = failed === undefined ? fact.number : fact.number + 1
   return fact.done === undefined ? Result.failVoid : Result.succeed({ ...fact, number })
 }
 
 /**
- * A run is resumed, and may have been before: its user may answer twice.
+ * Returns the facts of a resumed run. It may have been resumed before, because its user may answer twice.
  *
  * @category folding
  * @since 0.1.0
@@ -233,7 +242,7 @@ export const resuming = (facts: CallFacts): CallFacts =>
   facts.mayHaveRun === "no" ? { ...facts, mayHaveRun: "unlikely" } : facts
 
 /**
- * A call that was suspended goes on, with the number of its key.
+ * Restores the key number of a suspended call that continues.
  *
  * @category folding
  * @since 0.1.0
@@ -245,7 +254,7 @@ export const numbered = (facts: CallFacts, intent: Intent | undefined): CallFact
 }
 
 /**
- * The model makes a call.
+ * Records a call that the model makes.
  *
  * @category folding
  * @since 0.1.0
@@ -257,7 +266,7 @@ export const called = (facts: CallFacts, { name }: ToolCall): CallFacts => ({
 })
 
 /**
- * A call has its outcome.
+ * Records the outcome of a call.
  *
  * @param tool the tool that was called
  * @category folding
@@ -270,24 +279,24 @@ export const ended = (
 ): CallFacts => {
   const { intent } = outcome
   if (intent === undefined || wasNotRun(outcome)) return facts
-  // It ran, and did nothing; and then what a fixer had made of its arguments was refused.
+  // The call ran and did nothing. Then its corrected arguments were refused.
   if (outcome._tag === "Failed" && outcome.stage === "admit") return ended(facts, asRejected(outcome), tool)
   const before: Fact = factOf(facts, intent.id)
   const { number = before.number } = intent
   const failure = failureOf(outcome)
   if (failure !== undefined) {
-    const failed = after(facts.run, { ...before, number }, before.number, intent, failure, outcome)
+    const failed = failedCallOf(facts.run, { ...before, number }, before.number, intent, failure, outcome)
     const fact = { ...before, number, failed }
     return { ...facts, failures: facts.failures + 1, intents: HashMap.set(facts.intents, intent.id, fact) }
   }
   if (tool.sideEffect === "none" || outcome.certainty !== "executed") return facts
-  // What was in doubt since an earlier run has been done in that one.
+  // An effect that was in doubt since an earlier run counts as done in that run.
   const run = before.failed?.run ?? facts.run
   const done = outcome._tag === "Completed" ? { run, answer: cut(JSON.stringify(outcome.value), 300) } : { run }
   return { ...facts, intents: HashMap.set(facts.intents, intent.id, { run: before.run, number: number + 1, done }) }
 }
 
-const after = (
+const failedCallOf = (
   run: number,
   { failed, number }: Fact,
   numberBefore: number,
@@ -298,11 +307,11 @@ const after = (
   const { certainty: last } = outcome
   const { _tag: tag, code, detail } = failure
   const certainty = join(failed?.certainty ?? "not_executed", last)
-  // What to do next was said of this call alone: it is void where an earlier one may have taken effect.
+  // The hint is about this call only. It does not apply if an earlier call may have taken effect.
   const hint = certainty === last ? failure.hint : undefined
   const isRefused = last === "not_executed" && !isNotExecuted(failure)
   const refused = isRefused ? intent.arguments : failed?.refused
-  // Under another number, nothing has been sent before.
+  // Under a new number, nothing has been sent yet.
   const first = number === numberBefore ? failed : undefined
   const text = certainty === "not_executed" ? undefined : first?.text ?? intent.text
   return {
@@ -320,7 +329,7 @@ const after = (
   }
 }
 
-// A page of many is no failure to be repeated: it went well. What leaves it in doubt whether the tool has taken effect did not.
+// Partial data does not count as a failure, unless the call is in doubt. Any other outcome in doubt counts as one.
 const failureOf = (outcome: ToolOutcome): ToolFailure | undefined => {
   if (outcome._tag === "Failed") {
     return outcome.failure._tag === "PartialData" && outcome.certainty !== "unknown" ? undefined : outcome.failure

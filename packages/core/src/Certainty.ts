@@ -1,29 +1,34 @@
 /**
- * Whether a call has taken effect, as far as anybody knows.
+ * Whether a call took effect.
  *
- * The call learns it where a handler ends, and no policy changes it: not by mapping a failure, catching it, trying again, or answering
- * from elsewhere. How the handler of a tool that acts ends says:
+ * The call learns this when its handler ends. No policy changes it: not by mapping a failure, catching it,
+ * retrying, or answering from another source. For a tool that acts, the end of the handler decides:
  *
- * | a handler ends with                                                                    | certainty      | may it run again in this call? |
- * | -------------------------------------------------------------------------------------- | -------------- | ------------------------------ |
- * | a value, `PartialData`                                                                 | `executed`     | never                          |
- * | `outcome: "not_executed"`, a `SchemaMismatch` of its arguments, a question to the user  | `not_executed` | yes                            |
- * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable` that says nothing else      | `not_executed` | no                             |
- * | `outcome: "unknown"`, a transient failure that says nothing else, an unreadable result | `unknown`      | no                             |
- * | a defect, a promise, an interruption; not at all, since nobody waits for it any more    | `unknown`      | no                             |
+ * | the handler ends with                                                                     | certainty      | may it run again in this call? |
+ * | ----------------------------------------------------------------------------------------- | -------------- | ------------------------------ |
+ * | a value, `PartialData`                                                                    | `executed`     | never                          |
+ * | `outcome: "not_executed"`, a `SchemaMismatch` of its arguments, a question to the user    | `not_executed` | yes                            |
+ * | a refusal: `SemanticGarbage`, a permanent `ToolUnavailable` without an `outcome`          | `not_executed` | no                             |
+ * | `outcome: "unknown"`, a transient failure without an `outcome`, an unreadable result      | `unknown`      | no                             |
+ * | a defect, a promise, an interruption, or not at all, because the attempt was abandoned    | `unknown`      | no                             |
  *
- * What the tool's definition says of a value then (`Tool.Contract`: it is empty, it breaks an invariant) changes nothing about that.
+ * Afterwards, the tool's definition may reject the value (`Tool.Contract`: it is empty, it breaks an
+ * invariant). That does not change the certainty.
  *
- * `outcome: "not_executed"` counts only if the handler's author wrote it. Read off an error or a status of HTTP, it speaks of one request; from
- * a tool inside, of that tool. Then the certainty is `unknown`, unless the tool is declared `refusesFirst`. Once a tool inside has said so in
- * an attempt, the handler's own word counts as a copy of it.
+ * `outcome: "not_executed"` counts only if the handler's author wrote it. Derived from an error or an HTTP
+ * status, it describes one request. From a tool that runs inside, it describes that tool. In both cases the
+ * certainty is `unknown`, unless the tool is declared `refusesFirst`. Once a tool inside has failed this
+ * way in an attempt, the same outcome from the handler counts as a copy.
  *
- * "May it run again" is about a tool that is neither read-only nor idempotent. Doubt about one thing that was done in a call is doubt about
- * the call: of a tool that its handler ran, of the source of a fallback. The final answer of a check
- * (`Tool.reconcile`) clears it; of an idempotent tool a later success does, too. That something has taken effect, nothing denies.
+ * The last column applies to tools that are neither read-only nor idempotent. Doubt about one part of a
+ * call is doubt about the call: about a tool that the handler ran, or about the source of a fallback. The
+ * final answer of a check (`Tool.reconcile`) clears the doubt about the attempts, but not about a fallback.
+ * For an idempotent tool, a later success clears it, too. Nothing reverts `executed`.
  *
- * What stays believed: a handler that acts though its tool is declared read-only, or idempotent; and what a policy, or a fallback that is no
- * tool, does by itself and answers with. What policies and fixers run for themselves is no effect of the tool.
+ * The library cannot check two things, and trusts them. First, that a tool does not act if it is declared
+ * read-only, and is idempotent if it is declared so. Second, the answer of a policy, or of a fallback that
+ * is not a tool: either may act on its own. Tools that policies and fixers run for their own purposes do not
+ * count as effects of the tool.
  *
  * @since 0.1.0
  */
@@ -38,8 +43,11 @@ import * as Schema from "effect/Schema"
 export const Certainty = Schema.Literals(["executed", "not_executed", "unknown"])
 
 /**
- * `"executed"`: the call has taken effect. `"not_executed"`: it has changed nothing, as a call that only reads. `"unknown"`: it may have taken
- * effect, or in part.
+ * The certainty of a call.
+ *
+ * - `"executed"`: the call took effect.
+ * - `"not_executed"`: the call changed nothing, like any call that only reads.
+ * - `"unknown"`: the call may have taken effect, fully or in part.
  *
  * @category models
  * @since 0.1.0
@@ -47,7 +55,7 @@ export const Certainty = Schema.Literals(["executed", "not_executed", "unknown"]
 export type Certainty = typeof Certainty.Type
 
 /**
- * The certainty of two things that were done: doubt about one is doubt about both.
+ * Combines the certainty of two effects: doubt about one is doubt about both.
  *
  * @example
  * ```ts

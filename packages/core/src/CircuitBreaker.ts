@@ -1,9 +1,9 @@
 /**
- * Stops calling a tool that has failed too often, until a probe finds it well again.
+ * Stops calling a tool that has failed too often, until a probe succeeds.
  *
- * The breaker is effect's own (`effect/persistence`): its layer says when a circuit opens and for how long, and where
- * circuits are kept. Here is what makes a policy of it: what counts as a failure of the tool, what a refused call fails
- * with, and who is told.
+ * The breaker is effect's own (`effect/persistence`). Its layer decides when a circuit opens and for how
+ * long, and where circuits are stored. This module makes it a policy. It decides what counts as a failure of
+ * the tool, how a refused call fails, and who is notified.
  *
  *     tool.pipe(
  *       Tool.timeout("5 seconds"),
@@ -12,17 +12,18 @@
  *       Tool.fallback(mirror.run)              outside: it answers while the circuit is open
  *     )
  *
- * | outcome of the call                                                                    | counts as           |
- * | -------------------------------------------------------------------------------------- | ------------------- |
- * | a value; any failure but `ToolUnavailable`; a permanent one that is about the arguments | success: it answers |
- * | any other `ToolUnavailable`, a defect                                                  | failure             |
- * | a refusal of a policy inside, a question to the user, a stop, an interruption          | nothing             |
+ * | outcome of the call                                                             | counts as                 |
+ * | ------------------------------------------------------------------------------- | ------------------------- |
+ * | a value; any failure but `ToolUnavailable`; a permanent one about the arguments | success: the tool answers |
+ * | any other `ToolUnavailable`, a defect                                           | failure                   |
+ * | a refusal by a policy inside, a question to the user, a stop, an interruption   | nothing                   |
  *
  * A probe that never ends keeps the circuit from closing: put a `Tool.timeout` inside.
  *
- * Where there is a `ToolHealth`, it is told when the circuit opens, is probed and closes, and a tool that is enabled by
- * hand there gets a new circuit. With `openDuration: Duration.infinity` nothing else closes it. A refused call then says how many errors
- * the tool had in a row, and what the last one was.
+ * If there is a `ToolHealth`, it is notified when the circuit opens, is probed, and closes. A tool that is
+ * enabled by hand there gets a new circuit. With `openDuration: Duration.infinity`, nothing else closes the
+ * circuit. With a `ToolHealth`, a refused call reports how many consecutive errors the tool had, and the code
+ * of the last one.
  *
  * @since 0.1.0
  */
@@ -47,15 +48,16 @@ import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 import { type Status, ToolHealth } from "./ToolHealth.ts"
 
 /**
- * What can be said of a breaker here; the rest is said where effect's layer is made.
+ * The options of this policy. All other settings are in effect's layer.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * The circuit's name: tools that stand on one service share it. Not for tools that run inside of each other, since a
-   * probe would refuse its own inner call. Default: the tool's name, a circuit of its own.
+   * The name of the circuit. Tools that use the same service share it. Do not share it between a tool and a
+   * tool that runs inside it, since a probe would refuse its own inner call. Default: the tool's name, so
+   * that the tool has its own circuit.
    */
   readonly key?: string
 }
@@ -65,9 +67,10 @@ export interface Options {
 // -----------------------------------------------------------------------------
 
 /**
- * A breaker as a policy of kind `"breaker"`. See {@link protect}.
+ * Makes a breaker as a policy of kind `"breaker"`. See {@link protect}.
  *
- * When to use: as a default of a toolkit or an agent: each tool gets a circuit of its own, unless there is a `key`.
+ * When to use: as a default of a toolkit or an agent. Each tool then has its own circuit, unless there is a
+ * `key`.
  *
  * @category policies
  * @since 0.1.0
@@ -91,19 +94,22 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
           const keyNow = () => keyOf(circuit, name, health)
           const isTroubled = changes.isTroubled(breaker)
           const self = isTroubled ? Effect.andThen(changes.passes(breaker, keyNow()), run(params)) : run(params)
-          const called = health === undefined
+          const guarded = health === undefined
             ? breaker.execute(self, { key: circuit, classify })
-            : observed(self, { breaker, health, keyNow, tool: name })
-          const looked = Effect.tapDefect(called, () => changes.look(breaker, keyNow()))
-          const judged = Effect.catch(
-            looked,
+            : reportingToHealth(self, { breaker, health, keyNow, tool: name })
+          const watched = Effect.tapDefect(guarded, () => changes.look(breaker, keyNow()))
+          const refusing = Effect.catch(
+            watched,
             (error): Effect.Effect<never, E | ToolUnavailable> =>
               error._tag === "CircuitBreakerError"
-                ? Effect.andThen(changes.refused(breaker, keyNow(), error), call.refuse(refused(name, error, health)))
+                ? Effect.andThen(
+                  changes.refused(breaker, keyNow(), error),
+                  call.refuse(refusalFor(name, error, health))
+                )
                 : Effect.andThen(changes.look(breaker, keyNow()), Effect.fail(error))
           )
-          const told = isTroubled ? Effect.tap(judged, () => changes.look(breaker, keyNow())) : judged
-          return wellTyped.has(breaker) ? told : proving(breaker, told)
+          const result = isTroubled ? Effect.tap(refusing, () => changes.look(breaker, keyNow())) : refusing
+          return wellTyped.has(breaker) ? result : checkUntilProven(breaker, result)
         })
     }
   }))
@@ -111,16 +117,20 @@ export const policy = ({ key }: Options = {}): Policy.Policy<Breaker.CircuitBrea
 /**
  * Refuses the calls of a tool while its circuit is open.
  *
- * When to use: for what goes down for minutes: whoever waits for a timeout again and again loses time, and whoever calls
- * all the same keeps the service down. Outside of `retry` and `timeout`, inside of `fallback`.
+ * When to use: for a service that goes down for minutes. Then repeated timeouts cost the callers time, and
+ * repeated calls keep the service down. Put it outside `retry` and `timeout`, and inside `fallback`.
  *
- * Fails with `ToolUnavailable`, transient and `not_executed`: as `circuit_open` while the circuit is open, with the time
- * until the probe as `retryAfter`, and while another call is the probe, without one; as `breaker_unavailable` when effect's
- * breaker is told to fail with its store. A failure's own `retryAfter` keeps the circuit open for at least as long, up to
- * effect's `maxOpenDuration`.
+ * Fails with a transient `ToolUnavailable` whose outcome is `not_executed`:
  *
- * A tool that was enabled by hand (`ToolHealth.enable`) gets a new circuit in this process; of tools that share a key, enable
- * all.
+ * - `circuit_open` while the circuit is open, with the time until the probe as `retryAfter`; and while
+ *   another call is the probe, without `retryAfter`
+ * - `breaker_unavailable` if effect's breaker is configured to fail with its store
+ *
+ * A failure's own `retryAfter` keeps the circuit open for at least that time, up to effect's
+ * `maxOpenDuration`.
+ *
+ * A tool that was enabled by hand (`ToolHealth.enable`) gets a new circuit in this process. If tools share a
+ * key, enable all of them.
  *
  * @example
  * ```ts
@@ -152,10 +162,10 @@ export const protect = (options?: Options) => {
 }
 
 // -----------------------------------------------------------------------------
-// Inside
+// Internals
 // -----------------------------------------------------------------------------
 
-// Effect's breaker has no reset: who was enabled by hand starts anew under another key.
+// Effect's breaker has no reset. So a tool that was enabled by hand continues under another key.
 const keyOf = (circuit: string, tool: string, health: ToolHealth["Service"] | undefined): string => {
   const enabled = health?.enabled(tool) ?? 0
   return enabled === 0 ? circuit : `${circuit}#${enabled}`
@@ -163,19 +173,20 @@ const keyOf = (circuit: string, tool: string, health: ToolHealth["Service"] | un
 
 type Circuit = Parameters<Policy.Call["changed"]>[0]["to"]
 
-const named = { Closed: "closed", Open: "open", HalfOpen: "half_open" } as const
+const circuitOf = { Closed: "closed", Open: "open", HalfOpen: "half_open" } as const
 
-/** How long a store may take to tell a watcher of a circuit, in milliseconds. */
-const patience = 1_000
+/** How long a store may take to report a circuit to a watcher, in milliseconds. */
+const storeMillis = 1_000
 
 /**
- * Tells whoever watches of each change of a circuit. It looks after failures, and while it knows of trouble: a call that goes well pays
- * nothing, and neither does one that nobody watches.
+ * Reports each change of a circuit to watchers. It reads the state after failures, and while a circuit is
+ * known not to be closed. So a successful call costs nothing extra, and neither does a call without a
+ * watcher.
  */
 class Changes {
   readonly #circuit: string
   readonly #call: Policy.Call
-  // By breaker, since each process has its own, and so has each test. A closed one is not kept.
+  // By breaker, because each process and each test has its own. Closed circuits are not stored.
   readonly #seen = new WeakMap<Breaker.CircuitBreaker, { readonly circuit: Circuit; readonly key: string }>()
 
   constructor(circuit: string, call: Policy.Call) {
@@ -187,7 +198,7 @@ class Changes {
     return this.#seen.has(breaker)
   }
 
-  /** What passes an open circuit is its probe, unless there is a new circuit. */
+  /** Reports a call that passed an open circuit: the probe, unless the circuit is new. */
   passes(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
     return Effect.suspend(() => this.#saw(breaker, key, this.#seen.get(breaker)?.key === key ? "half_open" : "closed"))
   }
@@ -202,16 +213,18 @@ class Changes {
   }
 
   look(breaker: Breaker.CircuitBreaker, key: string): Effect.Effect<void> {
-    // A store may hang, or be a user's. A call does not fail, or wait, because somebody watches it.
+    // A store may hang, or be user code. Watching must not make a call fail or wait for long.
     const state = withinTime(
       Effect.suspend(() => answered("The circuit breaker", breaker.state(key))),
-      patience,
+      storeMillis,
       { late: () => Effect.undefined, who: "The circuit breaker" }
     )
     const look = Effect.flatMap(
       Effect.exit(state),
       (exit) =>
-        Exit.isSuccess(exit) && exit.value !== undefined ? this.#saw(breaker, key, named[exit.value._tag]) : Effect.void
+        Exit.isSuccess(exit) && exit.value !== undefined
+          ? this.#saw(breaker, key, circuitOf[exit.value._tag])
+          : Effect.void
     )
     return this.#ifWatched(breaker, look)
   }
@@ -234,10 +247,10 @@ class Changes {
   }
 }
 
-// A store of circuits may be a user's, too: what it answers with is looked at until a call has gone well, and not at every call.
+// The store may be user code. Its answers are checked until a call succeeds, and not on every call.
 const wellTyped = new WeakSet<Breaker.CircuitBreaker>()
 
-const proving = <A, E extends ToolFailure, R>(
+const checkUntilProven = <A, E extends ToolFailure, R>(
   breaker: Breaker.CircuitBreaker,
   called: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
@@ -249,7 +262,7 @@ const proving = <A, E extends ToolFailure, R>(
 const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   if (Exit.isSuccess(exit)) return Breaker.success
   const { cause } = exit
-  // An interruption says nothing of the tool, and neither does what its finalizers died of.
+  // An interruption says nothing about the tool, and neither do defects of its finalizers.
   if (Cause.hasDies(cause)) {
     return Cause.hasInterrupts(cause) || signalIn(defectsOf(cause)) !== undefined ? Breaker.ignored : Breaker.failure()
   }
@@ -262,43 +275,44 @@ const classify = (exit: Exit.Exit<unknown, ToolFailure>): Breaker.Outcome => {
   })
 }
 
-const refused = (
+const refusalFor = (
   tool: string,
   error: Breaker.CircuitBreakerError,
   health: ToolHealth["Service"] | undefined
 ): ToolUnavailable => {
-  const disabled = () => openCircuitText(tool, health?.reportUnsafe(tool))
+  const openText = () => openCircuitText(tool, health?.reportUnsafe(tool))
   switch (error.reason._tag) {
     case "CircuitOpen":
       return refusal({
         code: "circuit_open",
-        detail: disabled(),
+        detail: openText(),
         retryAfter: error.reason.retryAfter,
         cause: error
       })
     case "CircuitHalfOpen":
       return refusal({
         code: "circuit_open",
-        detail: `${disabled()} Another call is testing it now.`,
+        detail: `${openText()} Another call is testing it now.`,
         cause: error
       })
     case "CircuitBreakerStoreError":
       return refusal({
         code: "breaker_unavailable",
-        detail: `${tool} was not called: its circuit breaker does not answer.`,
+        detail: `${tool} was not called: its circuit breaker did not respond.`,
         cause: error
       })
   }
 }
 
 /**
- * A call whose circuit is told to the tool's health. It is looked at only where it may have changed: after a failure, and
- * while the health knows of trouble; a call that goes well pays nothing.
+ * Runs a call, and reports its circuit to the tool's health. It reads the state only where it may have
+ * changed: after a failure, and while the health shows an open circuit or a probe. So a successful call costs
+ * nothing extra.
  *
- * Only a probe says that it probes, since it alone is sure to say how that ended: whoever it refuses meanwhile would leave
- * the tool as being probed for ever.
+ * Only the probe itself sets the status `Probing`, because only the probe is sure to report how it ended. A
+ * call that is refused meanwhile would leave the tool in `Probing` for ever.
  */
-const observed = <A, E extends ToolFailure, R>(
+const reportingToHealth = <A, E extends ToolFailure, R>(
   self: Effect.Effect<A, E, R>,
   { breaker, health, keyNow, tool }: {
     readonly breaker: Breaker.CircuitBreaker
@@ -319,7 +333,7 @@ const observed = <A, E extends ToolFailure, R>(
     )
   const look = (whileHalfOpen: Effect.Effect<void>) =>
     Effect.matchEffect(breaker.state(circuit), {
-      // A store that cannot say: the next call will find out.
+      // The store does not answer. The next call asks it again.
       onFailure: () => inTrouble() ? whileHalfOpen : Effect.void,
       onSuccess: (state) => {
         switch (state._tag) {
@@ -333,11 +347,11 @@ const observed = <A, E extends ToolFailure, R>(
       }
     })
   const probing = () => look(health.noticed(tool, { _tag: "Probing" }))
-  // What is still half-open waits for another probe, which may be any call from now on.
+  // A circuit that is still half-open waits for another probe, which may be any call from now on.
   const probed = () => look(open(Duration.zero))
   const watched = Effect.suspend(() => inTrouble() ? Effect.andThen(probing(), self) : self)
   return Effect.onExit(breaker.execute(watched, { key: circuit, classify }), (exit) => {
-    // Enabled meanwhile: this circuit is no longer the tool's.
+    // The tool was enabled meanwhile, so this circuit is no longer the tool's.
     if (circuit !== keyNow()) return Effect.void
     const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
     if (error?._tag === "CircuitBreakerError") {
@@ -348,6 +362,6 @@ const observed = <A, E extends ToolFailure, R>(
   })
 }
 
-// JSON has no number without end.
+// JSON has no infinite number.
 const openUntil = (until: number): Status & { readonly _tag: "CircuitOpen" } =>
   Number.isFinite(until) ? { _tag: "CircuitOpen", until } : { _tag: "CircuitOpen" }

@@ -1,13 +1,14 @@
 /**
- * Values that drifted from a schema of Effect's: what they can only have meant, and what to say of those that
- * mean nothing.
+ * Repairs values that drifted from an Effect schema but have only one reading, and explains values that
+ * have none.
  *
- * Both are the work of `@fallible/arguments`, which knows JSON Schema. Here are the JSON Schema that a model is shown of a schema of Effect's, and what
- * Effect's decoder says. Which drifts there are, and which of them the model is told of, is in that package's `RULES.md`.
+ * `@fallible/arguments` does both, for JSON Schema. This module supplies the JSON Schema that a model sees
+ * for an Effect schema, and the issues of Effect's decoder. The `RULES.md` of that package lists all
+ * drifts, and which of them the model is told.
  *
  * @since 0.1.0
  */
-import { coerce as undone, explain } from "@fallible/arguments"
+import { coerce as coerceJson, explain } from "@fallible/arguments"
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import { toFieldIssue } from "./internal/arguments/fieldIssue.ts"
@@ -18,21 +19,21 @@ import type { FieldIssue } from "./ToolFailure.ts"
 import type { ValueRepair } from "./ToolOutcome.ts"
 
 /**
- * How a value came about, as far as its text is known.
+ * How a value was written, as far as its source text is known.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Origin {
   /**
-   * The source text of a number at a path (keys and indices), where it is known: `"1.10"`,
-   * `"12345678901234567890"`. Without it a number is taken to have been written as JavaScript writes it.
+   * Returns the source text of the number at a path (keys and indices), if known: `"1.10"`,
+   * `"12345678901234567890"`. Default: numbers count as written the way JavaScript writes them.
    */
   readonly numberAt?: (path: FieldIssue["path"]) => string | undefined
 }
 
 /**
- * A value as far as its drifts could be undone, and which these were.
+ * A coerced value, and the repairs that were made.
  *
  * @category models
  * @since 0.1.0
@@ -40,21 +41,22 @@ export interface Origin {
 export interface Coerced {
   readonly value: Schema.Json
   /**
-   * At most twenty with a note, the last of which counts those that are left out, and twenty without. Of one kind in the same field of an array's items, only the first has a
-   * note: it counts the others.
+   * At most twenty repairs with a note, and twenty without. The last note counts the omitted ones. If
+   * the items of an array need the same repair in the same field, only the first repair has a note. It counts
+   * the others.
    */
   readonly repairs: ReadonlyArray<ValueRepair>
-  /** Does it fit the JSON Schema that a model is shown? */
+  /** True if the value fits the JSON Schema that a model sees. */
   readonly fits: boolean
 }
 
 /**
- * The value with every drift undone that has exactly one reading.
+ * Undoes every drift of a value that has exactly one reading.
  *
- * When to use: after a value did not decode, and before it is decoded once more.
+ * When to use: after a value failed to decode, before you decode it again.
  *
- * What fits is never touched, and what has no single reading stays as it is. Changes nothing in place: where nothing
- * was undone, the value is the same reference.
+ * Parts that fit are never touched. Parts without a single reading stay as they are. Nothing is changed in
+ * place: if nothing was undone, the result has the same reference.
  *
  * @example
  * ```ts
@@ -68,23 +70,23 @@ export interface Coerced {
  * Coercion.coerce({ userId: "7 or 8" }, parameters).fits // => false
  * ```
  *
- * @param value any JSON
- * @param parameters the schema that describes it
+ * @param value any JSON value
+ * @param parameters the schema that describes the value
  * @param origin how the value was written; default: as JavaScript would write it
  * @category coercion
  * @since 0.1.0
  */
 export const coerce = (value: Schema.Json, parameters: Schema.Constraint, origin: Origin = {}): Coerced =>
-  undone(value, schemaOf(parameters), origin)
+  coerceJson(value, schemaOf(parameters), origin)
 
 /**
- * What a decoder says of a value: one issue for each field, at most twenty, for a thousand would teach no more.
+ * Converts the issue of a decoder into one issue for each field, at most twenty.
  *
- * When to use: for a value that no model wrote, such as a tool's result.
+ * When to use: for a value that was not written by a model, such as a tool's result.
  *
  * @param issue why the value did not decode (decode with `errors: "all"`)
- * @param value the value that did not
- * @param show how a value that came is put; default: an excerpt of it
+ * @param value the value that did not decode
+ * @param show turns an actual value into text; default: an excerpt of it
  * @category issues
  * @since 0.1.0
  */
@@ -95,5 +97,5 @@ export const fieldIssues = (
 ): ReadonlyArray<FieldIssue> =>
   explain(asJson(value), undefined, { findings: findingsOf(issue), show })?.issues.map(toFieldIssue) ?? []
 
-// Without a schema nothing of a value is looked at but what the findings lead to.
+// Without a schema, `explain` reads only those parts of the value that the findings point to.
 const asJson = (value: unknown) => value as Schema.Json

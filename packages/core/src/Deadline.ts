@@ -1,10 +1,12 @@
 /**
- * When somebody stops waiting: one moment, known to everything that runs before it.
+ * The moment at which a caller stops waiting, known to everything that runs inside.
  *
- * A run with an `elapsed` limit, a `Tool.timeout` and a `Tool.deadline` set it, for all that runs inside; the tightest one wins. What
- * waits reads it: a retry whose wait cannot end before the deadline is not begun, so that a fallback gets its turn
- * at once. A deadline ends nothing by itself: a `Tool.timeout` or a `Tool.deadline` inside does, at the deadline if that comes first,
- * and an agent's run does.
+ * A run with an `elapsed` limit, a `Tool.timeout` and a `Tool.deadline` each set it for everything inside.
+ * The earliest one wins. Code that waits reads it: a retry does not start if its wait would end after the
+ * deadline, so a fallback gets its turn at once.
+ *
+ * A deadline alone does not end a `tool.run`. It ends the run of a `Tool.timeout` or a `Tool.deadline`
+ * inside, if it comes first. It also ends a call of `Dispatch`, and an agent's run.
  *
  * @since 0.1.0
  */
@@ -15,7 +17,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 
 /**
- * The deadline, in milliseconds of the `Clock`; `Infinity` when nobody set one.
+ * The deadline, in milliseconds of the `Clock`. It is `Infinity` if none is set.
  *
  * @category context
  * @since 0.1.0
@@ -25,11 +27,11 @@ export const current: Context.Reference<number> = Context.Reference("@fallible/c
 })
 
 /**
- * Sets a deadline for what runs inside, unless there is an earlier one already.
+ * Sets a deadline for everything that runs inside, unless an earlier one is already set.
  *
- * When to use: in a backend that knows when its own caller stops waiting: around `tool.run` in the handler of a
- * request, say. Timeouts inside become no longer than that, and no wait begins that would end later; a tool without a timeout
- * is not ended by it, but an agent's run is.
+ * When to use: in a backend that knows when its own caller stops waiting, for example around `tool.run` in
+ * a request handler. Timeouts inside end no later than the deadline, and no wait starts that would end
+ * later. A `tool.run` without a timeout does not end at the deadline, but an agent's run does.
  *
  * @example
  * ```ts
@@ -56,9 +58,11 @@ export const within: {
 )
 
 /**
- * How much time is left; infinite when there is no deadline, zero when it has passed.
+ * The time left until the deadline. It is infinite without a deadline, and zero once the deadline has
+ * passed.
  *
- * When to use: in a handler that passes its time on: as the time-out of a query, the deadline of a remote call.
+ * When to use: in a handler that passes its time on, as the timeout of a query or the deadline of a remote
+ * call.
  *
  * @category context
  * @since 0.1.0

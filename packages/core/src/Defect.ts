@@ -1,8 +1,9 @@
 /**
- * A fault of a program, and not of the world: what a handler throws, a port that dies, a rendering that cannot.
+ * Defects: programming errors, as opposed to failures. For example, a handler throws, a port dies, or
+ * a rendering throws.
  *
- * The model is told without the insides, and the run goes on. Here is where the insides go: each defect is reported
- * whole, once, through {@link reporter}.
+ * The model learns of a defect without its internals, and the run continues. {@link reporter} receives each
+ * defect once, with its full cause.
  *
  * @since 0.1.0
  */
@@ -13,7 +14,7 @@ import * as Fiber from "effect/Fiber"
 import { reported } from "./internal/effect/reported.ts"
 
 /**
- * Takes a defect: what happened in one sentence, and the whole cause.
+ * A function that takes a defect: one sentence about what happened, and the full cause.
  *
  * @category models
  * @since 0.1.0
@@ -21,10 +22,11 @@ import { reported } from "./internal/effect/reported.ts"
 export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.Effect<void>
 
 /**
- * Where defects go. By default they are logged as errors, with the annotations of the run, the turn, the tool and the call.
+ * The reporter that receives all defects. Default: logs them as errors, annotated with the run, the turn,
+ * the tool and the call.
  *
- * When to use: to pass them on to an error reporter. After a second nobody waits for it any more; a reporter that dies itself, or
- * rejects a promise, is left alone.
+ * When to use: to send defects to an error tracker. The library waits for the reporter for one second at
+ * most. If the reporter dies or rejects a promise, that is ignored.
  *
  * @example
  * ```ts
@@ -38,7 +40,7 @@ export type Reporter = (message: string, cause: Cause.Cause<unknown>) => Effect.
  *
  * const call = Dispatch.call(Toolkit.make(broken), { id: "1", name: "broken" })
  * Effect.runSync(Effect.provideService(call, Defect.reporter, reporter))
- * reported // => ["The tool broken failed because of a fault of its own: No rows."]
+ * reported // => ["The tool broken failed with an internal error: No rows."]
  * ```
  *
  * @category context
@@ -48,15 +50,15 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
   defaultValue: (): Reporter => logged
 })
 
-// A look at what was thrown may throw, too.
+// Printing the thrown value may throw, too.
 const logged: Reporter = (message, cause) =>
   Effect.catchCause(
     Effect.logError(message, cause),
-    () => Effect.logError(`${message}. What it threw cannot be shown.`)
+    () => Effect.logError(`${message}. The thrown value cannot be shown.`)
   )
 
 /**
- * Reports a defect.
+ * Reports a defect. It waits for the reporter for one second at most.
  *
  * @category reporting
  * @since 0.1.0
@@ -67,7 +69,7 @@ export const report = (message: string, cause: Cause.Cause<unknown>): Effect.Eff
       Effect.forkDetach(reported(() => report(message, cause)), { startImmediately: true }),
       (fiber) =>
         fiber.pollUnsafe() === undefined
-          // One that hangs must not keep the run.
+          // A reporter that hangs must not block the run.
           ? Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), "1 second"))
           : Effect.void
     ))

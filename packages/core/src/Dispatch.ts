@@ -1,15 +1,18 @@
 /**
- * One call's way from the model's text to its outcome:
+ * Runs one call, from the model's text to its outcome:
  *
- *     model text ─ resolve ─ parse ─ decode ─ admit ─ run under its policies ─ guard ─ outcome
- *                  Toolkit   Arguments        Place   Tool                     success schema
- *                            └──────── fixers: better arguments ─────┘
+ *     model text ─ resolve ─ parse ─ decode ─ admit ─── run under its policies ─ guard ─ outcome
+ *                  Toolkit   Arguments        CallFacts Tool                     success schema
+ *                            └──────── fixers: better arguments ──┘
  *
- * Each stage either hands on or ends in a failure. Only fixers lead back: what they answer is decoded, admitted and run like what a
- * model writes. There is no second place where failures are caught. Dispatch is total: its error channel is `never`, every call gets exactly one
- * outcome, and one call's failure never costs another its result. Only interruption passes through.
+ * Each stage passes its result on, or ends with a failure. Only fixers lead back: their arguments are
+ * decoded, admitted and run like a model's. Failures are caught in no other place.
  *
- * Dispatch runs calls and knows nothing of turns; the loop (`AgentLoop`) knows nothing of tools' insides.
+ * Dispatch is total: its error channel is `never`, and every call gets exactly one outcome. The failure of
+ * one call never costs another call its result. Only interruption passes through.
+ *
+ * Dispatch runs calls and knows nothing about turns. The agent's loop knows nothing about the internals of
+ * tools.
  *
  * @since 0.1.0
  */
@@ -53,34 +56,46 @@ import type * as Toolkit from "./Toolkit.ts"
 import type { Stage, Suspended, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
- * How a call is made: its name, what earlier calls did, and who hears of it.
+ * The options of a call: its name, the facts of earlier calls, and its watcher.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CallOptions {
-  /** Its name in logs, events and replies. Default: its idempotency key, or else a random name, since the ids that models give to calls repeat. */
+  /**
+   * The name of the call in logs, events and replies. Default: its idempotency key, or else a random name.
+   * The id that a model gives to a call is not used, because it may repeat.
+   */
   readonly id?: string
-  /** Default: made of the `facts`, or else its id. A call in a tool's handler gets one of the outer call's, as any tool that runs there. */
+  /**
+   * The idempotency key. Default: derived from `facts`. Without facts, a call inside a tool's handler
+   * derives it from the outer call's key, unless `id` is given. Otherwise it is the call's id.
+   */
   readonly idempotencyKey?: string
-  /** What earlier calls did: they decide whether this one runs, and under which key. Default: nothing is refused as a repetition. */
+  /**
+   * The facts of earlier calls. They decide whether this call may run, and under which key. Default: none,
+   * so no call is refused as a repetition.
+   */
   readonly facts?: CallFacts
-  /** Why the call must not run, whatever its arguments are: a limit that is used up. */
+  /** Refuses the call whatever its arguments are, for example because a limit is used up. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** The user's replies to the call's questions, when it was suspended and is resumed. */
+  /** The user's replies to the questions of a suspended call, when it is resumed. */
   readonly replies?: ReadonlyArray<ToolCall.Reply>
-  /** The outcome of the call when it was suspended. It goes on with its corrected arguments, and is not refused as a repetition. */
+  /**
+   * The outcome of the call when it was suspended. The call continues with its corrected arguments, and is
+   * not refused as a repetition.
+   */
   readonly before?: Pick<Suspended, "arguments" | "repairs" | "intent"> & Partial<Pick<Suspended, "certainty">>
-  /** Was the call running when an earlier process ended? Then it may have taken effect. Default: `false`. */
+  /** True if the call was running when an earlier process ended, so that it may have taken effect. Default: `false`. */
   readonly wasBegun?: boolean
-  /** Hears each event of the call as it happens. Default: `CallEvent.watcher`. */
+  /** Receives each event of the call as it happens. Default: `CallEvent.watcher`. */
   readonly onEvent?: CallEvent.Watcher | undefined
-  /** The annotations of its log lines. Default: its tool and its id. */
+  /** The annotations of the call's log lines. Default: its tool and its id. */
   readonly annotations?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Runs one call.
+ * Runs one call to its outcome. It never fails.
  *
  * @example
  * ```ts
@@ -104,18 +119,18 @@ export const call = <T extends Tool.Any>(
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> => {
   const id = options.id ?? options.idempotencyKey
   return id === undefined
-    ? Effect.flatMap(randomId("call"), (id) => placed(toolkit, call, id, options))
-    : placed(toolkit, call, id, options)
+    ? Effect.flatMap(randomId("call"), (id) => runCall(toolkit, call, id, options))
+    : runCall(toolkit, call, id, options)
 }
 
-const placed = <T extends Tool.Any>(
+const runCall = <T extends Tool.Any>(
   toolkit: Toolkit.Toolkit<T>,
-  given: ToolCall.ToolCall,
+  rawCall: ToolCall.ToolCall,
   id: string,
   options: CallOptions
 ): Effect.Effect<ToolOutcome, never, Tool.Requirements<T>> =>
   Effect.withFiber((fiber) => {
-    const call = asCall(given)
+    const call = asCall(rawCall)
     const { before } = options
     const text = before?.arguments ?? call.arguments
     const tool = toolkit.tools.get(call.name)
@@ -123,94 +138,97 @@ const placed = <T extends Tool.Any>(
       ? { name: call.name, sideEffect: "none" } as const
       : subjectOf(tool, tokenOf(tool))
     const watcher = "onEvent" in options ? options.onEvent : fiber.getRef(CallEvent.watcher)
-    const hear = toWatcher(fiber, call.name, id, watcher)
-    const record = new CallFrame(id, subject, text, options.replies, hear)
+    const watch = toWatcher(fiber, call.name, id, watcher)
+    const frame = new CallFrame(id, subject, text, options.replies, watch)
     const { idempotencyKey } = options
-    if (idempotencyKey !== undefined) record.keyed = () => idempotencyKey
+    if (idempotencyKey !== undefined) frame.keyed = () => idempotencyKey
     if (tool === undefined) {
       const outcome = options.wasBegun === true
-        ? { ...failedOutcome(record, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
-        : failedOutcome(record, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
-      return logged(Effect.succeed(outcome), call.name, fiber).pipe(
+        ? { ...failedOutcome(frame, lostInProcess(call.name), "resolve", "unknown"), intent: anyIntentOf(call.name) }
+        : failedOutcome(frame, DispatchFailure.unknownTool(call.name, Array.from(toolkit.tools.keys())), "resolve")
+      return withFailureLog(Effect.succeed(outcome), call.name, fiber).pipe(
         Effect.annotateLogs(options.annotations ?? { tool: call.name, call: id })
       )
     }
     const health = Context.getOrUndefined(fiber.context, ToolHealth)
-    if (before !== undefined) resumed(record, before, tool)
+    if (before !== undefined) restore(frame, before, tool)
     const outer = fiber.getRef(current)
-    const admitting = new CallAdmission(record, tool, options, () => disabledRefusal(tool, health), outer)
+    const admission = new CallAdmission(frame, tool, options, () => disabledRefusal(tool, health), outer)
     let stage: Stage = "decode"
     const run = fiber.getRef(Deadline.current) === Infinity ? runOf(tool) : limitedByDeadline(runOf(tool), tool)
-    const correcting = new CorrectionStage(tool, record, fiber, {
+    const corrections = new CorrectionStage(tool, frame, fiber, {
       run: (params) => {
         stage = "run"
         return run(params)
       },
       admit: (params, text, admitted) => {
         stage = "admit"
-        return admitting.admit(params, text, admitted)
+        return admission.admit(params, text, admitted)
       },
-      isCalled: admitting.isCalled
+      isCalled: admission.isCalled
     })
-    // Suspended once more, so that what decoding throws is caught below, too.
+    // Suspends again, so that an error thrown by decoding is caught below, too.
     const outcome = Effect.suspend(() =>
-      Effect.flatMap(correcting.from(text, admitting.read(() => decoded(text, tool, before))), (value) => {
+      Effect.flatMap(corrections.from(text, admission.read(() => decodeArguments(text, tool, before))), (value) => {
         stage = "guard"
         return Effect.flatMapEager(guard(tool, value), (json): Effect.Effect<ToolOutcome> => {
           if (typeof json === "string" && isCutOff(json)) {
-            record.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
+            frame.note({ _tag: "CaveatAdded", text: cutOffNote(tool) })
           }
-          const outcome = completedOutcome(record, json)
+          const outcome = completedOutcome(frame, json)
           return outcome.certainty === "unknown" ? doubted(outcome, tool, toolkit) : Effect.succeed(outcome)
         })
       })
     ).pipe(
       Effect.catchCause((cause) =>
-        logged(
+        withFailureLog(
           Effect.map(
-            Effect.flatMap(outcomeOfCause(cause, stage, tool, record), (failed) => advised(failed, tool, toolkit)),
-            (outcome) => leavingWith(outcome, record.done)
+            Effect.flatMap(outcomeOfCause(cause, stage, tool, frame), (failed) => advised(failed, tool, toolkit)),
+            (outcome) => withForeignFailure(outcome, frame.done)
           ),
           tool.name,
           fiber
         )
       ),
-      // In one step, since every call takes it.
+      // One update of the context and not two, because every call takes this step.
       Effect.updateContext((context: Context.Context<Tool.Requirements<T>>) =>
         Context.add(
-          Context.add(context, current, record),
+          Context.add(context, current, frame),
           References.CurrentLogAnnotations,
-          annotated(
+          mergedAnnotations(
             fiber.getRef(References.CurrentLogAnnotations),
             options.annotations ?? { tool: call.name, call: id }
           )
         )
       )
     )
-    const named = options.facts === undefined ? outcome : Effect.map(outcome, (outcome) => admitting.named(outcome))
-    const told = health === undefined
-      ? named
-      : Effect.tap(named, (outcome) => countInHealth(outcome, tool, record, health, fiber))
-    return outer === detached ? told : heardBy(outer, tool, record, told)
+    const withIntent = options.facts === undefined
+      ? outcome
+      : Effect.map(outcome, (outcome) => admission.named(outcome))
+    const counted = health === undefined
+      ? withIntent
+      : Effect.tap(withIntent, (outcome) => countInHealth(outcome, tool, frame, health, fiber))
+    return outer === detached ? counted : reportToOuter(outer, tool, frame, counted)
   })
 
-// What was corrected before says what was done to it.
-const decoded = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
+// Arguments that were corrected before the suspension already have their repairs.
+const decodeArguments = (text: string | undefined, tool: Tool.Any, before: CallOptions["before"]) =>
   before?.arguments === undefined
     ? attempt(text, tool)
     : Effect.mapEager(attempt(text, tool), ({ params }) => ({ params, repairs: [] }))
 
-// A tool may dispatch calls, as an agent does that is a tool: what they did, it did.
-const heardBy = <R>(
+// A tool may dispatch calls, for example an agent that serves as a tool. Their effects are effects of the
+// outer call.
+const reportToOuter = <R>(
   outer: Frame,
   { name }: Tool.Any,
-  record: CallFrame,
+  frame: CallFrame,
   outcome: Effect.Effect<ToolOutcome, never, R>
 ): Effect.Effect<ToolOutcome, never, R> =>
   Effect.onExit(outcome, (exit) =>
     Effect.sync(() => {
-      // What a refused call says may be of an equal one before it, which has told that itself.
-      const certainty = Exit.isSuccess(exit) && !wasRefused(exit.value) ? exit.value.certainty : record.certainty
+      // The certainty of a refused call may be about an equal call before it, which has already reported it.
+      const certainty = Exit.isSuccess(exit) && !wasRefused(exit.value) ? exit.value.certainty : frame.certainty
       if (Exit.isSuccess(exit) && exit.value._tag === "Failed" && saysNothingDone(exit.value.failure)) {
         outer.live.mayQuote = true
       }
@@ -218,8 +236,8 @@ const heardBy = <R>(
       outer.note({ _tag: "InnerEnded", inside: name, by: outer.role, certainty, lasting: true })
     }))
 
-// Its failure speaks of this tool, wherever it is thrown next.
-const leavingWith = (outcome: ToolOutcome, done: Done): ToolOutcome => {
+// Marks the failure as this tool's. If an outer handler fails with it, it does not describe the outer handler.
+const withForeignFailure = (outcome: ToolOutcome, done: Done): ToolOutcome => {
   if (outcome._tag !== "Failed") return outcome
   const failure = ofAnother(outcome.failure, done)
   return failure === outcome.failure ? outcome : { ...outcome, failure }
@@ -227,43 +245,44 @@ const leavingWith = (outcome: ToolOutcome, done: Done): ToolOutcome => {
 
 const wasRefused = (outcome: ToolOutcome): boolean => outcome._tag === "Failed" && outcome.stage === "admit"
 
-// The call goes on with what its arguments were corrected to before it was suspended, and with what was done in it then: nothing that may
-// have acted runs again because of a question. What has certainly acted before it asked, its author lets run twice.
-const resumed = (
-  call: CallFrame,
+// Restores the corrected arguments and the certainty that the call had when it was suspended. A call in
+// doubt does not run again unless that is safe. Code that certainly acted before the question runs twice:
+// its author allowed that.
+const restore = (
+  frame: CallFrame,
   { arguments: text, certainty = "not_executed", intent, repairs = [] }: CallOptions["before"] & {},
   { name, parameters, sideEffect }: Tool.Any
 ) => {
   if (certainty === "unknown" && sideEffect.startsWith("idempotent") && intent?.lasting === undefined) {
-    // A success settles it.
-    call.note({ _tag: "CallRepeated", certainty })
+    // A later success clears the doubt.
+    frame.note({ _tag: "CallRepeated", certainty })
   } else if (certainty !== "not_executed") {
     const by = certainty === "unknown" ? "handler" : "policy"
-    call.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
+    frame.note({ _tag: "InnerEnded", inside: name, by, certainty, lasting: true })
   }
   if (text === undefined) return
-  call.adopt({ text, isSecret: hasSecrets(schemaOf(parameters)) })
-  if (repairs.length > 0) call.note({ _tag: "ArgumentsRepaired", repairs })
+  frame.adopt({ text, isSecret: hasSecrets(schemaOf(parameters)) })
+  if (repairs.length > 0) frame.note({ _tag: "ArgumentsRepaired", repairs })
 }
 
-// A tool's parameters and its handler agree by construction (`Tool.make`), but in a union of tools the
-// compiler no longer sees it: what one tool's schema decodes goes to the same tool's handler.
+// `Tool.make` guarantees that a tool's parameters fit its handler. In a union of tools, the compiler cannot
+// see that values decoded by one tool's schema go to the handler of the same tool.
 const runOf = <T extends Tool.Any>(tool: T) =>
   runWithoutFrame(tool) as Policy.Run<unknown, ToolFailure, Tool.Requirements<T>>
 
-const annotated = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
+const mergedAnnotations = (outer: Readonly<Record<string, unknown>>, inner: Readonly<Record<string, unknown>>) => {
   for (const _ in outer) return { ...outer, ...inner }
   return inner
 }
 
-const logged = (
+const withFailureLog = (
   outcome: Effect.Effect<ToolOutcome>,
   tool: string,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<ToolOutcome> =>
   isLogged(fiber)
     ? Effect.tap(outcome, (outcome) => {
-      // A defect, and a result that does not fit, are logged where they are found, with what only a log should say.
+      // Defects and results that do not fit are logged where they are detected, with details for the log only.
       if (outcome._tag !== "Failed" || outcome.failure.code === "defect" || outcome.stage === "guard") {
         return Effect.void
       }

@@ -1,24 +1,24 @@
 /**
- * What only dispatch can add to a tool's own failures.
+ * The failures that only dispatch can add to a tool's own.
  *
- * They are made of the same four classes, so that a model, a ledger and a program read one
- * shape; but the type keeps them apart: a tool's `E` never holds one, and `tool.run` never
- * fails with one. A program that matches on everything matches on their union.
+ * They use the same four classes, so models, ledgers and programs read one shape. The type keeps them
+ * apart: a tool's `E` never includes one, and `tool.run` never fails with one. A program that handles every
+ * failure matches on the union of both.
  *
- * | code                    | class             | made when                                              |
- * | ----------------------- | ----------------- | ------------------------------------------------------ |
- * | `unknown_tool`          | `SchemaMismatch`  | no tool of the toolkit has the name that was called    |
- * | `invalid_json`          | `SchemaMismatch`  | the argument text is no JSON object                    |
- * | `invalid_arguments`     | `SchemaMismatch`  | the arguments do not fit the tool's parameters         |
- * | `invalid_result`        | `SchemaMismatch`  | the handler's value does not fit the tool's own result |
- * | `defect`                | `ToolUnavailable` | the handler threw, died, or interrupted itself         |
- * | `not_run`               | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked  |
- * | `disabled`              | `ToolUnavailable` | somebody disabled the tool (`ToolHealth`)              |
- * | `call_limit`            | `ToolUnavailable` | a limit of the agent on calls is used up               |
- * | `no_identity`           | `SchemaMismatch`  | the arguments do not identify what is to be done       |
- * | `repeated_call`         | `SemanticGarbage` | the same call has failed too often in this run         |
- * | `repeated_call`         | `ToolUnavailable` | the same, after `ToolUnavailable`, or if it may have acted |
- * | `already_done`          | `ToolUnavailable` | the same call has succeeded, and is not to be repeated |
+ * | code                    | class             | created when                                                              |
+ * | ----------------------- | ----------------- | ------------------------------------------------------------------------- |
+ * | `unknown_tool`          | `SchemaMismatch`  | the toolkit has no tool with the called name                              |
+ * | `invalid_json`          | `SchemaMismatch`  | the argument text is not a JSON object                                    |
+ * | `invalid_arguments`     | `SchemaMismatch`  | the arguments do not fit the tool's parameters                            |
+ * | `invalid_result`        | `SchemaMismatch`  | the handler's value does not fit the tool's declared result               |
+ * | `defect`                | `ToolUnavailable` | the handler threw, died, or interrupted itself                            |
+ * | `not_run`               | `ToolUnavailable` | an earlier call of the turn stopped the run, or asked the user            |
+ * | `disabled`              | `ToolUnavailable` | the tool is disabled (`ToolHealth`)                                       |
+ * | `call_limit`            | `ToolUnavailable` | the agent's limit on calls is used up                                     |
+ * | `no_identity`           | `SchemaMismatch`  | the arguments do not identify the intended effect                         |
+ * | `repeated_call`         | `SemanticGarbage` | the same call has failed too often in this run                            |
+ * | `repeated_call`         | `ToolUnavailable` | the same, if it failed with `ToolUnavailable` or may have taken effect    |
+ * | `already_done`          | `ToolUnavailable` | the same call has succeeded, and must not be repeated                     |
  *
  * @since 0.1.0
  */
@@ -35,7 +35,7 @@ import {
 } from "./ToolFailure.ts"
 
 /**
- * What only dispatch can add. Its `code` is one of the literal codes in the table above.
+ * Any failure that only dispatch can add. Its `code` is one of the literal codes in the table above.
  *
  * @category models
  * @since 0.1.0
@@ -43,7 +43,7 @@ import {
 export type DispatchFailure = Mismatch | Unavailable | Repeated
 
 /**
- * The call, or the result, breaks a contract.
+ * A call or a result that breaks a contract.
  *
  * @category models
  * @since 0.1.0
@@ -53,7 +53,7 @@ export type Mismatch = SchemaMismatch & {
 }
 
 /**
- * The handler is at fault, or was not reached.
+ * A call whose handler has a defect, or was not reached.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +63,7 @@ export type Unavailable = ToolUnavailable & {
 }
 
 /**
- * The call has failed too often to be tried again as it is.
+ * A call that has failed too often to be tried again unchanged.
  *
  * @category models
  * @since 0.1.0
@@ -71,20 +71,22 @@ export type Unavailable = ToolUnavailable & {
 export type Repeated = SemanticGarbage & { readonly code: "repeated_call" }
 
 /**
- * The model called a tool that does not exist: the valid names are the alternatives, nearest first.
+ * Creates the failure of a call to an unknown tool. The valid names are its `alternatives`, nearest first.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
   const alternatives = Suggestion.nearest(name, names)
-  const meant = Suggestion.didYouMean(name, names)
+  const suggestion = Suggestion.didYouMean(name, names)
   return mismatch({
     side: "arguments",
     code: "unknown_tool",
     detail: name === ""
       ? "The call does not name a tool."
-      : `There is no tool named '${cut(oneLine(name), 80)}'.${meant === undefined ? "" : ` Did you mean '${meant}'?`}`,
+      : `There is no tool named '${cut(oneLine(name), 80)}'.${
+        suggestion === undefined ? "" : ` Did you mean '${suggestion}'?`
+      }`,
     hint: alternatives.length === 0
       ? "No tools are offered: answer without one."
       : `Call one of: ${list(alternatives)}.`,
@@ -93,14 +95,14 @@ export const unknownTool = (name: string, names: ReadonlyArray<string>) => {
 }
 
 /**
- * The argument text is no JSON object.
+ * Creates the failure of an argument text that is not a JSON object.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const invalidJson = (options: {
   readonly detail: string
-  /** What to do about it, before it is sent again. */
+  /** The change to make before the arguments are sent again. */
   readonly advice?: string | undefined
   readonly issue: FieldIssue
   readonly fault: TextFault
@@ -117,7 +119,7 @@ export const invalidJson = (options: {
   })
 
 /**
- * The arguments do not fit the tool's parameters.
+ * Creates the failure of arguments that do not fit the tool's parameters.
  *
  * @category constructors
  * @since 0.1.0
@@ -136,15 +138,17 @@ export const invalidArguments = (options: {
   })
 
 /**
- * The handler succeeded with a value that its own tool does not declare. A warning is logged with each field that does not fit: its path,
- * what is expected, and what kind of value is there; never the value itself.
+ * Creates the failure of a handler whose value does not fit the tool's declared result.
+ *
+ * Dispatch logs a warning with each field that does not fit: its path, what is expected, and the kind of
+ * the actual value. The value is quoted only if it is not one of the schema's choices, and not a secret.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const invalidResult = (options: {
   readonly tool: string
-  /** Default: the result does not have the form that the tool declares. */
+  /** Default: a sentence that says that the result does not have the declared form. */
   readonly detail?: string
   readonly issues: ReadonlyArray<FieldIssue>
   readonly cause: unknown
@@ -152,13 +156,14 @@ export const invalidResult = (options: {
   mismatch({
     side: "result",
     code: "invalid_result",
-    detail: options.detail ?? `The result of ${options.tool} does not have the form that the tool declares.`,
+    detail: options.detail ?? `The result of ${options.tool} does not match its schema.`,
     issues: options.issues,
     cause: options.cause
   })
 
 /**
- * The handler threw, died, or interrupted itself. The detail says nothing of its insides; the `cause` has all.
+ * Creates the failure of a handler that threw, died, or interrupted itself. The detail reveals no
+ * internals; the `cause` has all of them.
  *
  * @category constructors
  * @since 0.1.0
@@ -170,14 +175,15 @@ export const defect = (options: {
 }) =>
   unavailable({
     code: "defect",
-    detail: `The tool ${options.tool} failed because of a fault of its own.`,
+    detail: `The tool ${options.tool} failed with an internal error.`,
     transient: false,
     cause: options.cause,
     ...(options.outcome === undefined ? {} : { outcome: options.outcome })
   })
 
 /**
- * The call was held back: an earlier one of its turn stopped the run, or asks the user.
+ * Creates the failure of a call that was held back, because an earlier call of its turn stopped the run or
+ * asks the user.
  *
  * @category constructors
  * @since 0.1.0
@@ -185,13 +191,13 @@ export const defect = (options: {
 export const notRun = (tool: string) =>
   unavailable({
     code: "not_run",
-    detail: `${cut(oneLine(tool), 80)} was not run: an earlier call of this turn stopped the run or asks the user.`,
+    detail: `${cut(oneLine(tool), 80)} was not run: an earlier call of this turn stopped the run or asked the user.`,
     transient: true,
     outcome: "not_executed"
   })
 
 /**
- * Somebody has disabled the tool.
+ * Creates the failure of a call to a disabled tool.
  *
  * @category constructors
  * @since 0.1.0
@@ -205,7 +211,7 @@ export const disabled = (tool: string, reason: string | undefined) =>
   })
 
 /**
- * A limit of the agent on calls is used up.
+ * Creates the failure of a call after an agent's limit on calls is used up.
  *
  * @category constructors
  * @since 0.1.0
@@ -214,7 +220,8 @@ export const callLimit = (detail: string, hint: string) =>
   unavailable({ code: "call_limit", detail, hint, transient: false, outcome: "not_executed" })
 
 /**
- * The arguments do not say what is to be done: the tool's `identity` of them is empty.
+ * Creates the failure of a call whose arguments do not identify the intended effect: the tool's `identity`
+ * is empty.
  *
  * @category constructors
  * @since 0.1.0
@@ -223,12 +230,12 @@ export const noIdentity = (tool: string) =>
   mismatch({
     side: "arguments",
     code: "no_identity",
-    detail: `This call was not run: its arguments do not identify what ${tool} is to do.`,
-    hint: "Call it again with the arguments that identify it."
+    detail: `This call was not run: its arguments do not say what ${tool} should act on.`,
+    hint: "Call it again with the identifying arguments."
   })
 
 /**
- * The same call has failed too often in this run, or may have taken effect.
+ * Creates the failure of a call that has failed too often in this run, or may have taken effect before.
  *
  * @category constructors
  * @since 0.1.0
@@ -239,13 +246,13 @@ export const repeatedCall = (earlier: {
   readonly detail: string
   readonly hint?: string
   readonly tag: ToolFailure["_tag"]
-  /** Has any of them taken effect? */
+  /** Whether any of the earlier executions took effect. */
   readonly certainty: Certainty
-  /** Had it other arguments, with the same identity? */
+  /** True if the earlier call had other arguments with the same identity. */
   readonly isChanged?: boolean
 }): Unavailable | Repeated => {
   const times = earlier.executions <= 1 ? "" : ` ${earlier.executions} times, the last time`
-  const same = earlier.isChanged === true ? "a call with the same purpose" : "with the same arguments it"
+  const same = earlier.isChanged === true ? "a call with the same purpose" : "the same call"
   const fields = {
     code: "repeated_call",
     detail: `This call was not run: ${same} has already ${
@@ -253,7 +260,7 @@ export const repeatedCall = (earlier: {
     }failed${times} with ${cut(oneLine(earlier.code), 60)}: ${cut(oneLine(earlier.detail), 300)}`,
     ...(earlier.hint === undefined ? {} : { hint: earlier.hint })
   } as const
-  // This call does nothing. What is asked for may have been done before.
+  // This call does nothing, but the earlier one may have had the intended effect.
   const outcome = earlier.certainty
   // Other arguments may still succeed.
   return outcome !== "not_executed" || earlier.tag === "ToolUnavailable"
@@ -262,16 +269,16 @@ export const repeatedCall = (earlier: {
 }
 
 /**
- * The same call has succeeded, and its tool is not to do it again.
+ * Creates the failure of a call that has already succeeded and must not be repeated.
  *
- * @param answer what it answered, as JSON
+ * @param answer the answer of the earlier call, as JSON
  * @category constructors
  * @since 0.1.0
  */
 export const alreadyDone = (answer: string | undefined) =>
   unavailable({
     code: "already_done",
-    detail: `This call was not run, since it has already been done${
+    detail: `This call was not run: it has already been done${
       answer === undefined ? "." : `: ${cut(oneLine(answer), 300)}`
     }`,
     transient: false,
@@ -279,7 +286,7 @@ export const alreadyDone = (answer: string | undefined) =>
     outcome: "executed"
   })
 
-// The constructors' field types widen a code to `string`; these two keep the literal that was given.
+// The field types of the constructors widen a code to `string`. These two functions keep its literal type.
 const mismatch = <const Code extends string>(
   fields: ConstructorParameters<typeof SchemaMismatch>[0] & { readonly code: Code }
 ) => new SchemaMismatch(fields) as SchemaMismatch & { readonly code: Code }

@@ -1,5 +1,6 @@
 /**
- * What a tool costs at worst: how often it is tried, how long it waits and how long it takes, computed before it runs.
+ * The worst case of a tool, computed before it runs: how often it is tried, how long it waits, and how long
+ * it takes.
  *
  *     const explanation = Tool.explain(tool)
  *     Explanation.table(explanation)       the bounds, policy by policy
@@ -7,17 +8,20 @@
  *
  *     Explanation.overview(Toolkit.explain(toolkit))    the worst cases of all tools, for a file that a test compares
  *
- * How? The handler runs once and may take for ever. Each policy around it says what it makes of the bounds of what is
- * inside: a retry multiplies and waits, a timeout cuts, a fallback adds. How long a retry waits is asked of its Schedule, which
- * is stepped with a simulated clock, by which attempts take no time, and with the least and the greatest random draws.
+ * The handler runs once and may take for ever. Each policy around it changes the bounds inside it: a retry
+ * multiplies and waits, a timeout cuts, a fallback adds. The waits of a retry come from its Schedule. The
+ * Schedule is stepped with a simulated clock, on which attempts take no time. It is stepped with the smallest
+ * and with the greatest random draws.
  *
- * What is not known is unbounded, and the bound says why: give what has no timeout a timeout, inside or outside. A bound may be
- * too high, since each is computed for itself: no single call need reach them all, and one that waits the longest may be tried
- * the least. It is not too low, unless by a schedule of your own whose longest waits lie at neither end of its draws, or that
- * goes on to shorter ones once a time is up.
+ * An unknown value is unbounded, and the bound says why. To bound it, put a timeout inside or outside. A
+ * bound may be too high, because each is computed separately: no single call need reach all of them. The call
+ * that waits the longest may be tried the least.
  *
- * What a handler, a fallback or a check does inside of itself counts as time alone, the waits of tools that it runs included.
- * Defects and the caller's interruption end a call early.
+ * A bound may be too low only with a schedule of your own, in two cases. Its longest waits lie at neither end
+ * of its draws, or its waits get shorter after some time.
+ *
+ * Work inside a handler, a fallback or a check counts only as time, and so do the waits of tools that it
+ * runs. A defect or an interruption by the caller ends a call early.
  *
  * @since 0.1.0
  */
@@ -26,19 +30,19 @@ import { durationText } from "./internal/value/durationText.ts"
 import type { SideEffect } from "./SideEffect.ts"
 
 /**
- * The most that something can be. Infinite when there is no most, and then it says why.
+ * An upper bound. It is infinite if there is none, and then says why.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Bound<out A extends number | Duration.Duration> {
   readonly most: A
-  /** Why it is unbounded, each reason in a few words; empty when it is bounded. */
+  /** The reasons why it is unbounded, in a few words each. Empty if it is bounded. */
   readonly because: ReadonlyArray<string>
 }
 
 /**
- * What a tool costs at worst.
+ * The worst case of a tool.
  *
  * @category models
  * @since 0.1.0
@@ -52,23 +56,28 @@ export interface Explanation {
   readonly waiting: Bound<Duration.Duration>
   /** How long a call may take, from start to end. */
   readonly time: Bound<Duration.Duration>
-  /** How often a model can make the same failing call in one run, before it is refused; calls that never got to the handler aside. */
+  /**
+   * How often a model can make the same failing call in one run before it is refused. Calls that never reach
+   * the handler do not count.
+   */
   readonly calls: number
-  /** The same of a call that may have acted: fewer for a tool that is neither read-only nor idempotent. */
+  /**
+   * The same for a call that may have acted. It is lower for a tool that is neither read-only nor idempotent.
+   */
   readonly actingCalls: number
-  /** How often the handler may run in one run for the same failing call. */
+  /** How often the handler may run for the same failing call in one run of an agent. */
   readonly executions: Bound<number>
-  /** The bounds from the handler outwards, policy by policy. */
+  /** The bounds policy by policy, from the handler outwards. */
   readonly steps: ReadonlyArray<Step>
-  /** The worst case, as far as its first 30 moments. */
+  /** The first 30 moments of the worst case. */
   readonly moments: ReadonlyArray<Moment>
-  /** How many moments come after those; infinite when there are too many to count. */
+  /** The number of moments after these; infinite if there are too many to count. */
   readonly more: number
   readonly warnings: ReadonlyArray<Warning>
 }
 
 /**
- * The bounds of the handler, or of a policy with all that is inside of it.
+ * The bounds of the handler, or of a policy with everything inside it.
  *
  * @category models
  * @since 0.1.0
@@ -82,21 +91,21 @@ export interface Step {
 }
 
 /**
- * What happens at a moment of the worst case.
+ * An event of the worst case, and when it happens.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Moment {
-  /** Since the start of the call. */
+  /** The time since the start of the call. */
   readonly at: Duration.Duration
   readonly event: string
-  /** How long it waits, if it is a wait that is only begun when it ends in time. */
+  /** The length of a wait that starts only if it can end in time. Absent for other events. */
   readonly wait?: Duration.Duration
 }
 
 /**
- * Something about the policies that is likely not meant.
+ * A warning about policies that are probably a mistake.
  *
  * @category models
  * @since 0.1.0
@@ -112,23 +121,23 @@ export interface Warning {
 /**
  * The codes of warnings. They are stable; a policy may use codes of its own.
  *
- * | code                         | it means                                                                        |
- * | ---------------------------- | ------------------------------------------------------------------------------- |
- * | `unjittered_retry`           | all callers wait equally long, and return at once                               |
- * | `uncapped_retry`             | a retry that never ends, or that waits for more than a minute of its own accord |
- * | `retry_of_acting_tool`       | it is hardly ever tried again; never said of the retry of `Policy.standard`     |
- * | `retry_around_retry`         | attempts multiply                                                               |
- * | `retry_around_breaker`       | the breaker sees each attempt, and the retry waits for an open circuit          |
- * | `retry_around_fallback`      | the fallback leaves nothing to try again                                        |
- * | `timeout_leaves_no_retry`    | the time for all attempts is up when that of the first one is                   |
- * | `breaker_around_fallback`    | the breaker sees no failure, and never opens                                    |
- * | `timeout_around_reconcile`   | what a timeout, or a deadline, ends is not reconciled                           |
- * | `reconcile_without_finality` | what the check does not find stays unknown                                      |
- * | `settle_longer_than_timeout` | a timeout, or a deadline, is up before the outcome has settled                  |
- * | `fallback_of_acting_tool`    | it may do elsewhere what has been done already                                  |
- * | `catch_of_acting_tool`       | it answers whether or not the tool has taken effect                             |
- * | `no_identity`                | the tool acts, and its arguments make no idempotency key                        |
- * | `missing_tool`               | a `check` or an `instead` names a tool that the toolkit does not have           |
+ * | code                         | meaning                                                                            |
+ * | ---------------------------- | ---------------------------------------------------------------------------------- |
+ * | `unjittered_retry`           | all callers wait equally long, and return at the same time                         |
+ * | `uncapped_retry`             | the retry never ends, or waits longer than a minute on its own                     |
+ * | `retry_of_acting_tool`       | the tool is hardly ever retried; never reported for the retry of `Policy.standard` |
+ * | `retry_around_retry`         | attempts multiply                                                                  |
+ * | `retry_around_breaker`       | the breaker sees each attempt, and the retry waits for an open circuit             |
+ * | `retry_around_fallback`      | the fallback leaves nothing to retry                                               |
+ * | `timeout_leaves_no_retry`    | the time for all attempts ends no later than that of the first one                 |
+ * | `breaker_around_fallback`    | the breaker sees no failure, and never opens                                       |
+ * | `timeout_around_reconcile`   | a call that a timeout or a deadline ends is not reconciled                         |
+ * | `reconcile_without_finality` | the outcome stays unknown if the check finds nothing                               |
+ * | `settle_longer_than_timeout` | a timeout or a deadline ends before the outcome has settled                        |
+ * | `fallback_of_acting_tool`    | the fallback may repeat an action that has already been done                       |
+ * | `catch_of_acting_tool`       | the catch answers whether or not the tool has taken effect                         |
+ * | `no_identity`                | the tool acts, and no idempotency key can be made of its arguments                 |
+ * | `missing_tool`               | a `check` or an `instead` names a tool that the toolkit does not have              |
  *
  * @category models
  * @since 0.1.0
@@ -149,21 +158,21 @@ export type WarningCode =
   | "catch_of_acting_tool"
   | "no_identity"
   | "missing_tool"
-  // Any other snake_case code; the intersection keeps the list above in editors' completions.
+  // Any other snake_case code. The intersection keeps the codes above in the completions of editors.
   | (string & {})
 
 /**
- * What a policy gets to know of what is inside of it, and says of itself with it: see the option `bound` of `Policy.make`.
+ * The bounds inside a policy, which it turns into its own. See the option `bound` of `Policy.make`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Bounds {
-  /** How many attempts can begin within a time, when each fails at once and no wait is longer than it must be. */
+  /** How many attempts can start within a time, if each fails at once and each wait is the shortest. */
   readonly attempts: (within: Duration.Duration) => Bound<number>
   readonly waiting: Bound<Duration.Duration>
   readonly time: Bound<Duration.Duration>
-  /** The worst case, in order. An `attempt` gets its number where it is told. */
+  /** The worst case, in order. An `attempt` gets its number later, in the explanation. */
   readonly moments: () => Iterable<Moment>
   readonly warnings: ReadonlyArray<Warning>
 }
@@ -173,11 +182,11 @@ export interface Bounds {
 // -----------------------------------------------------------------------------
 
 /**
- * A time without a bound.
+ * Returns a time without a bound.
  *
- * When to use: in the `bound` of a policy of your own that takes time of which nothing is known.
+ * When to use: in the `bound` of a policy of your own that takes an unknown time.
  *
- * @param because why, in a few words
+ * @param because the reason, in a few words
  *
  * @example
  * ```ts
@@ -209,8 +218,8 @@ export const unbounded = (because: string): Bound<Duration.Duration> => ({
 // -----------------------------------------------------------------------------
 
 /**
- * The bounds policy by policy, from the handler outwards; and below them how often a run may repeat a failing call, why
- * something is unbounded, and what is likely not meant.
+ * Renders the bounds as a table, policy by policy, from the handler outwards. Below it are the limit for
+ * repeats of a failing call, the reasons for unbounded values, and the warnings.
  *
  * @example
  * ```ts
@@ -236,7 +245,7 @@ export const table = (explanation: Explanation): string => {
   const acting = actingCalls < calls ? ` (${actingCalls} that may have acted)` : ""
   return [
     tool,
-    ...columns([["policy", "attempts", "waiting", "time"], ...rows]),
+    ...alignColumns([["policy", "attempts", "waiting", "time"], ...rows]),
     "",
     `  the same failing call in a run: refused after ${calls} executions${acting}, ${count(executions)} in all at most`,
     ...Array.from(
@@ -248,7 +257,8 @@ export const table = (explanation: Explanation): string => {
 }
 
 /**
- * The worst case, moment by moment, when each attempt takes as long as it may and each wait is the longest.
+ * Renders the worst case, moment by moment: each attempt takes as long as it may, and each wait is the
+ * longest.
  *
  * @example
  * ```ts
@@ -270,7 +280,7 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
   const last = moments.at(-1)?.at ?? Duration.zero
   return [
     tool,
-    ...columns(moments.map(({ at, event }) => [durationText(at), event])),
+    ...alignColumns(moments.map(({ at, event }) => [durationText(at), event])),
     ...(more === 0 ? [] : [more === Infinity ? "  … and many more" : `  … ${more} more`]),
     ...(!Duration.isFinite(time.most)
       ? [`  … with no end in sight: ${time.because.join("; ")}`]
@@ -281,10 +291,11 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
 }
 
 /**
- * The worst cases of several tools, sorted by name: a block for each tool, a line for each fact.
+ * Renders the worst cases of several tools, sorted by name: a block for each tool, a line for each fact.
  *
- * When to use: to write down the bounds of a toolkit. What changes for one tool changes no line of another one, so that a diff
- * shows that alone. `WorstCase.matchesFile` of `@fallible/testing` compares it with a file in your repository.
+ * When to use: to record the bounds of a toolkit. A change to one tool changes no line of another, so a diff
+ * shows only that tool. `WorstCase.matchesFile` of `@fallible/testing` compares the text with a file in your
+ * repository.
  *
  * @example
  * ```ts
@@ -303,28 +314,28 @@ export const timeline = ({ moments, more, time, tool }: Explanation): string => 
  * @since 0.1.0
  */
 export const overview = (explanations: ReadonlyArray<Explanation>): string =>
-  explanations.toSorted((a, b) => a.tool < b.tool ? -1 : 1).map(block).join("\n\n")
+  explanations.toSorted((a, b) => a.tool < b.tool ? -1 : 1).map(renderBlock).join("\n\n")
 
-const block = (explanation: Explanation): string => {
+const renderBlock = (explanation: Explanation): string => {
   const { attempts, executions, sideEffect, steps, time, tool, waiting, warnings } = explanation
   return [
     tool,
-    ...columns([
+    ...alignColumns([
       ["side effect", sideEffect],
       ...steps.slice(1).map(({ description }) => ["policy", description]),
-      ["attempts", reasoned(count(attempts), attempts)],
-      ["waiting", reasoned(span(waiting), waiting)],
-      ["time", reasoned(span(time), time)],
-      ["executions", reasoned(count(executions), executions)],
+      ["attempts", withReasons(count(attempts), attempts)],
+      ["waiting", withReasons(span(waiting), waiting)],
+      ["time", withReasons(span(time), time)],
+      ["executions", withReasons(count(executions), executions)],
       ...warnings.map(({ code, detail }) => ["warning", `${code}: ${detail}`])
     ])
   ].join("\n")
 }
 
-const reasoned = (most: string, { because }: Bound<number | Duration.Duration>): string =>
+const withReasons = (most: string, { because }: Bound<number | Duration.Duration>): string =>
   because.length === 0 ? most : `${most}: ${because.join("; ")}`
 
-const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> =>
+const alignColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> =>
   rows.map((row) =>
     row.map((cell, column) => cell.padEnd(Math.max(...rows.map((other) => other[column]?.length ?? 0))))
       .join("  ").trimEnd()

@@ -1,14 +1,15 @@
 /**
- * Failures of tools and of the model, as log lines: each one once, when it is handled, or told to the model, or ends the run.
+ * Log lines for failures of tools and of the model. Each failure is logged once: when it is handled, when
+ * the model is told, or when it ends the run.
  *
  *     flaky failed (connection): Refused. Retry 1 of 2 in 1.0 s.
- *     flaky failed (connection): Refused. The fallback was asked.
+ *     flaky failed (connection): Refused. The fallback was tried.
  *     flaky failed (connection): Refused. The model was told, after 3 attempts.
  *     The model failed (server_error): Busy. Retry 1 in 0.40 s.
  *     The model failed (server_error): Busy. The run ended, after 3 attempts.
  *
- * Lines have the annotations of the run, the turn, the tool and the call. A defect is logged apart, whole (`Defect`), and so is a
- * result that does not fit its schema.
+ * Each line is annotated with the run, the turn, the tool and the call. Defects are logged separately, with
+ * their full cause (`Defect`). A result that does not fit its schema is logged separately, too.
  *
  * @since 0.1.0
  */
@@ -16,7 +17,8 @@ import * as Context from "effect/Context"
 import type * as LogLevel from "effect/LogLevel"
 
 /**
- * The level of the lines. Default: `"Debug"`, which effect's loggers leave out unless asked; `"None"` logs nothing at all.
+ * The level of the lines. Default: `"Debug"`, which Effect's loggers omit by default. `"None"` logs
+ * nothing.
  *
  * When to use: set it to `"Warn"` or `"Info"` in a backend whose operators watch its logs.
  *

@@ -1,14 +1,14 @@
 /**
- * From a handler's raw result to a typed value, a stage at a time:
+ * Turns a handler's raw result into a typed value, in stages:
  *
  *     upstream text ─ json ─ decode ─ check ─ partial ─ value
  *
- * Each stage adds one failure to the Effect's error channel: text that is no JSON and values of
- * the wrong form are a `SchemaMismatch` of the result, a value that makes no sense is
- * `SemanticGarbage`, a value that is not the whole is `PartialData`. Put them in this order: a
- * check may rely on the form, and only a value that makes sense is worth continuing.
+ * Each stage adds one failure to the Effect's error channel. Text that is not JSON, or a value of the wrong
+ * shape, is a `SchemaMismatch` of the result. A value that makes no sense is `SemanticGarbage`. An
+ * incomplete value is `PartialData`. Use the stages in this order: a check may rely on the shape, and only
+ * a meaningful value is worth continuing.
  *
- * A guard is a plain function of Effects and needs neither a tool nor an agent.
+ * A guard is a plain function on Effects. It needs neither a tool nor an agent.
  *
  * @since 0.1.0
  */
@@ -29,12 +29,13 @@ import { SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 export type { Incomplete } from "./internal/result/partial.ts"
 
 /**
- * Decodes a value by a schema.
+ * Decodes a value with a schema.
  *
- * When to use: on what a library or a service returned, before anything relies on its form.
+ * When to use: on the result of a library or a service, before other code relies on its shape.
  *
- * Fails with `SchemaMismatch` of the result, code `invalid_result`, with an issue for each field. An issue says what kind of value came.
- * It quotes one that is not among the schema's choices, unless that is a secret (`Schema.Redacted`).
+ * Fails with a `SchemaMismatch` of the result, code `invalid_result`, with one issue for each field. An
+ * issue names the kind of the actual value. It quotes a value only if that is not one of the schema's
+ * choices, and not a secret (`Schema.Redacted`).
  *
  * @example
  * ```ts
@@ -53,16 +54,17 @@ export const decode = <T, RD>(
 ): <E, R>(self: Effect.Effect<unknown, E, R>) => Effect.Effect<T, E | SchemaMismatch, R | RD> => {
   const decodeAll = SchemaParser.decodeUnknownEffect(schema, { errors: "all" })
   return (self) =>
-    Effect.flatMap(self, (value) => Effect.mapError(decodeAll(value), (issue) => wrongForm(issue, value)))
+    Effect.flatMap(self, (value) => Effect.mapError(decodeAll(value), (issue) => wrongShape(issue, value)))
 }
 
 /**
- * Reads a text as JSON and decodes it by a schema, in the schema's canonical JSON form.
+ * Reads a text as JSON and decodes it with a schema, in the schema's canonical JSON form.
  *
  * When to use: on the body of a response.
  *
- * Fails with `SchemaMismatch` of the result: code `truncated` when the text ends too early, `invalid_json`
- * when it is not JSON, `invalid_result` when the form is wrong. The detail names the field where the text broke: `orders[0].total`.
+ * Fails with a `SchemaMismatch` of the result: code `truncated` if the text ends too early, `invalid_json`
+ * if it is not JSON, `invalid_result` if the shape is wrong. The detail names the field where the text is
+ * at fault, for example `orders[0].total`.
  *
  * @example
  * ```ts
@@ -87,16 +89,18 @@ export const json = <T, RD>(
     decodeJson(Effect.flatMap(self, (text) =>
       Effect.try({
         try: (): unknown => JSON.parse(text),
-        catch: (cause) => noJson(text, cause)
+        catch: (cause) => notJson(text, cause)
       })))
 }
 
 /**
- * Checks what a value means: an invariant, freshness, one field against another.
+ * Checks the meaning of a value: an invariant, its freshness, one field against another.
  *
- * When to use: for what a schema cannot say. The check returns `undefined` when all is well, or
- * a failure; being an Effect, it may also look things up first. In the handler of a tool that acts, its failure counts as a refusal that
- * did nothing. Where the tool has acted by then, put the check into its definition (`invariants`, `empty`).
+ * When to use: for rules that a schema cannot express. The check returns `undefined` if the value is good,
+ * or else a failure. It may return any Effect, for example to look something up first.
+ *
+ * In the handler of a tool that acts, a failed check counts as a refusal that did nothing. If the tool has
+ * already acted by then, put the check into its definition (`invariants`, `empty`).
  *
  * @example
  * ```ts
@@ -137,11 +141,12 @@ export const check: {
 )
 
 /**
- * Says of a value that it is not the whole, and how to get the rest.
+ * Marks a value as incomplete, and says how to get the rest.
  *
- * When to use: on a page of many, on a result that a service cut.
+ * When to use: on a page of many, or on a result that a service truncated.
  *
- * The function returns `undefined` for a whole value. Fails with `PartialData`, which has the value.
+ * The function returns `undefined` for a complete value. Otherwise it fails with a `PartialData` that has
+ * the value.
  *
  * @example
  * ```ts
@@ -153,7 +158,7 @@ export const check: {
  *     page < pages ? { coverage: { have: page, of: pages, unit: "pages" }, next: { page: page + 1 } } : undefined
  *   )
  * )
- * Effect.runSync(Effect.flip(users)).detail // => "This is 1 of 3 pages."
+ * Effect.runSync(Effect.flip(users)).detail // => "This is only part of the result: 1 of 3 pages."
  * ```
  *
  * @category guards
@@ -174,13 +179,13 @@ export const partial: {
     incomplete: (value: A) => Incomplete | undefined
   ): Effect.Effect<A, E | PartialData<A>, R> =>
     Effect.flatMap(self, (value): Effect.Effect<A, PartialData<A>> => {
-      const who = "A function of Guard.partial"
-      const what = incompleteOf(who, outright(who, incomplete(value)))
-      return what === undefined ? Effect.succeed(value) : Effect.fail(partialData(value, what))
+      const label = "A function of Guard.partial"
+      const description = incompleteOf(label, outright(label, incomplete(value)))
+      return description === undefined ? Effect.succeed(value) : Effect.fail(partialData(value, description))
     })
 )
 
-const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
+const wrongShape = (issue: SchemaIssue.Issue, value: unknown) => {
   const issues = resultIssues(issue, value)
   return new SchemaMismatch({
     side: "result",
@@ -190,16 +195,16 @@ const wrongForm = (issue: SchemaIssue.Issue, value: unknown) => {
   })
 }
 
-const noJson = (text: string, cause: unknown) => {
+const notJson = (text: string, cause: unknown) => {
   const parsed = parse(text)
-  const { expected, kind, offset, path } = parsed.ok ? nowhere : parsed.refusal
+  const { expected, kind, offset, path } = parsed.ok ? notAText : parsed.refusal
   const place = dotted(path)
   const isCutOff = kind === "cut_off"
   return new SchemaMismatch({
     side: "result",
     code: isCutOff ? "truncated" : "invalid_json",
     detail: isCutOff
-      ? `The result ends too early, after ${text.length} characters: ${
+      ? `The result was cut off after ${text.length} characters: ${
         place === "" ? "" : `at ${place}, `
       }${expected} is missing.`
       : `The result is not valid JSON: at offset ${offset}${
@@ -209,5 +214,5 @@ const noJson = (text: string, cause: unknown) => {
   })
 }
 
-// What is no text at all.
-const nowhere = { expected: "JSON", kind: "no_object", offset: 0, path: [] } as const
+// Stands in for the refusal if the value is not a text at all.
+const notAText = { expected: "JSON", kind: "no_object", offset: 0, path: [] } as const

@@ -1,5 +1,5 @@
 /**
- * From what goes wrong over HTTP to a tool's failure, by what happens next:
+ * Turns an error over HTTP into a tool failure, by what the caller can do next:
  *
  * | status        | failure                                                     | transient | outcome        |
  * | ------------- | ----------------------------------------------------------- | --------- | -------------- |
@@ -16,31 +16,36 @@
  * | any other 5xx | `ToolUnavailable`, code `server_error`                      | yes       | by the method  |
  * | any other     | `ToolUnavailable`, code `unexpected_status`                 | no        | by the method  |
  *
- * By the method: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`; after any other method, or
- * an unknown one, it is `unknown`. What is permanent and has no outcome is a refusal: nothing was done (`Certainty`). What is transient comes with `retryAfter`, when the service said how long to wait.
+ * "By the method" means: after GET, HEAD, OPTIONS or TRACE, which only read, there is no `outcome`. After any
+ * other or an unknown method, the outcome is `unknown`. A permanent failure without an outcome is a refusal:
+ * nothing was done (`Certainty`). A transient failure has a `retryAfter`, if the service said how long to
+ * wait.
  *
- * Some services answer 403 where others answer 429. A 403 with a `Retry-After`, or with none of its requests left
- * (`x-ratelimit-remaining: 0`), is read as a 429.
+ * Some services answer 403 where others answer 429. A 403 with a `Retry-After`, or with no requests left
+ * (`x-ratelimit-remaining: 0`), counts as a 429.
  *
- * All of this is about one request, and a handler may have made others before. So of a tool that must not act twice, `not_executed` and
- * `invalid_arguments` lead to another attempt only if the tool is declared `refusesFirst`.
+ * A failure describes one request, but a handler may have made others before. So after `not_executed` or
+ * `invalid_arguments`, a non-idempotent tool runs again only if it is declared `refusesFirst`.
  *
- * An answer that came after a redirect leaves open what the first request did: `fetch` follows redirects by itself. Those of
- * `HttpClient.followRedirects` cannot be seen.
+ * An answer after a redirect does not tell what the first request did; `fetch` follows redirects
+ * automatically. Redirects that `HttpClient.followRedirects` follows cannot be detected.
  *
- * 403, `rejected`, `invalid_request` and `unexpected_status` are about the arguments (`scope`): the service refuses one record or one
- * request, and may answer the next. Everything else that is permanent is about the tool.
+ * 403, `rejected`, `invalid_request` and `unexpected_status` are about the arguments (`scope`): the service
+ * refuses one record or one request, and may answer the next. Every other permanent failure is about the
+ * tool.
  *
- * A connection that was lost, or took too long, is `ToolUnavailable` too, code `connection` or `timeout`, transient:
- * `not_executed` when nothing had been sent, else by the method. A request that cannot be made is one with code
- * `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the result.
+ * A lost connection or a timeout is a transient `ToolUnavailable`, code `connection` or `timeout`. Its
+ * outcome is `not_executed` if nothing was sent, and otherwise depends on the method. A request that cannot
+ * be made has the code `invalid_request`. An answer that cannot be decoded is a `SchemaMismatch` of the
+ * result.
  *
- * A `detail` quotes what the service said: as data, on one line, bounded, and without what the request held of secrets.
+ * A `detail` quotes the service's message: as data, on one line of limited length, without the secrets of the
+ * request.
  *
- * Classify in a handler, and so inside of `Tool.retry`, which retries what is transient; and before `Guard.json`, which
- * reads what came under a status of success.
+ * Classify in the handler, so that `Tool.retry` outside retries transient failures. Classify before
+ * `Guard.json`, which reads the body of a successful response.
  *
- * This module stands on `effect/http`, which may still change. So the index leaves it out:
+ * This module uses `effect/http`, which may still change. So the index does not export it:
  * `import * as HttpFailure from "@fallible/core/HttpFailure"`.
  *
  * @since 0.1.0
@@ -68,7 +73,7 @@ import { cut, oneLine } from "./internal/value/text.ts"
 import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * What becomes of a failure over HTTP.
+ * The failures that an error over HTTP can become.
  *
  * @category models
  * @since 0.1.0
@@ -76,12 +81,13 @@ import { SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.
 export type HttpFailure = ToolUnavailable | SemanticGarbage | SchemaMismatch
 
 /**
- * Turns what an HTTP client fails with into a tool's failures; other errors pass.
+ * Turns the errors of an HTTP client into tool failures. Other errors pass through.
  *
- * When to use: in a tool's handler, behind all that is done with the response. A client takes any status for an answer,
- * so filter it first. An `Effect.timeout` goes before it, too: what it fails with is a `timeout` of unknown outcome.
+ * When to use: in a tool's handler, after all steps that use the response. A client accepts any status, so
+ * filter the status before. Put an `Effect.timeout` before it, too: its error becomes a `timeout` with an
+ * unknown outcome.
  *
- * Fails as {@link fromError} says, at most 1 s after the status was known.
+ * Fails as {@link fromError} does, at most 1 s after the status arrived.
  *
  * @example
  * ```ts
@@ -108,24 +114,25 @@ export type HttpFailure = ToolUnavailable | SemanticGarbage | SchemaMismatch
 export const classify = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, Exclude<E, HttpClientError | Cause.TimeoutError> | HttpFailure, R> =>
-  Effect.catch(self, (error) => Effect.flatMap(classified(error), Effect.fail))
+  Effect.catch(self, (error) => Effect.flatMap(classifyError(error), Effect.fail))
 
-const classified = <E>(error: E): Effect.Effect<Exclude<E, HttpClientError | Cause.TimeoutError> | HttpFailure> =>
+const classifyError = <E>(error: E): Effect.Effect<Exclude<E, HttpClientError | Cause.TimeoutError> | HttpFailure> =>
   Cause.isTimeoutError(error)
     ? Effect.succeed(timedOut(error))
     : isHttpClientError(error)
     ? fromError(error)
-    : Effect.succeed(other(error))
+    : Effect.succeed(asOtherError(error))
 
-// A guard that does not hold leaves a type parameter as it is.
-const other = <E>(error: E) => error as Exclude<E, HttpClientError | Cause.TimeoutError>
+// A type guard that does not hold does not narrow a type parameter.
+const asOtherError = <E>(error: E) => error as Exclude<E, HttpClientError | Cause.TimeoutError>
 
 /**
- * The failure that an HTTP client's error amounts to.
+ * Returns the failure for an HTTP client's error.
  *
- * When to use: where {@link classify} is too much, such as when one status means something of its own.
+ * When to use: where {@link classify} does too much, such as when one status has a special meaning.
  *
- * An error with a response that has no status of success is told by {@link fromResponse}, whatever else it says.
+ * If the error has a response without a success status, {@link fromResponse} decides, whatever else the error
+ * says.
  *
  * @example
  * ```ts
@@ -149,17 +156,17 @@ const other = <E>(error: E) => error as Exclude<E, HttpClientError | Cause.Timeo
 export const fromError = (error: HttpClientError): Effect.Effect<HttpFailure> => {
   const { reason, response } = error
   return response !== undefined && (reason._tag === "StatusCodeError" || !isSuccess(response.status))
-    ? answered(response, error)
+    ? failureOfResponse(response, error)
     : Effect.succeed(withoutStatus(error))
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 /**
- * The failure that a response amounts to, with what the service said in its body.
+ * Returns the failure for a response, with the service's message from its body.
  *
- * When to use: on a response that was found wanting by its status. Its body is read, but no more than 16 KiB of it and
- * for no longer than 1 s, and the connection is let go.
+ * When to use: for a response whose status is not acceptable. It reads at most 16 KiB of the body, for at
+ * most 1 s, and then releases the connection.
  *
  * @example
  * ```ts
@@ -179,16 +186,16 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
  * @category constructors
  * @since 0.1.0
  */
-export const fromResponse = (response: HttpClientResponse): Effect.Effect<HttpFailure> => answered(response)
+export const fromResponse = (response: HttpClientResponse): Effect.Effect<HttpFailure> => failureOfResponse(response)
 
 /**
- * The failure that a status amounts to.
+ * Returns the failure for a status.
  *
- * When to use: with another HTTP client than Effect's.
+ * When to use: with an HTTP client other than Effect's.
  *
- * @param options `message` is what the service said, and is quoted, but for what is too long. `retryAfter` is how long
- * the service asked to be left alone: with one, a 403 is a 429. `method` is the request's; without it, the outcome of a
- * 5xx is unknown.
+ * @param options `message` is the service's message; the failure quotes its first 300 characters.
+ * `retryAfter` is how long the service asked callers to wait; with it, a 403 counts as a 429. `method` is the
+ * request's method; without it, the outcome of a 5xx is unknown.
  *
  * @example
  * ```ts
@@ -217,22 +224,26 @@ export const fromStatus = (
 // With a status
 // -----------------------------------------------------------------------------
 
-/** What is known of a failure besides its kind. */
-interface Known extends Pick<Described, "cause" | "retryAfter"> {
+/** The facts about a failure besides its kind. */
+interface Context extends Pick<Described, "cause" | "retryAfter"> {
   readonly method: string | undefined
-  /** Does the service limit requests? */
+  /** Whether the service limits requests. */
   readonly isLimited?: boolean
 }
 
-const byStatus = (status: number, said: string, known: Known): HttpFailure => {
-  const line = oneLine(said)
+const byStatus = (status: number, message: string, context: Context): HttpFailure => {
+  const line = oneLine(message)
   const quote = line === "" ? "." : `: ${JSON.stringify(cut(line, 300))}`
-  const failure = after(kindOfStatus(status, known.isLimited), `The service answered ${status}${quote}`, known)
+  const failure = failureOfKind(
+    kindOfStatus(status, context.isLimited),
+    `The service answered ${status}${quote}`,
+    context
+  )
   return isConflictStatus(status) ? asConflict(failure) : failure
 }
 
-// What came of it depends on the method, unless the kind says so.
-const after = (kind: Kind, detail: string, { cause, method, retryAfter }: Known): HttpFailure => {
+// The outcome depends on the method, unless the kind determines it.
+const failureOfKind = (kind: Kind, detail: string, { cause, method, retryAfter }: Context): HttpFailure => {
   const outcome = kind._tag === "ToolUnavailable" ? kind.outcome : undefined
   const failure = made({
     kind,
@@ -246,7 +257,7 @@ const after = (kind: Kind, detail: string, { cause, method, retryAfter }: Known)
 
 const isSafe = (method = ""): boolean => /^(GET|HEAD|OPTIONS|TRACE)$/i.test(method)
 
-const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
+const failureOfResponse = (response: HttpClientResponse, cause?: unknown): Effect.Effect<HttpFailure> =>
   Effect.map(
     beginningOf(response),
     (body) => {
@@ -260,56 +271,62 @@ const answered = (response: HttpClientResponse, cause?: unknown): Effect.Effect<
     }
   )
 
-// A client that follows redirects by itself, as `fetch` does, answers with another address.
+// A client that follows redirects, as `fetch` does, reports another URL than the request's.
 const wasRedirected = ({ request, url }: HttpClientResponse): boolean =>
-  Option.exists(HttpClientRequest.toUrl(request), (asked) => {
-    asked.hash = ""
-    return asked.href !== url
+  Option.exists(HttpClientRequest.toUrl(request), (requested) => {
+    requested.hash = ""
+    return requested.href !== url
   })
 
 // -----------------------------------------------------------------------------
-// Without one
+// Without a status
 // -----------------------------------------------------------------------------
 
 const withoutStatus = (error: HttpClientError): HttpFailure => {
   const { kind, sentence } = recognize(error) ?? lost
-  return after(kind, sentence, { cause: error, method: error.request.method })
+  return failureOfKind(kind, sentence, { cause: error, method: error.request.method })
 }
 
-// What was to be done in time may have been more than one request, of any method.
+// The time limit may have covered several requests, of any method.
 const timedOut = (cause: Cause.TimeoutError): HttpFailure =>
-  after(late.kind, late.sentence, { cause, method: undefined })
+  failureOfKind(late.kind, late.sentence, { cause, method: undefined })
 
 // -----------------------------------------------------------------------------
-// What the service said
+// The service's message
 // -----------------------------------------------------------------------------
 
 const mostBytes = 16 * 1024
 
-/** What came of the body in time: the failure is known already, and does not wait for more. */
+/**
+ * Returns the part of the body that arrives in time. The kind of failure is already known, so it does not
+ * wait for more.
+ */
 const beginningOf = ({ stream }: HttpClientResponse): Effect.Effect<string> =>
   Effect.suspend(() => {
     let left = mostBytes
-    let heard = ""
+    let received = ""
     const bytes = Stream.map(stream, (bytes) => {
       const taken = bytes.subarray(0, left)
       left -= taken.length
       return taken
     })
-    const listen = Stream.runForEachWhile(Stream.decodeText(bytes), (text) => {
-      heard += text
+    const read = Stream.runForEachWhile(Stream.decodeText(bytes), (text) => {
+      received += text
       return Effect.succeed(left > 0)
     })
-    return Effect.map(withinTime(Effect.ignoreCause(listen), 1_000, { late: () => Effect.void }), () => heard)
+    return Effect.map(withinTime(Effect.ignoreCause(read), 1_000, { late: () => Effect.void }), () => received)
   })
 
-/** The message of a JSON body, as RFC 9457 and others have it; else the text. Neither pages nor what is no text. */
+/**
+ * Returns the message of a JSON body, in the form of RFC 9457 and similar ones, or else the whole text. It is
+ * empty for HTML pages and for binary data.
+ */
 const messageIn = (body: string): string => {
   const json = Option.getOrUndefined(parse(body))
   const { detail, error, message, title }: Fields = Predicate.isObject(json) ? json : { message: json }
   const nested = Predicate.isObject(error) ? error["message"] : undefined
-  const found = [detail, nested, message, error, title].find(isText) ?? body
-  return /^\s*<(?!\?xml)|\uFFFD/i.test(found) ? "" : found
+  const text = [detail, nested, message, error, title].find(isText) ?? body
+  return /^\s*<(?!\?xml)|\uFFFD/i.test(text) ? "" : text
 }
 
 interface Fields {
@@ -320,16 +337,19 @@ const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((te
 
 const isText = (value: unknown): value is string => typeof value === "string" && value.trim() !== ""
 
-/** Some services repeat what they were sent, credentials and all: what is one by its name, or marked as one. */
+/**
+ * Removes the request's secrets, because some services repeat them. A secret has a telling name, is
+ * `Redacted`, or is in the URL's credentials.
+ */
 const withoutSecrets = (request: HttpClientRequest.HttpClientRequest, text: string): string => {
   const url = Option.getOrUndefined(HttpClientRequest.toUrl(request))
   const named = [...Object.entries(request.headers), ...(url?.searchParams ?? [])]
     .flatMap(([name, value]) => secretName.test(name) ? value.split(/[\s,;=]+/) : [])
   const marked = Array.from(request.urlParams, ([, value]) => Redacted.isRedacted(value) ? Redacted.value(value) : "")
   return [...named, ...marked, url?.username ?? "", url?.password ?? ""]
-    // What is shorter stands in many a text by chance.
+    // Shorter values may occur in a text by chance.
     .filter(({ length }) => length >= 8)
-    // The longest first: a shorter one may be a part of it.
+    // The longest first, because a shorter secret may be a part of it.
     .toSorted((a, b) => b.length - a.length)
     .reduce((text, secret) => text.replaceAll(secret, "<redacted>"), text)
 }

@@ -1,19 +1,22 @@
 /**
- * The seam for durable runs: a run's id, each model reply and each tool outcome is a named step.
+ * The extension point for durable runs: a run's id, each model reply and each tool outcome is a named step.
  *
- * By default a step just runs. A journal in its place records what came of a step, and gives back the recorded result instead of running
- * it again. Names are positions in the run: `run`, `turn/3/model`, `turn/3/call/1`, and `turn/3/call/1/reply/1` after the user's first
- * reply; the ids that models give to calls repeat.
+ * By default a step just runs. A custom journal records the result of a step, and returns the recorded result
+ * instead of running the step again. Names are positions in the run: `run`, `turn/3/model`, `turn/3/call/1`,
+ * and `turn/3/call/1/reply/1` after the user's first reply. The ids that models give to calls are
+ * not used, since they repeat.
  *
- *     record "began" ─ run ─ record the result ─ give it back
- *     replay: a result?                  give it back
- *             began, and no result?      run `lost`, where the step has it, and record that
+ *     record "began" ─ run ─ record the result ─ return it
+ *     replay: a result?                  return it
+ *             began, and no result?      run `lost`, if the step has it, and record its result
  *             neither?                   run
  *
- * What was under way when a process ended may have taken effect. So a call of a tool that acts has a `lost`: of a `"non_idempotent"` tool
- * the outcome is unknown, and its `Tool.reconcile` looks first; any other runs again under its key. What only reads just runs again.
+ * A step that was under way when its process ended may have taken effect. So a call of a tool that acts has a
+ * `lost`. The outcome of a `"non_idempotent"` tool is unknown then, and its `Tool.reconcile` checks first.
+ * Any other tool that acts runs again under its key. A call that only reads just runs again.
  *
- * The time that a run has used is recorded with each result, so that a replayed run has the rest of its `limits.elapsed`, and no more.
+ * The time that a run has used is recorded with each result. So a replayed run has only the rest of its
+ * `limits.elapsed`.
  *
  * @since 0.1.0
  */
@@ -22,7 +25,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 
 /**
- * A step's name, and how its result is written down and read back.
+ * A named step, with the schemas of its result.
  *
  * @category models
  * @since 0.1.0
@@ -31,12 +34,12 @@ export interface Step<A, E, R = never> {
   readonly name: string
   readonly success: Schema.ConstraintCodec<A, unknown>
   readonly error: Schema.ConstraintCodec<E, unknown>
-  /** What a replay runs if the step began, and has no result. Absent: the step itself, which does no harm then. */
+  /** Run by a replay if the step began but has no result. Absent: the step itself runs again, without harm. */
   readonly lost?: Effect.Effect<A, E, R> | undefined
 }
 
 /**
- * Runs steps.
+ * A journal, which runs steps.
  *
  * @category models
  * @since 0.1.0
@@ -48,7 +51,7 @@ export interface Journal {
 const passThrough: Journal = { step: (_, effect) => effect }
 
 /**
- * The journal of the run; by default one that just runs each step.
+ * The journal of the run. By default it just runs each step.
  *
  * @example
  * ```ts
@@ -76,10 +79,10 @@ export const current: Context.Reference<Journal> = Context.Reference("@fallible/
  * @since 0.1.0
  */
 export const step = <A, E, R>(step: Step<A, E, R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(current, (journal) => journal === passThrough ? effect : taken(journal, step, effect))
+  Effect.flatMap(current, (journal) => journal === passThrough ? effect : recorded(journal, step, effect))
 
-const taken = <A, E, R>(journal: Journal, step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
-  journal.step(step.lost === undefined ? step : { ...step, lost: alone(step.lost) }, alone(effect))
+const recorded = <A, E, R>(journal: Journal, step: Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
+  journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
 
-// The step is what is written down: what happens inside of it, another agent's run, say, has no steps of its own.
-const alone = Effect.provideService(current, passThrough)
+// A step is recorded as a whole. Another agent's run inside it, for example, records no steps.
+const withoutJournal = Effect.provideService(current, passThrough)

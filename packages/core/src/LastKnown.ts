@@ -1,20 +1,21 @@
 /**
- * Answers with the last known value while a tool is unavailable, and says how old it is.
+ * Answers with the last known value while a tool is unavailable, and reports how old it is.
  *
- * The tool keeps its own answers: each success is put into a store, under the tool's name and its arguments. When it is
- * unavailable, the value that was kept answers, and the model is told: "from cache, 3h old; the live service is unavailable".
+ * Each success of the tool is stored under the tool's name and its arguments. When the tool is unavailable,
+ * the stored value answers, and the model reads: "from cache, 3h old; the live service is unavailable".
  *
  *     tool.pipe(
  *       Tool.retry(RetryPolicy.transient),
  *       CircuitBreaker.protect(),
- *       Tool.fallback(mirror.run, { name: "mirror" }),    inside: fresh answers of others are kept, too
- *       LastKnown.fallback({ maxAge: "1 day" })           last: when nobody has a fresh one
+ *       Tool.fallback(mirror.run, { name: "mirror" }),    inside: fresh answers of the mirror are stored, too
+ *       LastKnown.fallback({ maxAge: "1 day" })           last: asked if no source has a fresh answer
  *     )
  *
- * A store is never in the way: one that fails or hangs costs a warning in the log, and a second at the most.
+ * A store never blocks a call. If it fails or hangs, that costs a warning in the log, and at most one second.
  *
- * Values are told apart by the tool's name and by the arguments, and by nothing else. Arguments that do not show what they hold (a
- * `Redacted`, an instance of a class without `toJSON`) keep nothing, and know nothing. Where an answer depends on who asks, give each a store of its own, or name him in the arguments.
+ * Only the tool's name and the arguments identify a value. Nothing is stored or found for arguments that hide
+ * their content: a `Redacted`, or an instance of a class without `toJSON`. If an answer depends on the user,
+ * give each user a separate store, or name the user in the arguments.
  *
  * @since 0.1.0
  */
@@ -46,15 +47,15 @@ import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * What is said of the values that answer.
+ * The options of the last known values.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How old a value may be. Default: as old as it is. */
+  /** How old a value may be. Default: no limit. */
   readonly maxAge?: Duration.Input
-  /** What the model is told that it is from, and what stands in the list of what was tried. Default: `"cache"`. */
+  /** The name of the source: for the model, and in the list of sources that were tried. Default: `"cache"`. */
   readonly name?: string
 }
 
@@ -63,9 +64,10 @@ export interface Options {
 // -----------------------------------------------------------------------------
 
 /**
- * The last known values as a policy of kind `"fallback"`. See {@link fallback}.
+ * Makes a policy of kind `"fallback"` that answers with last known values. See {@link fallback}.
  *
- * When to use: as a default of a toolkit or an agent whose tools all read, for those that have no fallback of their own.
+ * When to use: as a default of a toolkit or an agent whose tools all read. It applies to the tools without
+ * their own fallback.
  *
  * @category policies
  * @since 0.1.0
@@ -77,10 +79,10 @@ export const policy = (
   return builtIn(Policy.make<LastKnown>({
     kind: "fallback",
     description: `fallback to ${name}${Duration.isFinite(limit) ? `, up to ${Duration.format(limit)} old` : ""}`,
-    // What is inside, and then the store's time, to keep or to read.
+    // The time inside, and the time that the store may take to read or write.
     bound: (inner) => ({
       ...inner,
-      time: { ...inner.time, most: Duration.sum(inner.time.most, Duration.millis(patience)) }
+      time: { ...inner.time, most: Duration.sum(inner.time.most, Duration.millis(storeMillis)) }
     }),
     wrap: <A, E extends ToolFailure, R>(
       run: Policy.Run<A, E, R>,
@@ -89,7 +91,7 @@ export const policy = (
     ) => {
       if (subject.sideEffect !== "none") {
         throw new TypeError(
-          `The last known value of ${subject.name} says nothing of what a new call would do. Declare its sideEffect as "none", if it only reads.`
+          `The last known value of ${subject.name} does not tell what a new call would do. Declare its sideEffect as "none", if it only reads.`
         )
       }
       const { find, keep } = valuesOf(subject, limit, call)
@@ -99,10 +101,10 @@ export const policy = (
           onFailure: (failure): Effect.Effect<A, E, LastKnown> =>
             !isUnavailable(failure)
               ? Effect.fail(failure)
-              : Effect.flatMap(find(params), (found) =>
-                Option.isNone(found)
-                  ? Effect.fail(nothingKnown(failure, subject.name, name))
-                  : Effect.as(call.instead(failure, { name, age: found.value.age }), found.value.value))
+              : Effect.flatMap(find(params), (stored) =>
+                Option.isNone(stored)
+                  ? Effect.fail(noValueFailure(failure, subject.name, name))
+                  : Effect.as(call.instead(failure, { name, age: stored.value.age }), stored.value.value))
         })
     }
   }))
@@ -111,19 +113,21 @@ export const policy = (
 const isUnavailable = <E extends ToolFailure>(failure: E): failure is E & ToolUnavailable =>
   failure._tag === "ToolUnavailable"
 
-// What is left of a failure is of its own type, which the compiler does not see of a type parameter.
-const nothingKnown = <E extends ToolFailure>(failure: E & ToolUnavailable, tool: string, name: string) =>
-  exhausted(failure, failure, [...sourcesTried(failure, tool), `${name} (nothing known)`]) as E & ToolUnavailable
+// The result has the type of the failure, which the compiler does not see for a type parameter.
+const noValueFailure = <E extends ToolFailure>(failure: E & ToolUnavailable, tool: string, name: string) =>
+  exhausted(failure, failure, [...sourcesTried(failure, tool), `${name} (no value)`]) as E & ToolUnavailable
 
 /**
  * Answers with the last known value for the same arguments when the tool is unavailable.
  *
- * When to use: as the last source of a tool that only reads, where an old answer is better than none. A tool that acts throws
- * at once: what it did the last time says nothing of this one.
+ * When to use: as the last source of a tool that only reads, if an old answer is better than none. A tool
+ * that acts throws at once: its last result says nothing about a new call.
  *
- * A success is kept, unless it is stale itself; so what makes answers up belongs outside. The value that answers is noted with
- * its age, so that it is not taken for a fresh one. When nothing is known, or it is older than `maxAge`, or no longer fits the
- * tool's `success`, the failure goes on, with `name` among those that were `sourcesTried`.
+ * A success is stored, unless it is stale itself. So put a fallback to a default value outside. An answer
+ * from the store carries its age, so that it is not mistaken for a fresh one.
+ *
+ * The failure passes through if no value is stored, or if the value is older than `maxAge` or no longer fits
+ * the tool's `success`. Its list of sources that were `tried` then contains `name`.
  *
  * @example
  * ```ts
@@ -160,7 +164,7 @@ export const fallback = (options?: Options) => {
 // -----------------------------------------------------------------------------
 
 /**
- * A value that was an answer once, in JSON, and when that was, in milliseconds of the `Clock`.
+ * An earlier answer in JSON, and the time when it was stored, in milliseconds of the `Clock`.
  *
  * @category models
  * @since 0.1.0
@@ -171,7 +175,7 @@ export interface Entry {
 }
 
 /**
- * Where last known values are kept. A store of your own may fail with anything: it is logged.
+ * The store of last known values. A store of your own may fail with anything; the failure is logged.
  *
  * @category services
  * @since 0.1.0
@@ -182,9 +186,10 @@ export class LastKnown extends Context.Service<LastKnown, {
 }>()("@fallible/core/LastKnown") {}
 
 /**
- * Keeps values in this process.
+ * Keeps values in the memory of this process.
  *
- * @param options `capacity`: how many; the one that was used least recently goes first. Default: 1,000
+ * @param options `capacity`: how many values it keeps; beyond that, it drops the least recently used one.
+ * Default: 1,000
  *
  * @category layers
  * @since 0.1.0
@@ -193,10 +198,10 @@ export const layerMemory = ({ capacity = 1000 }: { readonly capacity?: number } 
   Layer.effect(
     LastKnown,
     Effect.map(
-      Cache.make<string, Entry>({ capacity, lookup: () => Effect.die("Values are set, and not looked up.") }),
+      Cache.make<string, Entry>({ capacity, lookup: () => Effect.die("Values are set, not looked up.") }),
       (cache) => {
         const memory: Memory = {
-          // What is set again keeps its place in effect's cache, unless it has left it before.
+          // In effect's cache, a key that is set again keeps its old place. So the key is removed first.
           set: (key, entry) => Effect.andThen(Cache.invalidate(cache, key), Cache.set(cache, key, entry))
         }
         const store = LastKnown.of({ get: (key) => Cache.getOption(cache, key), set: memory.set })
@@ -209,7 +214,8 @@ export const layerMemory = ({ capacity = 1000 }: { readonly capacity?: number } 
 /**
  * Keeps values in effect's `Persistence`, over any backing: files, SQL, Redis. They survive a restart.
  *
- * @param options `storeId`: the name of the store in its backing. `timeToLive`: how long a value is kept. Default: for ever
+ * @param options `storeId`: the name of the store in its backing. `timeToLive`: how long a value is kept.
+ * Default: for ever
  *
  * @category layers
  * @since 0.1.0
@@ -219,27 +225,28 @@ export const layerPersisted = (
 ): Layer.Layer<LastKnown, never, Persistence.Persistence> =>
   Layer.effect(
     LastKnown,
-    // Not a `PersistedCache`: that one asks the tool when it knows nothing, and only then. Here the tool is asked first, always.
+    // A `PersistedCache` does not fit: it runs the tool only if it has no value. Here, the tool always runs
+    // first.
     Persistence.Persistence.use((persistence) =>
       Effect.map(persistence.make({ storeId, timeToLive: () => timeToLive }), (store) =>
         LastKnown.of({
           get: (key) =>
-            Effect.map(store.get(new Kept({ key })), (exit) =>
+            Effect.map(store.get(new StoredEntry({ key })), (exit) =>
               exit !== undefined && Exit.isSuccess(exit) && exit.value.key === key
                 ? Option.some(exit.value)
                 : Option.none()),
-          set: (key, entry) => store.set(new Kept({ key }), Exit.succeed({ ...entry, key }))
+          set: (key, entry) => store.set(new StoredEntry({ key }), Exit.succeed({ ...entry, key }))
         }))
     )
   )
 
 // -----------------------------------------------------------------------------
-// Inside
+// Internals
 // -----------------------------------------------------------------------------
 
-// Backings bound the length of a key (the name of a file has 255 bytes), and arguments may be long. So it is a hash, and what is
-// kept says whose it is.
-class Kept extends Persistable.Class<{ payload: { readonly key: string } }>()("LastKnown", {
+// Backings limit the length of a key (a file name has at most 255 bytes), and arguments may be long. So the
+// key is a hash, and the stored entry contains the full key.
+class StoredEntry extends Persistable.Class<{ payload: { readonly key: string } }>()("LastKnown", {
   primaryKey: ({ key }) => `${key.length}-${Hash.string(key)}`,
   success: Schema.Struct({ key: Schema.String, value: Schema.Json, at: Schema.Finite })
 }) {}
@@ -252,17 +259,17 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
     const args = canonical(params)
     return args === undefined ? undefined : `${name} ${args}`
   }
-  const unread = `The last known value of ${name} could not be read`
-  const unkept = `The last known value of ${name} could not be kept`
-  const who = "The store of last known values"
+  const readFailed = `The last known value of ${name} could not be read`
+  const writeFailed = `The last known value of ${name} could not be stored`
+  const label = "The store of last known values"
   return {
     find: (params: unknown) =>
       Effect.suspend(() => {
         const key = keyOf(params)
-        return key === undefined ? Effect.succeedNone : asked(
-          unread,
+        return key === undefined ? Effect.succeedNone : askStore(
+          readFailed,
           (store) =>
-            Effect.flatMap(answered(who, store.get(key)), (entry) =>
+            Effect.flatMap(answered(label, store.get(key)), (entry) =>
               Effect.flatMap(Clock.currentTimeMillis, (now) => {
                 if (Option.isNone(entry)) return Effect.succeedNone
                 const age = Duration.millis(Math.max(0, now - entry.value.at))
@@ -283,13 +290,13 @@ const valuesOf = <A>({ name, success }: Policy.Subject<A>, maxAge: Duration.Dura
             const at = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
             return Exit.isSuccess(json) ? memory.set(key, { value: json.value, at }) : Effect.void
           }
-          return asked(
-            unkept,
+          return askStore(
+            writeFailed,
             (store, at) =>
               Effect.matchEffect(encode(value), {
-                // Dispatch says so, of every value that is none.
+                // `Dispatch` already reports a value that cannot be encoded.
                 onFailure: () => Effect.void,
-                onSuccess: (json) => answered(who, store.set(key, { value: json, at }))
+                onSuccess: (json) => answered(label, store.set(key, { value: json, at }))
               }),
             Effect.void
           )
@@ -302,15 +309,15 @@ interface Memory {
   readonly set: (key: string, entry: Entry) => Effect.Effect<void>
 }
 
-// Stores of this module's own, which answer at once and never fail: nobody has to wait for them with patience.
+// The in-memory stores of this module. They answer at once and never fail, so they need no time limit.
 const inMemory = new WeakMap<object, Memory>()
 
 /** How long a store may take, in milliseconds. */
-const patience = 1_000
+const storeMillis = 1_000
 
-// A store may fail, hang, and ignore that it is interrupted. None of that is the caller's matter.
-const asked = <A>(
-  complaint: string,
+// A store may fail, hang, or ignore an interruption. None of that may affect the caller.
+const askStore = <A>(
+  warning: string,
   ask: (store: LastKnown["Service"], now: number) => Effect.Effect<A, unknown>,
   otherwise: Effect.Effect<A>
 ): Effect.Effect<A, never, LastKnown> =>
@@ -318,8 +325,8 @@ const asked = <A>(
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     const answer = withinTime(
       LastKnown.use((store) => ask(store, now)),
-      Math.min(patience, millisToAnswer(fiber)),
-      { late: () => Effect.andThen(Effect.logWarning(`${complaint} in time.`), otherwise) }
+      Math.min(storeMillis, millisToAnswer(fiber)),
+      { late: () => Effect.andThen(Effect.logWarning(`${warning} in time.`), otherwise) }
     )
-    return Effect.catchCause(answer, (cause) => Effect.andThen(Effect.logWarning(`${complaint}.`, cause), otherwise))
+    return Effect.catchCause(answer, (cause) => Effect.andThen(Effect.logWarning(`${warning}.`, cause), otherwise))
   })

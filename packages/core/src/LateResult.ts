@@ -1,12 +1,14 @@
 /**
- * How a handler that acts ended after nobody waited for it any more: the payment that went through after its timeout.
+ * The result of an abandoned attempt of a tool that acts, for example a payment that succeeds after its
+ * timeout.
  *
- * The call was told long ago that nobody knows. Here is where operators hear what came of it, through {@link reporter}. Whoever watches
- * the call hears it, too: the event `AttemptEnded` says that it is `late`.
+ * The call has ended by then, with an unknown outcome. {@link reporter} tells operators how the attempt
+ * really ended. A watcher of the call learns it, too: its event `AttemptEnded` is marked `late`.
  *
- * Only what goes on can end late. A timeout interrupts the handler, and an HTTP client is cut off: what the service does then, only
- * `Tool.reconcile` finds out, or a job of your own, by the key. Declare the tool `uninterruptible` to let its request come to its end; its
- * permit of a `Tool.concurrency` stays taken until then.
+ * Only an attempt that keeps running can end late. A timeout interrupts the handler, which cuts off an HTTP
+ * client. After that, only `Tool.reconcile`, or a job of yours that asks by the key, can find out what the
+ * service did. Declare the tool `uninterruptible` to let its request finish. Its `Tool.concurrency` permit
+ * stays taken until then.
  *
  * @since 0.1.0
  */
@@ -16,53 +18,54 @@ import type { Certainty } from "./Certainty.ts"
 import { reported } from "./internal/effect/reported.ts"
 
 /**
- * A late end.
+ * The end of an attempt after its caller stopped waiting.
  *
  * @category models
  * @since 0.1.0
  */
 export interface LateResult {
   readonly tool: string
-  /** The name of its call: in an agent `run-…/turn/1/call/1`, of which the ledger has the turn and the call. */
+  /** The name of the call. In an agent it is `run-…/turn/1/call/1`; the ledger has the same turn and call. */
   readonly id: string
-  /** The idempotency key that its handler was given. */
+  /** The idempotency key of the call, as its handler saw it. */
   readonly key: string
-  /** The attempt that has ended, from 1. */
+  /** The number of the attempt that ended, from 1. */
   readonly attempt: number
-  /** Has it taken effect? */
+  /** Whether the attempt took effect. */
   readonly certainty: Certainty
-  /** The code of its failure, if it ended with one. */
+  /** The code of the failure, if the attempt failed. */
   readonly code?: string
   /** When it ended, in milliseconds of the `Clock`. */
   readonly at: number
 }
 
 /**
- * Takes a late end.
+ * A function that takes a late result.
  *
  * @category models
  * @since 0.1.0
  */
 export type Reporter = (result: LateResult) => Effect.Effect<void>
 
-const words: Readonly<Record<Certainty, string>> = {
-  executed: "It has taken effect.",
+const certaintyText: Readonly<Record<Certainty, string>> = {
+  executed: "It took effect.",
   not_executed: "It has done nothing.",
-  unknown: "Nobody knows whether it has taken effect."
+  unknown: "Whether it took effect is unknown."
 }
 
 const logged: Reporter = ({ attempt, certainty, code, id, key, tool }) =>
   Effect.annotateLogs(
     Effect.logWarning(
-      `${tool} ended${code === undefined ? "" : ` (${code})`} after nobody waited for it any more. ${words[certainty]}`
+      `${tool} ended${code === undefined ? "" : ` (${code})`} after it had been abandoned. ${certaintyText[certainty]}`
     ),
     { tool, call: id, key, attempt, certainty }
   )
 
 /**
- * Where late ends go. By default they are logged as warnings.
+ * The reporter that receives late results. Default: logs them as warnings.
  *
- * When to use: to pass them on to whoever puts such things right. Nobody waits for it; what it fails with or dies of is left alone.
+ * When to use: to send late results to the people or the job that resolves them. The library does not wait
+ * for the reporter, and ignores its failures and defects.
  *
  * @example
  * ```ts
@@ -91,7 +94,7 @@ export const reporter: Context.Reference<Reporter> = Context.Reference("@fallibl
 })
 
 /**
- * Reports a late end.
+ * Reports a late result.
  *
  * @category reporting
  * @since 0.1.0

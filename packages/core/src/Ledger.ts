@@ -1,6 +1,8 @@
 /**
- * The account of a run: how many turns, calls and tokens; every failure of a call or of the model with how it ended, those
- * that were handled below the model and those that were retried among them; and every argument that had to be repaired.
+ * The ledger of a run: its turns, calls and tokens, its failures, and its repairs.
+ *
+ * It has every failure of a call or of the model, with how it ended. This includes failures that were
+ * retried, or handled below the model. It also has every change to the arguments of a call.
  *
  * @since 0.1.0
  */
@@ -11,11 +13,14 @@ import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
 import { TextRepair, ValueRepair } from "./internal/call/repair.ts"
 import { Severity } from "./ToolFailure.ts"
 
-/** Where an agent has corrected the arguments of a call: the tool that was called, and that call's turn and position. */
+/**
+ * The tool whose call was corrected, if the entry is from an agent that corrects arguments. The entry then has the turn
+ * and the position of that call.
+ */
 const inside = Schema.optionalKey(Schema.String)
 
 const call = {
-  /** The turn and the position of the call in it, both from 1. */
+  /** The turn, from 1. `call` is the position of the call in the turn, from 1. */
   turn: Schema.Int,
   call: Schema.Int,
   tool: Schema.String,
@@ -43,18 +48,19 @@ export const CallEntry = Schema.Struct({
   detail: Schema.String,
   /** Set by an escalation. */
   severity: Schema.optionalKey(Severity),
-  /** How often the call was tried, over all sources: the handler, and the tools that its fallbacks asked. */
+  /** How many times the call was tried, over all sources: the handler and the tools of its fallbacks. */
   attempts: Schema.Int,
-  /** Whether the call has taken effect, as far as anybody knew at its end. */
+  /** Whether the call took effect, as known at its end. */
   certainty: Certainty,
-  /** What took care of it ({@link HandledBy}), or `"told"`: the model heard of it. */
+  /** How the failure was handled ({@link HandledBy}), or `"told"`: the model was told. */
   ended: Schema.Literals([...HandledBy.literals, "told"]),
-  /** The name of the policy, where it is `"custom"`. */
+  /** The name of the policy, if `ended` is `"custom"`. */
   policy: Handled.fields.policy
 })
 
 /**
- * One failure of the model, as the agent and its provider saw it: one that it was asked again after, or the one that the run ended with.
+ * One failure of the model, as the agent and its provider saw it. Either the model was asked again, or the
+ * run ended.
  *
  * @category models
  * @since 0.1.0
@@ -68,21 +74,21 @@ export interface ModelEntry extends Schema.Schema.Type<typeof ModelEntry> {}
  * @since 0.1.0
  */
 export const ModelEntry = Schema.Struct({
-  /** The turn that the model was asked for, from 1. */
+  /** The turn in which the model was asked, from 1. */
   turn: Schema.Int,
   inside,
   tag: Schema.Literal("ModelFailure"),
-  /** As of a `ModelFailure`. */
+  /** The code of the `ModelFailure`. */
   code: Schema.String,
   detail: Schema.String,
-  /** How often the model was asked for this turn, over all; of an `empty_reply`, how many of them there were in a row. */
+  /** How many times the model was asked in this turn. For an `empty_reply`, the number of empty replies in a row. */
   attempts: Schema.Int,
   /** `"retry"`: the model was asked again. `"run_failed"`: the run ended with `ModelFailed`. */
   ended: Schema.Literals(["retry", "run_failed"])
 })
 
 /**
- * One failure of a run. Where the tag is `"ModelFailure"` it is the model's, and else a call's.
+ * One failure of a run. With the tag `"ModelFailure"` it is a failure of the model, otherwise of a call.
  *
  * @category models
  * @since 0.1.0
@@ -109,7 +115,7 @@ export const Repaired = Schema.Union([
 ])
 
 /**
- * One change that was made to the arguments of a call: to their text or to their values, told to the model or not.
+ * One change to the text or to the values of a call's arguments, whether or not the model was told.
  *
  * @category models
  * @since 0.1.0
@@ -117,7 +123,7 @@ export const Repaired = Schema.Union([
 export type Repaired = typeof Repaired.Type
 
 /**
- * The account of a run.
+ * The counts, the failures and the repairs of a run.
  *
  * @category models
  * @since 0.1.0
@@ -131,20 +137,20 @@ export interface Ledger extends Schema.Schema.Type<typeof Ledger> {}
  * @since 0.1.0
  */
 export const Ledger = Schema.Struct({
-  /** Model replies, with those of agents that corrected arguments. */
+  /** Replies of the model, and of the models of agents that correct arguments. */
   turns: Schema.Int,
-  /** Tool calls that models made, with those of such agents. */
+  /** Tool calls of the model, and of the models of agents that correct arguments. */
   calls: Schema.Int,
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
-  /** Turn by turn, the model's first, then call by call; of a call in the order in which they were handled. */
+  /** Ordered by turn: first the failures of the model, then of each call, in the order in which they were handled. */
   failures: Schema.Array(Entry),
-  /** Turn by turn, and call by call. A model that often needs the same one has a prompt or a schema to be bettered. */
+  /** Ordered by turn and by call. A repair that recurs often points to a prompt or a schema to improve. */
   repairs: Schema.Array(Repaired).pipe(Schema.withDecodingDefaultKey(Effect.succeed([])))
 })
 
 /**
- * Two accounts as one.
+ * Combines two ledgers into one.
  *
  * @category combining
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
  * The port to a language model: a request in, a reply or a {@link ModelFailure} out.
  *
- * The port is small on purpose. A request is the transcript and the tools on offer; a reply is text,
- * tool calls with their argument text kept raw, and what the provider said of its cost. What a
- * provider needs beyond that is the provider's matter.
+ * The port is small on purpose. A request holds the transcript and the tools on offer. A reply holds text,
+ * tool calls with their raw argument text, and the tokens that the provider counted. Anything else that a
+ * provider needs is its own concern.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ import type { Transcript } from "./Transcript.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * What a model is asked.
+ * A request to a model.
  *
  * @category models
  * @since 0.1.0
@@ -39,30 +39,31 @@ export interface Request {
 }
 
 /**
- * How a model is to reply. What is left out is the provider's to choose; what a provider does not have, it
- * refuses (`unsupported`) rather than ignores.
+ * How a model replies. The provider chooses the options that are left out. A provider refuses an option that
+ * it does not have (`unsupported`), instead of ignoring it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** From 0, which always takes the likeliest word, up. */
+  /** The randomness of the reply, from 0 up. At 0 the model always takes the likeliest word. */
   readonly temperature?: number
-  /** The most tokens that a reply may have; a longer one is cut off, and says so. */
+  /** The maximum number of tokens in a reply. A longer reply is cut off, and is marked as `truncated`. */
   readonly maxTokens?: number
   /**
-   * May the model call tools: as it sees fit, not at all, must it call one, or this one? In a run, a call that
-   * the model must make is asked for until a tool has been called: else the run could never answer.
+   * Whether the model may call tools (`"auto"`), must not (`"none"`), must call one (`"required"`), or must
+   * call a given one. In a run, a required call is only required until a tool has been called. Otherwise the
+   * run could never answer.
    */
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string }
-  /** May a reply have several calls? */
+  /** Whether a reply may have several calls. */
   readonly parallelCalls?: boolean
-  /** Fields of the provider's own request, as they are. They win over all others but `stream`. */
+  /** Fields of the provider's own request, passed on unchanged. They win over all fields except `stream`. */
   readonly provider?: Schema.JsonObject
 }
 
 /**
- * Must the model call a tool?
+ * Returns whether the model must call a tool.
  *
  * @example
  * ```ts
@@ -79,7 +80,7 @@ export const mustCall = ({ toolChoice }: Options): boolean =>
   toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none"
 
 /**
- * The tokens that a reply took, as the provider counts them.
+ * The tokens of a request and its reply, as the provider counts them.
  *
  * @category models
  * @since 0.1.0
@@ -95,7 +96,7 @@ export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 export const Usage = Schema.Struct({ inputTokens: Schema.Int, outputTokens: Schema.Int })
 
 /**
- * What a model answered. A reply without calls ends the run, and its text is the answer.
+ * A model's reply. A reply without calls ends the run, and its text is the answer.
  *
  * @category models
  * @since 0.1.0
@@ -112,14 +113,14 @@ export const Reply = Schema.Struct({
   text: Schema.String,
   calls: Schema.Array(ToolCall),
   usage: Schema.optionalKey(Usage),
-  /** Was the reply cut off at the most tokens that it may have? Absent: no. */
+  /** Whether the reply was cut off at the maximum number of tokens. Absent: no. */
   truncated: Schema.optionalKey(Schema.Boolean),
-  /** The provider's own form of the message, which goes back to it unchanged but for the ids of calls, which may have become others. */
+  /** The provider's own form of the message. It is sent back unchanged, except for replaced ids of calls. */
   native: Schema.optionalKey(Schema.Json)
 })
 
 /**
- * A piece of a streamed reply. A stream ends with exactly one `Replied`, which has the whole.
+ * A piece of a streamed reply. A stream ends with exactly one `Replied`, which holds the whole reply.
  *
  * @category models
  * @since 0.1.0
@@ -144,27 +145,27 @@ const ModelFailureFields = Schema.Struct({
 })
 
 /**
- * The model did not answer, or not with what can be used. Providers use these codes:
+ * The model did not answer, or its answer cannot be used. Providers use these codes:
  *
  * | code                | it means                                                             | transient    |
  * | ------------------- | -------------------------------------------------------------------- | ------------ |
- * | `connection`        | nobody answered: refused, reset, no such host, no trust              | yes, mostly  |
- * | `timeout`           | no answer in time, or not the whole; a 408 of the server's own       | the 408      |
- * | `rate_limited`      | asked too often                                                      | yes          |
- * | `server_error`      | the server is at fault                                               | yes, mostly  |
- * | `cut_off`           | the reply broke off                                                  | yes          |
- * | `malformed_reply`   | what came is no reply, or is too large for one                       | yes, mostly  |
+ * | `connection`        | no connection: refused, reset, unknown host, untrusted certificate   | yes, mostly  |
+ * | `timeout`           | no complete answer in time; or a 408 from the server                 | only the 408 |
+ * | `rate_limited`      | too many requests                                                    | yes          |
+ * | `server_error`      | the server failed                                                    | yes, mostly  |
+ * | `cut_off`           | the reply ended before it was complete                               | yes          |
+ * | `malformed_reply`   | the response is not a reply, or is too large for one                 | yes, mostly  |
  * | `empty_reply`       | neither text nor a call, three times in a row                        | yes          |
- * | `max_tokens`        | the most tokens of a reply were used up before anything was said     | no           |
- * | `refused`           | the model, or its filter, will not answer                            | no           |
+ * | `max_tokens`        | the reply used up its maximum number of tokens before any text       | no           |
+ * | `refused`           | the model, or a content filter, refused to answer                    | no           |
  * | `context_overflow`  | the conversation is longer than the model can read                   | no           |
- * | `permission_denied` | the key is missing or wrong, or not good for this                    | no           |
- * | `quota_exhausted`   | the account is used up                                               | no           |
+ * | `permission_denied` | the key is missing, wrong, or not valid for this                     | no           |
+ * | `quota_exhausted`   | the quota of the account is used up                                  | no           |
  * | `unknown_model`     | the server has no such model                                         | no           |
- * | `unsupported`       | the request asks for what the provider does not have                 | no           |
- * | `bad_address`       | there is a server, and no such endpoint                              | no           |
- * | `bad_request`       | the server understood, and says no                                   | no           |
- * | `defect`            | a fault in the program that asks, such as a reply without a text     | no           |
+ * | `unsupported`       | the request has an option that the provider does not have            | no           |
+ * | `bad_address`       | the server has no such endpoint                                      | no           |
+ * | `bad_request`       | the server understood the request and rejected it                    | no           |
+ * | `defect`            | a bug in the calling program, such as a reply without a text         | no           |
  *
  * @example
  * ```ts
@@ -184,13 +185,13 @@ export class ModelFailure extends CodedFailure<{
   readonly detail: string
   /** One line: what to do about it. */
   readonly hint?: string
-  /** Is it worth asking again? */
+  /** Whether asking again may help. */
   readonly transient: boolean
-  /** How long to wait before asking again, when the provider said so. */
+  /** How long to wait before asking again, if the provider said so. */
   readonly retryAfter?: Duration.Duration
-  /** The HTTP status, when there was one. */
+  /** The HTTP status, if there was one. */
   readonly status?: number
-  /** How often it was asked, when it was asked again ({@link retry}). Absent: once. */
+  /** How often the model was asked, if it was asked again ({@link retry}). Absent: once. */
   readonly attempts?: number
   /** The original error, for logs in this process. Never encoded. */
   readonly cause?: unknown
@@ -215,14 +216,14 @@ export class ModelFailure extends CodedFailure<{
  * @since 0.1.0
  */
 export class Model extends Context.Service<Model, {
-  /** One whole reply. */
+  /** Returns one whole reply. */
   readonly respond: (request: Request) => Effect.Effect<Reply, ModelFailure>
-  /** The same reply as it is made. */
+  /** Streams the same reply while the model writes it. */
   readonly stream: (request: Request) => Stream.Stream<Part, ModelFailure>
 }>()("@fallible/core/Model") {}
 
 /**
- * A model from a function that answers whole replies; its stream says each reply at once.
+ * Makes a model from a function that returns whole replies. Its stream emits each reply at once.
  *
  * @example
  * ```ts
@@ -252,7 +253,7 @@ export const make = (options: {
   })
 
 /**
- * {@link make} as a layer.
+ * Makes a layer of a model from the same function as {@link make}.
  *
  * @category layers
  * @since 0.1.0
@@ -262,12 +263,12 @@ export const layer = (options: {
 }): Layer.Layer<Model> => Layer.succeed(Model, make(options))
 
 // -----------------------------------------------------------------------------
-// Asking again
+// Retrying
 // -----------------------------------------------------------------------------
 
 /**
- * Told of each failure that {@link retry} is about to ask again after, and of the wait before it. Within an
- * agent it makes the entries of the ledger, and, where the agent is watched, the `ModelRetried` events. By default it does nothing.
+ * Called before each wait of {@link retry}, with the failure and the wait. In an agent it writes the entries
+ * of the ledger, and the `ModelRetried` events if the agent is watched. By default it does nothing.
  *
  * @category retrying
  * @since 0.1.0
@@ -278,13 +279,13 @@ export const onRetry = Context.Reference<(failure: ModelFailure, wait: Duration.
 )
 
 /**
- * Asks again after a transient failure, as long as the schedule goes on. The last failure goes on as it was, but for
- * its `attempts`.
+ * Retries after a transient failure until the schedule is done. The last failure stays as it is, except
+ * for its `attempts`.
  *
- * When to use: in a provider, around what may be repeated without anybody noticing. Each failure stands in the ledger of the run all the
- * same. An agent asks again by itself, though not after a failure that says that it was asked three times already.
+ * When to use: in a provider, around a request that is safe to repeat. The ledger of the run still lists each
+ * failure. An agent retries by default too, but not a failure with three or more `attempts`.
  *
- * @param schedule when to ask again; `RetryPolicy.transient` is three attempts in all
+ * @param schedule when to retry; `RetryPolicy.transient` makes three attempts in all
  *
  * @example
  * ```ts
@@ -314,18 +315,18 @@ export const retry: {
     schedule: Schedule.Schedule<unknown, ModelFailure>
   ): Effect.Effect<A, ModelFailure, R> =>
     retrying(self, () => {
-      let before = 0
+      let attemptsBefore = 0
       const onEach = (failure: ModelFailure, wait: Duration.Duration) => {
-        before += failure.attempts ?? 1
-        return Effect.flatMap(onRetry, (tell) => tell(failure, wait))
+        attemptsBefore += failure.attempts ?? 1
+        return Effect.flatMap(onRetry, (notify) => notify(failure, wait))
       }
       const last = (failure: ModelFailure) =>
-        before === 0 ? failure : attempted(failure, before + (failure.attempts ?? 1))
+        attemptsBefore === 0 ? failure : withAttempts(failure, attemptsBefore + (failure.attempts ?? 1))
       return { schedule, retryable: isTransient, onRetry: onEach, last }
     })
 )
 
 const isTransient = (failure: ModelFailure): failure is ModelFailure => failure.transient
 
-const attempted = (failure: ModelFailure, attempts: number) =>
+const withAttempts = (failure: ModelFailure, attempts: number) =>
   new ModelFailure({ ...failure, cause: failure.cause, attempts })

@@ -1,30 +1,30 @@
 /**
- * What stands between a tool's handler and its caller: retry, timeout, fallback, …
+ * Policies stand between a tool's handler and its caller: retry, timeout, fallback, …
  *
- * A policy is a value. A tool holds its policies in a list, innermost first, in the order in which
- * `pipe` added them, and its `run` is made from handler and list once. So the order that is written
- * is the order that runs:
+ * A policy is a value. A tool holds its policies in a list, innermost first, in the order in which `pipe`
+ * added them. Its `run` is built once from the handler and that list. So the policies run in the order in
+ * which they are written:
  *
  *     tool.pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient), Tool.fallback(lastKnown))
  *
  *     fallback( retry( timeout( handler ) ) )      each attempt has 5 s; the fallback sees the last failure
  *
- * From the inside out, this is the order that fits most tools:
+ * This order fits most tools, from the inside out:
  *
- * | policy      | why there                                                                          |
- * | ----------- | ---------------------------------------------------------------------------------- |
- * | `timeout`   | inside `retry`, so that it limits each attempt                                     |
- * | `reconcile` | right outside of what loses answers, so that `retry` may try again what did not happen |
- * | `retry`     | inside the breaker, so that the breaker sees one outcome per call                  |
- * | `paginate`  | outside of `retry`, so that each page has attempts of its own                      |
- * | `concurrency` | outside of `retry`: one permit a call, held while it waits; inside, one an attempt |
- * | `rate`      | the same: outside of `retry` a call counts once, inside each attempt does          |
- * | `deadline`  | outside of all that waits: it limits the whole call, its attempts and its waits    |
- * | `breaker`   | outside of `concurrency` and `rate`: while it is open, nobody queues                     |
- * | `fallback`  | outermost: what stands outside of it never sees the failures that it handles       |
+ * | policy        | place                                                                                         |
+ * | ------------- | --------------------------------------------------------------------------------------------- |
+ * | `timeout`     | inside `retry`, so that it limits each attempt                                                |
+ * | `reconcile`   | directly outside `timeout`, so that `retry` can repeat a call that did nothing                |
+ * | `retry`       | inside the breaker, so that the breaker sees one outcome per call                             |
+ * | `paginate`    | outside `retry`, so that each page has its own attempts                                       |
+ * | `concurrency` | outside `retry`, a call holds one permit, even while it waits; inside, each attempt takes one |
+ * | `rate`        | outside `retry`, a call counts once; inside, each attempt counts                              |
+ * | `deadline`    | outside every policy that waits: it limits the whole call, with its attempts and waits        |
+ * | `breaker`     | outside `concurrency` and `rate`: no call queues while the circuit is open                    |
+ * | `fallback`    | outermost: policies outside it never see the failures that it handles                         |
  *
- * The typed combinators are in `Tool`. This module is for what looks at policies as values, for the defaults of a
- * toolkit or an agent, and for writing new ones: `docs/writing-a-policy.md` shows how.
+ * The typed combinators are in `Tool`. This module is for code that reads policies as values, for the
+ * defaults of a toolkit or an agent, and for new policies. `docs/writing-a-policy.md` shows how to write one.
  *
  * @since 0.1.0
  */
@@ -65,7 +65,7 @@ export type { Again, Call, State, WhyNot } from "./internal/policy/policyCall.ts
 export type { ReconcileOptions } from "./internal/policy/reconciliation.ts"
 
 /**
- * What a policy may know of the tool that it wraps.
+ * The part of a tool that a policy can read.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +78,7 @@ export interface Subject<A = unknown> {
 }
 
 /**
- * A tool's run, as a policy sees it: parameters in, an answer or a failure out.
+ * A tool's run, as a policy sees it: it takes parameters, and returns an answer or a failure.
  *
  * @category models
  * @since 0.1.0
@@ -88,7 +88,8 @@ export type Run<A = unknown, E extends ToolFailure = ToolFailure, R = unknown> =
 ) => Effect.Effect<A, E, R>
 
 /**
- * What a policy does: its place among defaults, and its name in the ledger. `"custom"` is a policy of your own.
+ * The kind of a policy. It decides the policy's place among defaults, and its name in the ledger. `"custom"`
+ * is a policy of your own.
  *
  * @category models
  * @since 0.1.0
@@ -96,21 +97,25 @@ export type Run<A = unknown, E extends ToolFailure = ToolFailure, R = unknown> =
 export type Kind = PolicyKind
 
 /**
- * What a policy is made of.
+ * The parts of a policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<out R = never, out E extends ToolFailure = never> {
-  /** What it does. A policy of another kind than `"custom"` replaces a default of that kind. */
+  /**
+   * The kind of the policy. A policy replaces a default of the same kind; a custom one replaces a default of
+   * the same name.
+   */
   readonly kind: Kind
   /** Its name in events, ledgers and logs. A custom policy must have one. */
   readonly name?: string
-  /** For people: `"timeout of 5s"`. */
+  /** A description for people: `"timeout of 5s"`. */
   readonly description: string
   /**
-   * Wraps a tool's run. It is called once for each tool, and what it returns for each call. It answers with what is inside answers,
-   * and fails with what is inside fails with, or with an `E`.
+   * Wraps a tool's run. It is called when the tool is built, and the run that it returns is called for each
+   * call. That run succeeds with an answer of the inner run. It fails with a failure of the inner run, or
+   * with an `E`.
    */
   readonly wrap: <A, E0 extends ToolFailure, R0>(
     run: Run<A, E0, R0>,
@@ -118,14 +123,14 @@ export interface Options<out R = never, out E extends ToolFailure = never> {
     call: Call
   ) => Run<A, E0 | E, R0 | R>
   /**
-   * What it makes of the bounds of what is inside, for `Tool.explain`; `(inner) => inner` where it changes none. Of a policy that
-   * does not say, nothing is known, and the tool is unbounded.
+   * Computes the policy's bounds from the bounds inside it, for `Tool.explain`. Use `(inner) => inner` for a
+   * policy that changes none. Without `bound`, nothing is known about the policy, and the tool is unbounded.
    */
   readonly bound?: (inner: Bounds, subject: Subject) => Bounds
 }
 
 /**
- * One policy. It needs an `R`, and may fail with an `E` of its own. Make one with {@link make}.
+ * A policy. It needs an `R`, and may add a failure `E`. {@link make} makes one.
  *
  * @category models
  * @since 0.1.0
@@ -137,7 +142,7 @@ export interface Policy<out R = never, out E extends ToolFailure = ToolUnavailab
 const TypeId = "~@fallible/core/Policy"
 
 /**
- * Any policy, whatever it needs and fails with.
+ * Any policy, with any requirements and failures.
  *
  * @category models
  * @since 0.1.0
@@ -145,8 +150,8 @@ const TypeId = "~@fallible/core/Policy"
 export type Any = Policy<unknown, ToolFailure>
 
 /**
- * A schedule over the failures that a tool is retried after, or a function that makes one: its `$` gives a schedule
- * their type, as in `Effect.retry`.
+ * A schedule for retries, or a function that makes one. The function's `$` gives a schedule the type of the
+ * failures, as in `Effect.retry`.
  *
  * @category models
  * @since 0.1.0
@@ -164,16 +169,26 @@ export type Retries<R> =
 // -----------------------------------------------------------------------------
 
 /**
- * A policy of your own. `Tool.with` adds it to a tool.
+ * Makes a policy of your own. `Tool.with` adds it to a tool.
  *
- * When to use: for what no policy of this library does: a hedge, a cache, an audit. `docs/writing-a-policy.md` has examples.
+ * When to use: for behaviour that no policy of this library has: a hedge, a cache, an audit.
+ * `docs/writing-a-policy.md` has examples.
  *
- * The account of a call is right whatever the policy does. Each run of what is inside is an attempt; a failure that does not come out
- * was handled by it; the time in which nothing inside runs was waited; what still runs when it ends was left behind. `call` lets it say
- * more, and at once. Nor can it make anything act twice: a tool that is neither read-only nor idempotent fails as `not_repeated` where it
- * would run after an attempt that may have taken effect (`Certainty`). What effects the policy has of its own, only it knows.
+ * The account of a call is right whatever the policy does:
  *
- * A description that is not a text, an unknown kind, or a `wrap` that is not a function throws.
+ * - Each run inside the policy is an attempt.
+ * - A failure that does not leave the policy counts as handled by it.
+ * - The time in which nothing runs inside counts as waiting.
+ * - A run that has not ended when the policy ends counts as abandoned.
+ *
+ * With `call`, the third argument of `wrap`, a policy can report more details, as they happen.
+ *
+ * A policy cannot make a tool act twice. A tool that is neither read-only nor idempotent fails with
+ * `not_repeated` if it would run after an attempt that may have taken effect (`Certainty`). Side effects of
+ * the policy itself are unknown to the library.
+ *
+ * Throws if the description is not a text, the kind is unknown, a custom policy has no name, or `wrap` is not
+ * a function.
  *
  * @example
  * ```ts
@@ -196,21 +211,21 @@ export type Retries<R> =
  * @since 0.1.0
  */
 export const make = <R = never, E extends ToolFailure = never>(options: Options<R, E>): Policy<R, E> => {
-  const { bound, description, kind: is, name, wrap } = options
-  if (!kinds.includes(is)) {
-    throw new TypeError(`A policy's kind is one of ${list(kinds, kinds.length)}; got ${excerpt(is)}.`)
+  const { bound, description, kind: policyKind, name, wrap } = options
+  if (!kinds.includes(policyKind)) {
+    throw new TypeError(`A policy's kind must be one of ${list(kinds, kinds.length)}; got ${excerpt(policyKind)}.`)
   }
   if (typeof description !== "string") {
-    throw new TypeError(`A policy's description is a text; got ${kind(description)}.`)
+    throw new TypeError(`A policy's description must be a string; got ${kind(description)}.`)
   }
   if (name !== undefined && typeof name !== "string") {
-    throw new TypeError(`A policy's name is a text; got ${kind(name)}.`)
+    throw new TypeError(`A policy's name must be a string; got ${kind(name)}.`)
   }
-  if (is === "custom" && name === undefined) throw new TypeError("A custom policy has a name.")
-  if (typeof wrap !== "function") throw new TypeError(`A policy's wrap is a function; got ${kind(wrap)}.`)
+  if (policyKind === "custom" && name === undefined) throw new TypeError("A custom policy needs a name.")
+  if (typeof wrap !== "function") throw new TypeError(`A policy's wrap must be a function; got ${kind(wrap)}.`)
   return {
     [TypeId]: TypeId,
-    kind: is,
+    kind: policyKind,
     ...(name === undefined ? {} : { name }),
     description,
     wrap,
@@ -219,7 +234,7 @@ export const make = <R = never, E extends ToolFailure = never>(options: Options<
 }
 
 /**
- * Was a value made by {@link make}?
+ * Returns whether a value was made by {@link make}.
  *
  * @category guards
  * @since 0.1.0
@@ -233,18 +248,19 @@ const kinds: ReadonlyArray<Kind> = PolicyKinds.literals
 // -----------------------------------------------------------------------------
 
 /**
- * Tries again on a Schedule while the failure is a transient `ToolUnavailable` and a repetition is safe. See `Tool.retry`.
+ * Retries on a Schedule while the failure is a transient `ToolUnavailable` and a repetition is safe. See
+ * `Tool.retry`.
  *
  * @category policies
  * @since 0.1.0
  */
 export const retry = <R>(retries: Retries<R>): Policy<R> => {
   if (!Schedule.isSchedule(retries) && typeof retries !== "function") {
-    throw new TypeError(`A retry takes a Schedule; got ${kind(retries)}.`)
+    throw new TypeError(`A retry needs a Schedule; got ${kind(retries)}.`)
   }
   const schedule = Schedule.isSchedule(retries) ? retries : retries((schedule) => schedule)
-  if (!Schedule.isSchedule(schedule)) throw new TypeError(`A retry takes a Schedule; got ${kind(schedule)}.`)
-  return ours({
+  if (!Schedule.isSchedule(schedule)) throw new TypeError(`A retry needs a Schedule; got ${kind(schedule)}.`)
+  return makeBuiltIn({
     kind: "retry",
     description: "retry of transient failures",
     bound: bounds.retry(schedule),
@@ -256,7 +272,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
         return {
           schedule,
           retryable: isTransient,
-          // What a failure says of its outcome may be a policy's; what the call knows is not.
+          // A policy may have changed the outcome of the failure, so the call's own record decides.
           refusal: () => Effect.map(call.state, ({ whyNot }) => whyNot),
           onRefused: call.notAgain,
           begin: begun,
@@ -271,7 +287,7 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
 }
 
 /**
- * Ends an attempt after a time. See `Tool.timeout`.
+ * Limits how long an attempt may take. See `Tool.timeout`.
  *
  * @category policies
  * @since 0.1.0
@@ -279,9 +295,9 @@ export const retry = <R>(retries: Retries<R>): Policy<R> => {
 export const timeout = (duration: Duration.Input): Policy => timeLimit("timeout", duration)
 
 /**
- * Ends a whole call after a time, with all its attempts and waits. See `Tool.deadline`.
+ * Limits how long a whole call may take, with all its attempts and waits. See `Tool.deadline`.
  *
- * As a default it is longer for a tool that has a timeout of its own: see {@link withDefaults}.
+ * As a default, it is longer for a tool with its own timeout: see {@link withDefaults}.
  *
  * @category policies
  * @since 0.1.0
@@ -291,20 +307,21 @@ export const deadline = (duration: Duration.Input): Policy => timeLimit("deadlin
 const timeLimit = (kind: TimeLimit, duration: Duration.Input): Policy => {
   const limit = positive(kind, duration)
   const millis = Duration.toMillis(limit)
-  return ours({
+  return makeBuiltIn({
     kind,
     description: `${kind} of ${Duration.format(limit)}`,
     bound: bounds.timeLimit(limit),
     wrap: (run, subject) => {
-      // What is never ended has no fiber of the limit's.
-      const inside = millis === Infinity ? run : withoutOwnFiber(run)
-      return (params) => limited(inside(params), subject, millis, kind)
+      // A finite limit runs the handler in the limit's fiber. With an infinite one, the handler needs its
+      // own.
+      const inner = millis === Infinity ? run : withoutOwnFiber(run)
+      return (params) => limited(inner(params), subject, millis, kind)
     }
   })
 }
 
 /**
- * Answers from elsewhere when the tool is unavailable. See `Tool.fallback`.
+ * Answers from another source when the tool is unavailable. See `Tool.fallback`.
  *
  * @category policies
  * @since 0.1.0
@@ -313,9 +330,9 @@ export const fallback = <R, E extends ToolFailure>(
   source: (params: never, failure: ToolUnavailable) => Effect.Effect<unknown, E, R>,
   options?: FallbackOptions
 ): Policy<R, E> => {
-  const answer = erased("A fallback", source)
+  const answer = eraseTypes("A fallback", source)
   const name = options?.name
-  return ours({
+  return makeBuiltIn({
     kind: "fallback",
     description: name === undefined ? "fallback" : `fallback to ${name}`,
     bound: bounds.fallback(source, name),
@@ -344,18 +361,18 @@ export const fallback = <R, E extends ToolFailure>(
 }
 
 /**
- * What can be said of a fallback.
+ * The options of a fallback.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FallbackOptions {
-  /** What the source is called: in the outcome, and in the list of what was tried. Default: it has no name. */
+  /** The name of the source: in the outcome, and in the list of sources that were tried. Default: no name. */
   readonly name?: string
 }
 
 /**
- * Handles the failures of one or more tags. See `Tool.catchTag`.
+ * Handles failures with one or more tags. See `Tool.catchTag`.
  *
  * @category policies
  * @since 0.1.0
@@ -365,14 +382,14 @@ export const catchTag = <R, E extends ToolFailure>(
   handler: (failure: never, params: never) => Effect.Effect<unknown, E, R>
 ): Policy<R, E> => {
   const tags = Array.isArray(tag) ? tag : [tag]
-  const stranger = tags.find((tag) => !tagsOfFailures.includes(tag))
-  if (stranger !== undefined) {
-    throw new TypeError(`A failure's tag is one of ${list(tagsOfFailures)}; got ${excerpt(stranger)}.`)
+  const unknownTag = tags.find((tag) => !tagsOfFailures.includes(tag))
+  if (unknownTag !== undefined) {
+    throw new TypeError(`A failure's tag must be one of ${list(tagsOfFailures)}; got ${excerpt(unknownTag)}.`)
   }
-  const recover = erased("The handler of a catch", handler)
+  const recover = eraseTypes("The handler of a catch", handler)
   // Catching `ToolUnavailable` counts as a fallback.
   const kind = tags.includes("ToolUnavailable") ? "fallback" : "catch"
-  return ours({
+  return makeBuiltIn({
     kind,
     description: `catch of ${tags.join(", ")}`,
     bound: bounds.afterwards(`the catch of ${tags.join(", ")}`),
@@ -388,14 +405,14 @@ export const catchTag = <R, E extends ToolFailure>(
 }
 
 /**
- * Turns a failure into another one. See `Tool.mapFailure`.
+ * Turns each failure into another one. See `Tool.mapFailure`.
  *
  * @category policies
  * @since 0.1.0
  */
 export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Policy<never, E> => {
-  const map = erased("A mapping of failures", f)
-  return ours({
+  const map = eraseTypes("A mapping of failures", f)
+  return makeBuiltIn({
     kind: "map",
     description: "maps failures",
     bound: bounds.same,
@@ -412,7 +429,7 @@ export const mapFailure = <E extends ToolFailure>(f: (failure: never) => E): Pol
 }
 
 /**
- * Finds out what became of a call whose outcome is unknown. See `Tool.reconcile`.
+ * Checks whether a call with an unknown outcome took effect. See `Tool.reconcile`.
  *
  * @category policies
  * @since 0.1.0
@@ -424,9 +441,9 @@ export const reconcile = <R>(
   ) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>,
   options: ReconcileOptions = {}
 ): Policy<R> => {
-  const reconciliation = new Reconciliation(erased("A check of an outcome", check), options)
+  const reconciliation = new Reconciliation(eraseTypes("A check of an outcome", check), options)
   const { settle } = reconciliation
-  return ours({
+  return makeBuiltIn({
     kind: "reconcile",
     description: `reconciles unknown outcomes${settle === undefined ? "" : ` within ${Duration.format(settle)}`}`,
     bound: bounds.reconcile(settle, reconciliation.isFinal),
@@ -436,48 +453,51 @@ export const reconcile = <R>(
 }
 
 /**
- * How pages are put together, and how far they are followed.
+ * How pages are merged, and how many are fetched.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PaginateOptions<A> {
-  /** What has been fetched so far and the next page, as one. */
+  /** Merges the pages so far with the next page. */
   readonly merge: (soFar: A, page: A) => A
-  /** How much of how much a result is that stays incomplete. Default: its pages, and of how many if the pages say so. */
+  /**
+   * Coverage to report when the result stays incomplete. Default: the number of pages, and the total if the
+   * pages give it.
+   */
   readonly coverage?: (soFar: A) => Coverage
-  /** How many pages at most, the first among them. Default: 10. */
+  /** The largest number of pages, including the first: a whole number from 2. Default: 10. */
   readonly pages?: number
   /** How long the pages after the first may take together. Default: 30 seconds. */
   readonly time?: Duration.Input
-  /** After how many bytes of JSON no further page is fetched. Default: 1,000,000. */
+  /** The size of the data, in bytes of JSON, after which no further page is fetched. Default: 1,000,000. */
   readonly bytes?: number
 }
 
 /**
- * Fetches what is missing from a partial result. See `Tool.paginate`.
+ * Fetches the rest of a partial result. See `Tool.paginate`.
  *
  * @category policies
  * @since 0.1.0
  */
 export const paginate = <A>(options: PaginateOptions<A>): Policy => {
   const { bytes = 1_000_000, coverage, merge, pages = 10, time = "30 seconds" } = options
-  if (!(bytes > 0)) throw new TypeError(`A limit of bytes is a number above zero; got ${bytes}.`)
+  if (!(bytes > 0)) throw new TypeError(`A limit of bytes must be a number above zero; got ${bytes}.`)
   const limits = {
-    merge: immediate("merge of pages", merge),
-    coverage: coverage === undefined ? undefined : immediate("coverage of pages", coverage),
+    merge: requireSync("merge of pages", merge),
+    coverage: coverage === undefined ? undefined : requireSync("coverage of pages", coverage),
     pages: whole("A limit of pages", pages, 2),
     time: positive("limit of time", time),
     bytes
   }
-  return ours({
+  return makeBuiltIn({
     kind: "paginate",
     description: `fetches up to ${pages} pages`,
     bound: bounds.paginate(pages, limits.time),
     wrap: (run, { name, parameters, sideEffect }) => {
       if (!isIdempotent(sideEffect)) {
         throw new TypeError(
-          `The pages of ${name} cannot be followed, since each run of it acts. Declare its sideEffect, if it is read-only or idempotent.`
+          `The pages of ${name} cannot be followed, because each run of it acts. Declare its sideEffect if it is read-only or idempotent.`
         )
       }
       return following({ parameters, run }, limits)
@@ -486,18 +506,18 @@ export const paginate = <A>(options: PaginateOptions<A>): Policy => {
 }
 
 /**
- * How a call waits for its turn.
+ * How a call waits for a permit.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ConcurrencyOptions {
-  /** How long a call waits while others are under way; zero refuses it at once. Default: as long as it takes. */
+  /** How long a call waits for a permit; zero refuses it at once. Default: no limit. */
   readonly maxWait?: Duration.Input
 }
 
 /**
- * Runs at most so many calls at once. See `Tool.concurrency`.
+ * Limits how many calls run at once. See `Tool.concurrency`.
  *
  * @category policies
  * @since 0.1.0
@@ -506,21 +526,22 @@ export const concurrency = (
   permits: number,
   { maxWait = Duration.infinity }: ConcurrencyOptions = {}
 ): Policy => {
-  whole("A limit of calls at once", permits)
+  whole("A concurrency limit", permits)
   const patience = Duration.fromInputUnsafe(maxWait)
-  if (Duration.isNegative(patience)) throw new TypeError("A limit's maxWait is zero or above.")
+  if (Duration.isNegative(patience)) throw new TypeError("A concurrency limit's maxWait must be zero or more.")
   const bulkheadOf = (name: string, call: Call) =>
     bulkhead(permits, patience, Effect.suspend(() => call.refuse(full(name, permits))), call.waiting)
-  // One for each tool, since a default serves many; the policy's, and not the run's, since all runs share it.
+  // One bulkhead per tool, because a default policy serves many tools. The policy holds them, because all
+  // runs of a tool share one.
   const bulkheads = new Map<string, ReturnType<typeof bulkheadOf>>()
-  return ours({
+  return makeBuiltIn({
     kind: "concurrency",
     description: `concurrency limit of ${permits}`,
     bound: bounds.turn("a permit", patience),
     wrap: (run, { name }, call) => {
-      const through = bulkheads.get(name) ?? bulkheadOf(name, call)
-      bulkheads.set(name, through)
-      return (params) => through(run(params))
+      const throughBulkhead = bulkheads.get(name) ?? bulkheadOf(name, call)
+      bulkheads.set(name, throughBulkhead)
+      return (params) => throughBulkhead(run(params))
     }
   })
 }
@@ -530,7 +551,7 @@ export const concurrency = (
 // -----------------------------------------------------------------------------
 
 /**
- * The order of policies that are added as defaults, from the inside out.
+ * The order of default policies, from the inside out.
  *
  * @category defaults
  * @since 0.1.0
@@ -538,94 +559,113 @@ export const concurrency = (
 export const order: ReadonlyArray<Kind> = defaultKinds
 
 /**
- * A tool's own policies, with the defaults whose kind it lacks. A default goes inside of the first one that stands
- * further out in the {@link order} (outermost, if its kind is not in there), so that a default timeout limits the attempts of a tool that has a retry;
- * but outside of what maps failures.
+ * Returns a tool's own policies, together with the defaults whose kind it lacks.
  *
- * A tool that has a {@link timeout} or a {@link reconcile} with a `settle` of its own has said how long it may take, and a shorter default
- * must not cut it off. So it has that time, and the default {@link deadline}'s on top: for what waits outside of its timeout, such as a
- * queue. The default is left out where nobody knows how long that is: of a timeout without an end, or one made by {@link make}.
+ * A default goes inside the first policy that comes after it in the {@link order}, or else outermost. So a
+ * default timeout limits each attempt of a tool that has a retry. A default always goes outside a policy that
+ * maps failures.
  *
- * A default timeout and a default deadline stand side by side. A default deadline also goes outside of a {@link concurrency}, wherever that
- * stands, and outside of a deadline inside of it: a call may wait there for ever.
+ * A shorter default {@link deadline} must not cut off a {@link timeout} of the tool, or a {@link reconcile}
+ * with a `settle`. So the default deadline is extended by their times. Its original length remains for waits
+ * outside the timeout, such as a queue. The default deadline is left out if such a time is infinite or
+ * unknown, as for a timeout made by {@link make}.
+ *
+ * A default timeout and a default deadline can stand side by side. A default deadline also goes outside a
+ * {@link concurrency}, wherever that stands, because a call may wait there for ever. It is added even if the
+ * tool has its own deadline inside the `concurrency`.
  *
  * @category defaults
  * @since 0.1.0
  */
-export const withDefaults = (builtIn: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
-  // A deadline of the tool's own does not end what waits in a queue outside of it.
-  const queue = builtIn.findLastIndex(({ kind }) => kind === "concurrency")
-  const shorter = builtIn.filter(({ kind }, index) => kind === "deadline" && index < queue)
-  return defaults.reduce((policies, given) => {
-    if (policies.some((known) => isOfSameKind(known, given) && !shorter.includes(known))) return policies
-    const policy = given.kind === "deadline" ? prolonged(given, builtIn, policies) : given
+export const withDefaults = (own: ReadonlyArray<Any>, defaults: ReadonlyArray<Any>): ReadonlyArray<Any> => {
+  // A deadline inside `concurrency` does not limit the wait in its queue.
+  const queue = own.findLastIndex(({ kind }) => kind === "concurrency")
+  const deadlinesInQueue = own.filter(({ kind }, index) => kind === "deadline" && index < queue)
+  return defaults.reduce((policies, added) => {
+    if (policies.some((existing) => isOfSameKind(existing, added) && !deadlinesInQueue.includes(existing))) {
+      return policies
+    }
+    const policy = added.kind === "deadline" ? extendDeadline(added, own, policies) : added
     if (policy === undefined) return policies
     const place = order.indexOf(policy.kind)
-    // A function that maps failures knows of those that were there when it was written, and of no others.
+    // A mapping function knows only the failures that existed when it was written. So defaults go outside it.
     const inside = policies.findLastIndex(({ kind }) =>
       kind === "map" || kind === "concurrency" && policy.kind === "deadline"
     )
     const outer = policies.findIndex(({ kind }, index) => index > inside && order.indexOf(kind) > place)
     return place === -1 || outer === -1 ? [...policies, policy] : policies.toSpliced(outer, 0, policy)
-  }, builtIn)
+  }, own)
 }
 
-/** A deadline that leaves what is inside the time that it asks for; `undefined` where that has no end. */
-const prolonged = (deadlined: Any, builtIn: ReadonlyArray<Any>, inside: ReadonlyArray<Any>): Any | undefined => {
-  // A default timeout may be cut short.
+/** Extends a deadline by the times of the policies inside; `undefined` if one of them is infinite. */
+const extendDeadline = (original: Any, own: ReadonlyArray<Any>, inside: ReadonlyArray<Any>): Any | undefined => {
+  // A default timeout may be cut short, so it does not count.
   const times = inside.flatMap((policy) =>
-    policy.kind !== "timeout" || builtIn.includes(policy) ? timeOf(policy) ?? [] : []
+    policy.kind !== "timeout" || own.includes(policy) ? timeOf(policy) ?? [] : []
   )
-  if (times.length === 0) return deadlined
-  const limit = times.reduce(Duration.sum, timeOf(deadlined) ?? Duration.infinity)
+  if (times.length === 0) return original
+  const limit = times.reduce(Duration.sum, timeOf(original) ?? Duration.infinity)
   return Duration.isFinite(limit) ? deadline(limit) : undefined
 }
 
-// Of a limit that a user has made, nobody knows how long it is.
+// The length of a user-made limit is unknown, so it counts as infinite.
 const timeOf = ({ bound, kind }: Any): Duration.Duration | undefined =>
   bounds.timeOf(bound) ?? (kind === "timeout" || kind === "deadline" ? Duration.infinity : undefined)
 
-// Custom ones are of as many kinds as they have names.
+// Custom policies are of the same kind only if they have the same name.
 const isOfSameKind = ({ kind, name }: Any, other: Any): boolean =>
   kind === other.kind && (kind !== "custom" || name === other.name)
 
 /**
- * What can be changed of the standard policies.
+ * The options of the standard policies.
  *
  * @category models
  * @since 0.1.0
  */
 export interface StandardOptions {
-  /** How long each attempt may take, finite and above zero. Default: 10 seconds, or the `totalTimeout` if that is shorter. */
+  /**
+   * How long each attempt may take, finite and above zero. Default: 10 seconds, or the `totalTimeout` if that
+   * is shorter.
+   */
   readonly attemptTimeout?: Duration.Input
-  /** How long the whole call may take, with all its attempts and waits: no less than an attempt. Default: 30 seconds. */
+  /**
+   * How long the whole call may take, with all its attempts and waits. At least as long as an attempt.
+   * Default: 30 seconds.
+   */
   readonly totalTimeout?: Duration.Input
-  /** How many attempts at most, the first among them: a whole number from 1. Default: 3. */
+  /** The largest number of attempts, including the first: a whole number from 1. Default: 3. */
   readonly attempts?: number
-  /** Retries an attempt that timed out. Default: `false`, so that a service that hangs is asked once. */
+  /**
+   * Whether an attempt that timed out is retried. Default: `false`, so that a service that hangs is called
+   * once.
+   */
   readonly retryTimeouts?: boolean
 }
 
 /**
- * Policies that are right for most tools: each attempt is limited, transient failures are retried, and the whole call has a deadline.
+ * Returns policies that fit most tools: a timeout for each attempt, a retry of transient failures, and a
+ * deadline for the whole call.
  *
- * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Nothing is added unless you ask for it.
+ * When to use: as an agent's `policies`, or as a toolkit's defaults (`Toolkit.withDefaults`). Without them,
+ * tools have only their own policies.
  *
  * - `timeout`: each attempt has 10 seconds.
- * - `retry`: {@link RetryPolicy.make}, three attempts in all. A wait that `Retry-After` asks for is honoured, as far as the total allows.
- * - `deadline`: the whole call has 30 seconds. A wait that could not end before is not begun.
+ * - `retry`: {@link RetryPolicy.make}, three attempts in all. It honours a `Retry-After`, as far as the total
+ *   allows.
+ * - `deadline`: the whole call has 30 seconds. A wait that cannot end before that does not start.
  *
- * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built on Polly). Unlike that one, it
- * does not retry an attempt that timed out unless you ask for it.
+ * Both times are those of .NET's standard resilience handler (`Microsoft.Extensions.Http.Resilience`, built
+ * on Polly). There is one difference: an attempt that timed out is retried only with `retryTimeouts`.
  *
- * A tool's own policies win, kind by kind. A tool with a timeout of its own has that time, and the total on top. To replace one of the
- * three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
+ * A tool's own policies take precedence, kind by kind. If a tool has its own timeout, the total is extended
+ * by that time. To replace one of the three, put yours first: `[Policy.retry(mine), ...Policy.standard()]`.
  *
- * What stands outside of the deadline has its own time: a breaker, a fallback. A {@link timeout} or a {@link deadline} of the tool's own
- * around them limits them, too. A fixer has a time of its own (`Tool.fix`).
+ * Policies outside the deadline have their own time: a breaker, a fallback. If the tool has its own
+ * {@link timeout} or {@link deadline} around them, that limits them, too. A fixer has its own time
+ * (`Tool.fix`).
  *
- * A tool with these policies may fail with `ToolUnavailable`. An option out of its range throws, and so does an attempt that is longer
- * than the total.
+ * A tool with these policies may fail with `ToolUnavailable`. Throws if an option is out of range, or if an
+ * attempt may take longer than the total.
  *
  * @example
  * ```ts
@@ -647,32 +687,32 @@ export interface StandardOptions {
 export const standard = (
   { attemptTimeout, attempts = 3, retryTimeouts = false, totalTimeout = "30 seconds" }: StandardOptions = {}
 ): ReadonlyArray<Policy> => {
-  const all = finite("totalTimeout", totalTimeout)
-  const each = attemptTimeout === undefined
-    ? Duration.min(Duration.seconds(10), all)
+  const total = finite("totalTimeout", totalTimeout)
+  const perAttempt = attemptTimeout === undefined
+    ? Duration.min(Duration.seconds(10), total)
     : finite("attemptTimeout", attemptTimeout)
-  if (Duration.isGreaterThan(each, all)) {
-    const [one, whole] = [Duration.format(each), Duration.format(all)]
+  if (Duration.isGreaterThan(perAttempt, total)) {
+    const [one, whole] = [Duration.format(perAttempt), Duration.format(total)]
     throw new TypeError(`An 'attemptTimeout' must not be longer than the 'totalTimeout'; got ${one} and ${whole}.`)
   }
-  const again = retry(RetryPolicy.make({ attempts, honourRetryAfter: all, retryTimeouts }))
-  bounds.forAllTools(again.bound)
-  return [timeout(each), again, deadline(all)]
+  const retries = retry(RetryPolicy.make({ attempts, honourRetryAfter: total, retryTimeouts }))
+  bounds.forAllTools(retries.bound)
+  return [timeout(perAttempt), retries, deadline(total)]
 }
 
 // -----------------------------------------------------------------------------
-// Inside
+// Internals
 // -----------------------------------------------------------------------------
 
 const full = (name: string, permits: number): ToolUnavailable =>
   refusal({
     code: "bulkhead_full",
-    detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} under way.`
+    detail: `${name} already has ${permits} ${permits === 1 ? "call" : "calls"} running.`
   })
 
 const tagsOfFailures: ReadonlyArray<Tag> = Handled.fields.tag.literals
 
-interface Ours<R> extends Omit<Options<R>, "wrap"> {
+interface BuiltInOptions<R> extends Omit<Options<R>, "wrap"> {
   readonly wrap: <R0>(
     run: Run<unknown, ToolFailure, R0>,
     subject: Subject,
@@ -680,24 +720,27 @@ interface Ours<R> extends Omit<Options<R>, "wrap"> {
   ) => Run<unknown, ToolFailure, R0 | R>
 }
 
-// The combinators in `Tool` say what each of these does to a tool's types; here they treat every tool alike.
-function asTyped<R, E extends ToolFailure>(wrap: Ours<R>["wrap"]) {
+// The combinators in `Tool` declare how each policy changes a tool's types. Here, the policies treat every
+// tool alike.
+function asTyped<R, E extends ToolFailure>(wrap: BuiltInOptions<R>["wrap"]) {
   return wrap as Options<R, E>["wrap"]
 }
 
-function ours<R = never, E extends ToolFailure = ToolUnavailable>({ wrap, ...options }: Ours<R>): Policy<R, E> {
+function makeBuiltIn<R = never, E extends ToolFailure = ToolUnavailable>(
+  { wrap, ...options }: BuiltInOptions<R>
+): Policy<R, E> {
   return builtIn(make<R, E>({ ...options, wrap: asTyped<R, E>(wrap) }))
 }
 
-// A policy's own function is typed where it is added to a tool (`Tool.fallback` and the rest), which
-// is what guarantees that these are the parameters and failures it gets.
-const erased = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
-  if (typeof f !== "function") throw new TypeError(`${what} is a function; got ${kind(f)}.`)
+// The combinators in `Tool` give a policy's function its types (`Tool.fallback` and the others). They
+// guarantee that it gets these parameters and failures.
+const eraseTypes = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
+  if (typeof f !== "function") throw new TypeError(`${what} must be a function; got ${kind(f)}.`)
   return f as unknown as (...args: ReadonlyArray<unknown>) => B
 }
 
-// One that answers by itself, and not by an Effect.
-const immediate = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
-  const call = erased(`A ${what}`, f)
+// A function that must answer at once, without a promise.
+const requireSync = <Args extends ReadonlyArray<never>, B>(what: string, f: (...args: Args) => B) => {
+  const call = eraseTypes(`A ${what}`, f)
   return (...args: ReadonlyArray<unknown>) => outright(`The ${what}`, call(...args))
 }

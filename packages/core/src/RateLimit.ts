@@ -1,18 +1,18 @@
 /**
- * Lets so many calls through in a time: to keep to what a service allows, before it says so itself.
+ * Limits how many calls start in a window of time, so that a tool stays within the limit of its service.
  *
- * The limiter is effect's own (`effect/persistence`): its store says who shares a limit, this process or, over Redis, all of
- * them. Here is what makes a policy of it: whether a call waits for its turn, what a refused one fails with, and how that goes
- * with a deadline.
+ * The limiter is effect's own (`effect/persistence`). Its store decides who shares a limit: this process or,
+ * over Redis, all processes. This module makes the limiter a policy. It decides whether a call waits for its
+ * turn, how a refused call fails, and how waits respect a deadline.
  *
  *     tool.pipe(
  *       Tool.retry(RetryPolicy.transient),     inside: a call counts once, however often it is tried
  *       RateLimit.limit({ limit: 60, window: "1 minute" }),
- *       CircuitBreaker.protect()               outside: while the circuit is open, nobody takes a turn
+ *       CircuitBreaker.protect()               outside: while the circuit is open, no call takes a turn
  *     )
  *
- * A service that counts requests counts retries, too: there, put it inside of `retry`, so that each attempt takes a turn of
- * its own. `Tool.concurrency` bounds something else: how many calls run at once.
+ * A service that counts requests also counts retries. In that case, put the limit inside `retry`, so that
+ * each attempt takes its own turn. `Tool.concurrency` limits something else: how many calls run at once.
  *
  * @since 0.1.0
  */
@@ -31,21 +31,27 @@ import * as Tool from "./Tool.ts"
 import type { ToolFailure, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * How many calls in what time, and what becomes of those that are too many.
+ * The number of calls in a window, and what happens to the calls above that number.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How many calls in a window, a whole number from 1. */
+  /** The number of calls in a window, a whole number from 1. */
   readonly limit: number
-  /** How long a window is. */
+  /** The length of a window, finite and above zero. */
   readonly window: Duration.Input
-  /** The limit's name: tools that stand on one service share it, with the same numbers. Default: the tool's name. */
+  /**
+   * The name of the limit. Tools that use the same service share it, with the same numbers. Default: the
+   * tool's name.
+   */
   readonly key?: string
-  /** As effect's limiter knows them. Default: `"token-bucket"`, a burst of up to `limit`, and then evenly. */
+  /**
+   * The algorithm of effect's limiter. Default: `"token-bucket"`, a burst of up to `limit` calls, and then an
+   * even rate.
+   */
   readonly algorithm?: "fixed-window" | "token-bucket"
-  /** Whether a call waits for its turn. Default: `"wait"`. */
+  /** Whether a call above the limit waits for its turn, or is refused. Default: `"wait"`. */
   readonly onExceeded?: "wait" | "refuse"
 }
 
@@ -54,9 +60,10 @@ export interface Options {
 // -----------------------------------------------------------------------------
 
 /**
- * A limit as a policy of kind `"rate"`. See {@link limit}.
+ * Makes a limit as a policy of kind `"rate"`. See {@link limit}.
  *
- * When to use: as a default of a toolkit or an agent: each tool gets a limit of its own, unless there is a `key`.
+ * When to use: as a default of a toolkit or an agent. Each tool then has its own limit, unless there is a
+ * `key`.
  *
  * @category policies
  * @since 0.1.0
@@ -66,7 +73,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
   const window = Duration.fromInputUnsafe(options.window)
   whole("A rate limit's number of calls", limit)
   if (!Duration.isFinite(window) || !Duration.isPositive(window)) {
-    throw new TypeError("A rate limit's window is a finite duration above zero.")
+    throw new TypeError("A rate limit's window must be a finite duration above zero.")
   }
   const rate = `${limit} ${limit === 1 ? "call" : "calls"} in ${Duration.format(window)}`
   return builtIn(Policy.make<RateLimiter.RateLimiter, ToolUnavailable>({
@@ -78,7 +85,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
       type Running = Effect.Effect<A, E | ToolUnavailable, R>
       return (params: unknown) =>
         Effect.flatMap(RateLimiter.RateLimiter, (limiter) => {
-          // A store of limits may be a user's, too.
+          // The store may be user code, so its answer is checked.
           const consume = (onExceeded: "delay" | "fail") =>
             contained(answered("The rate limiter", limiter.consume({ ...token, onExceeded })))
           const wait = (left: Duration.Duration) =>
@@ -87,10 +94,10 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
                 Duration.isLessThan(delay, left)
                   ? Effect.andThen(call.waiting(Effect.sleep(delay), delay), run(params))
                   : call.refuse(throttled(name, rate, delay)),
-              onFailure: (error) => call.refuse(refused(name, rate, error))
+              onFailure: (error) => call.refuse(refusalFor(name, rate, error))
             })
-          // First without waiting: who is refused then has taken no turn. (Of a fixed window for which others wait already it
-          // is told the longest that the wait may be.)
+          // The first request does not wait, so a call that is refused here has taken no turn. If others
+          // already wait for a fixed window, its `retryAfter` is the longest possible wait.
           return Effect.matchEffect(consume("fail"), {
             onSuccess: (): Running => run(params),
             onFailure: (error) =>
@@ -98,7 +105,7 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
                 onExceeded === "wait" && error.reason._tag === "RateLimitExceeded" &&
                   Duration.isLessThan(error.reason.retryAfter, left)
                   ? wait(left)
-                  : call.refuse(refused(name, rate, error)))
+                  : call.refuse(refusalFor(name, rate, error)))
           })
         })
     }
@@ -106,15 +113,20 @@ export const policy = (options: Options): Policy.Policy<RateLimiter.RateLimiter>
 }
 
 /**
- * Lets at most so many calls of a tool begin in a time.
+ * Limits how many calls of a tool start in a window of time.
  *
- * When to use: for a service with a quota, and for what must not be asked too often. Outside of `retry` a call counts once;
- * inside, each attempt does.
+ * When to use: for a service with a quota, or one that must not be called too often. Outside `retry`, a call
+ * counts once; inside, each attempt counts.
  *
- * A call that is too many waits for its turn, in the order of the calls, unless its turn comes after the `Deadline`, or waiting
- * is not wanted. It fails with `ToolUnavailable` then, transient and `not_executed`, as `throttled`, with the time until there is
- * a turn as `retryAfter`; or as `limiter_unavailable` when the limiter's store does not answer. A limit that is no whole number
- * from 1, or a window that is not above zero, throws at once.
+ * A call above the limit waits for its turn, in order of arrival. It is refused if its turn comes after the
+ * `Deadline`, or if `onExceeded` is `"refuse"`. It then fails with a transient `ToolUnavailable` whose
+ * outcome is `not_executed`:
+ *
+ * - `throttled`, with the time until the next turn as `retryAfter`
+ * - `limiter_unavailable`, if the limiter's store does not answer
+ *
+ * Throws at once if the limit is not a whole number from 1, or if the window is not a finite duration above
+ * zero.
  *
  * @example
  * ```ts
@@ -145,21 +157,21 @@ export const limit = (options: Options) => {
 }
 
 // -----------------------------------------------------------------------------
-// Inside
+// Internals
 // -----------------------------------------------------------------------------
 
-const refused = (tool: string, rate: string, error: RateLimiter.RateLimiterError): ToolUnavailable => {
+const refusalFor = (tool: string, rate: string, error: RateLimiter.RateLimiterError): ToolUnavailable => {
   switch (error.reason._tag) {
     case "RateLimitExceeded":
       return throttled(tool, rate, error.reason.retryAfter, error)
     case "RateLimitStoreError":
       return refusal({
         code: "limiter_unavailable",
-        detail: `${tool} is not called for now: its rate limiter does not answer.`,
+        detail: `${tool} was not called: its rate limiter did not respond.`,
         cause: error
       })
   }
 }
 
 const throttled = (tool: string, rate: string, retryAfter: Duration.Duration, cause?: unknown): ToolUnavailable =>
-  refusal({ code: "throttled", detail: `${tool} is not called for now: our own limit is ${rate}.`, retryAfter, cause })
+  refusal({ code: "throttled", detail: `${tool} was not called: its rate limit is ${rate}.`, retryAfter, cause })

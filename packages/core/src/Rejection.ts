@@ -1,9 +1,11 @@
 /**
- * What a fixer is told, and how it answers.
+ * The input of a fixer, and its possible answers.
  *
- * It is told of arguments that were rejected: while they are decoded, or by the handler, which fails with a `SchemaMismatch` on the side of
- * the arguments. When it is declared so (`on`), it is told of failed executions, too. It answers with better arguments or with a value
- * ({@link Fixed}), escalates ({@link Escalation}), or fails in any way of its own. `Fixer` has what makes fixers and where they are declared.
+ * A fixer gets arguments that were rejected: while they were decoded, or by the handler. A handler rejects
+ * its arguments with a `SchemaMismatch` of side `"arguments"`. With `on`, a fixer also gets failed
+ * executions. It answers with better arguments or with a value ({@link Fixed}), escalates
+ * ({@link Escalation}), or fails with an error of any kind. `Fixer` has the functions for fixers, and says
+ * where to declare them.
  *
  * @since 0.1.0
  */
@@ -13,7 +15,7 @@ import { RawFailure } from "./internal/failure/failureClass.ts"
 import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from "./ToolFailure.ts"
 
 /**
- * How an execution may fail that a fixer is asked about.
+ * The kinds of failed executions that a fixer can be asked about.
  *
  * @category models
  * @since 0.1.0
@@ -21,8 +23,8 @@ import type { SchemaMismatch, SemanticGarbage, Severity, ToolUnavailable } from 
 export type FailedExecution = "SemanticGarbage" | "ToolUnavailable" | "defect"
 
 /**
- * What a fixer may be told of: rejected arguments, and the failed executions that it is asked about. A defect is a `ToolUnavailable` with
- * the code `defect`.
+ * A failure that a fixer can get: rejected arguments, or a failed execution that `on` lists. A defect is a
+ * `ToolUnavailable` with the code `defect`.
  *
  * @category models
  * @since 0.1.0
@@ -36,22 +38,22 @@ interface FailureOf {
 }
 
 /**
- * Arguments, and how the call failed with them.
+ * Rejected arguments, and the failure of the call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Rejected<out On extends FailedExecution = FailedExecution> {
   /**
-   * The text as the model wrote it. In a run by hand (`tool.run`) it is the JSON of the parameters. It is empty where it holds anything
-   * `Redacted`, or has more than 1 MiB.
+   * The text as the model wrote it. In a direct run (`tool.run`), it is the JSON of the parameters. It is
+   * empty if the parameters contain a `Redacted`, or if it is longer than 1 MiB.
    */
   readonly text: string
   readonly failure: Fixable<On>
 }
 
 /**
- * What a fixer is told.
+ * The input of a fixer.
  *
  * @category models
  * @since 0.1.0
@@ -59,19 +61,19 @@ export interface Rejected<out On extends FailedExecution = FailedExecution> {
 export interface Rejection<out On extends FailedExecution = FailedExecution> extends Rejected<On> {
   /** The tool's name. */
   readonly tool: string
-  /** The arguments as an object, where their text can be read, and may be shown. */
+  /** The arguments as an object, if their text can be read and may be shown. */
   readonly arguments: Schema.JsonObject | undefined
-  /** The JSON Schema of the arguments, as the model was shown it. */
+  /** The JSON Schema of the arguments, as the model reads it. */
   readonly schema: JsonSchema.JsonSchema
   /** How often this fixer has been asked in this call, this time included. */
   readonly tries: number
-  /** What this fixer was told before in this call, oldest first. */
+  /** The earlier rejections that this fixer got in this call, oldest first. */
   readonly before: ReadonlyArray<Rejected<On>>
 }
 
 /**
- * How a fixer answers: with arguments, as an object or as its text, or with a value in place of the tool's ({@link Answered}); with
- * `undefined`, or an empty text, where it has nothing better.
+ * The answer of a fixer: arguments, as an object or as text, or a value in place of the tool's result
+ * ({@link Answered}). `undefined` and an empty text mean that the fixer has nothing better.
  *
  * Arguments are decoded as strictly as a model's.
  *
@@ -81,13 +83,13 @@ export interface Rejection<out On extends FailedExecution = FailedExecution> ext
 export type Fixed = string | Schema.JsonObject | Answered | undefined
 
 /**
- * A value in place of the tool's result: see `Fixer.answer`.
+ * A value in place of the tool's result. See `Fixer.answer`.
  *
  * @category models
  * @since 0.1.0
  */
 export class Answered {
-  /** The JSON form of a result of the tool. */
+  /** A result of the tool in its JSON form. */
   readonly value: Schema.Json
 
   constructor(value: Schema.Json) {
@@ -96,15 +98,15 @@ export class Answered {
 }
 
 /**
- * A fixer gives up, and says why: see `Fixer.escalate`.
+ * The error of a fixer that gives up, and says why. See `Fixer.escalate`.
  *
  * @category failures
  * @since 0.1.0
  */
 export class Escalation extends RawFailure<{
-  /** One line: what is wrong, as the model is to read it. */
+  /** One line for the model: what is wrong. */
   readonly detail: string
-  /** One line: what the model is to do next. */
+  /** One line for the model: what to do next. */
   readonly hint?: string
   readonly severity?: Severity
   /** The arguments with which the model should call again. */

@@ -1,12 +1,12 @@
 /**
- * What the model reads of an outcome.
+ * Turns an outcome into the text that the model reads.
  *
- * A rendering is a pure function from an outcome to a text, and an agent takes any. The two here
- * say the same: {@link json} is the default, {@link prose} serves small models.
+ * A rendering is a pure function from an outcome to a text. An agent accepts any rendering. The two in this
+ * module say the same: {@link json} is the default, and {@link prose} is for small models.
  *
- * What they say of a failure is bounded, on one line, and free of stack traces and of whatever else a
- * failure's `cause` holds. A success is whole, whatever its size. What comes from outside (an upstream's words in a
- * `detail`) is data: it stays in its field, in a message of the tool role.
+ * The text of a failure is bounded and on one line. It has no stack traces, and nothing else from the
+ * failure's `cause`. A success is rendered in full, whatever its size. Text from outside, such as an
+ * upstream message in a `detail`, is data: it stays in its field, in a message of the tool role.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.
 import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 
 /**
- * From an outcome to what the model reads of it.
+ * A function from an outcome to the text that the model reads.
  *
  * @category models
  * @since 0.1.0
@@ -28,7 +28,8 @@ import type { Completed, Failed, ToolOutcome } from "./ToolOutcome.ts"
 export type Rendering = (outcome: ToolOutcome, call: ToolCall) => string
 
 /**
- * As JSON. A success is the bare value, or `{"value":…,"notes":[…]}` when there is something to say of it:
+ * Renders an outcome as JSON. A success is the bare value, or `{"value":…,"notes":[…]}` if it has notes. A
+ * failure is an object:
  *
  *     {"ok":false,"error":"SemanticGarbage","code":"unknown_city","detail":"Unknown city: 'Atlantis'.",
  *      "alternatives":["london","mumbai"],
@@ -53,18 +54,18 @@ export const json: Rendering = (outcome, call) => {
   switch (outcome._tag) {
     case "Completed":
       return JSON.stringify(
-        outcome.caveats.length === 0 ? outcome.value : { value: outcome.value, notes: notes(outcome.caveats) }
+        outcome.caveats.length === 0 ? outcome.value : { value: outcome.value, notes: boundedNotes(outcome.caveats) }
       )
     case "Failed":
       return JSON.stringify(payload(outcome, call))
     case "Suspended":
     case "Stopped":
-      return JSON.stringify({ ok: false, error: outcome._tag, detail: ended(outcome) })
+      return JSON.stringify({ ok: false, error: outcome._tag, detail: endingText(outcome) })
   }
 }
 
 /**
- * As a few plain sentences, and a text as it is.
+ * Renders an outcome as a few plain sentences. A success that is a text stays as it is.
  *
  * @example
  * ```ts
@@ -85,7 +86,7 @@ export const prose: Rendering = (outcome, call) => {
   switch (outcome._tag) {
     case "Completed": {
       const value = typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value)
-      return [value, ...notes(outcome.caveats).map((note) => `Note: ${note}.`)].join("\n")
+      return [value, ...boundedNotes(outcome.caveats).map((note) => `Note: ${note}.`)].join("\n")
     }
     case "Failed": {
       const { code, data, detail, hint, next, notes = [], retry, severity, source, tried } = payload(outcome, call)
@@ -100,19 +101,19 @@ export const prose: Rendering = (outcome, call) => {
           : `Valid choices: ${list(alternatives, limits.alternatives)}.`,
         tried === undefined ? undefined : `Already tried: ${list(tried)}.`,
         data === undefined ? undefined : `Partial data: ${JSON.stringify(data)}.`,
-        next === undefined ? undefined : `Arguments that continue: ${JSON.stringify(next)}.`,
+        next === undefined ? undefined : `Arguments to continue with: ${JSON.stringify(next)}.`,
         ...notes.map((note) => `Note: ${note}.`),
         retry
       ].filter((sentence) => sentence !== undefined).join(" ")
     }
     case "Suspended":
     case "Stopped":
-      return `${cut(oneLine(call.name), 80)} did not finish: ${ended(outcome)}`
+      return `${cut(oneLine(call.name), 80)} did not finish: ${endingText(outcome)}`
   }
 }
 
 // -----------------------------------------------------------------------------
-// What both say
+// Shared content
 // -----------------------------------------------------------------------------
 
 interface Payload {
@@ -140,23 +141,24 @@ const limits = {
   alternative: 80,
   data: 4000,
   next: 1000,
-  // All that a call keeps: of its arguments, of its source, and its own. Each counts what it leaves out itself.
+  // Enough for all notes of a call: on its arguments, on its source, and its caveats. Each kind counts its
+  // omissions.
   notes: 50
 }
 
-// The hint of an escalation may end in the corrected arguments, which are of use as a whole alone.
+// The hint of an escalation may end with the corrected arguments, which are useless if they are cut.
 const hintLimit = ({ severity }: Failed["failure"]): number => severity === undefined ? limits.line : limits.escalation
 
-const line = (text: string): string => cut(oneLine(text), limits.line)
+const boundedLine = (text: string): string => cut(oneLine(text), limits.line)
 
 const payload = (outcome: Failed, call: ToolCall): Payload => {
   const { failure } = outcome
-  const repaired = notes((outcome.repairs ?? []).flatMap(({ note }) => note ?? []))
+  const repaired = boundedNotes((outcome.repairs ?? []).flatMap(({ note }) => note ?? []))
   return {
     ok: false,
     error: failure._tag,
     code: cut(oneLine(failure.code), limits.code),
-    detail: line(failure.detail),
+    detail: boundedLine(failure.detail),
     ...(failure.hint === undefined ? {} : { hint: cut(oneLine(failure.hint), hintLimit(failure)) }),
     ...(failure.source === undefined ? {} : { source: cut(oneLine(failure.source), limits.alternative) }),
     ...(failure.severity === undefined ? {} : { severity: failure.severity }),
@@ -166,10 +168,10 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
     ...(failure._tag === "ToolUnavailable" && failure.tried !== undefined ? { tried: choices(failure.tried) } : {}),
     ...(failure._tag === "PartialData"
       ? {
-        ...(failure.coverage === undefined ? {} : { coverage: bounded(failure.coverage) }),
-        // Nobody is to go on with what is in doubt.
+        ...(failure.coverage === undefined ? {} : { coverage: boundedCoverage(failure.coverage) }),
+        // The model must not continue a call in doubt.
         ...(isSendable(failure.next) && outcome.certainty !== "unknown" ? { next: failure.next } : {}),
-        data: head(failure.data)
+        data: cutData(failure.data)
       }
       : {}),
     ...(repaired.length === 0 ? {} : { notes: repaired }),
@@ -177,10 +179,10 @@ const payload = (outcome: Failed, call: ToolCall): Payload => {
   }
 }
 
-const bounded = ({ unit, ...counts }: Coverage): Coverage =>
+const boundedCoverage = ({ unit, ...counts }: Coverage): Coverage =>
   unit === undefined ? counts : { ...counts, unit: cut(oneLine(unit), limits.code) }
 
-// Arguments are sent back whole or not at all: too long ones are not worth their tokens.
+// Arguments are rendered in full or not at all. Very long ones are not worth their tokens.
 const isSendable = (next: Schema.JsonObject | undefined): next is Schema.JsonObject =>
   next !== undefined && Object.keys(next).length > 0 && JSON.stringify(next).length <= limits.next
 
@@ -189,8 +191,8 @@ const choices = (alternatives: ReadonlyArray<string>): ReadonlyArray<string> => 
   return alternatives.length > shown.length ? [...shown, `… (${alternatives.length - shown.length} more)`] : shown
 }
 
-// As much of the data as there is room for: whole items of a list, or the start of the JSON text.
-const head = (data: Schema.Json): Schema.Json => {
+// Cuts data to the limit: whole items of a list, or the start of the JSON text.
+const cutData = (data: Schema.Json): Schema.Json => {
   const text = JSON.stringify(data)
   if (text.length <= limits.data) return data
   if (!Array.isArray(data)) return cut(text, limits.data)
@@ -204,20 +206,20 @@ const head = (data: Schema.Json): Schema.Json => {
   return [...shown, `… (${data.length - shown.length} more items)`]
 }
 
-const notes = (caveats: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const shown = caveats.slice(0, limits.notes).map((caveat) => line(caveat).replace(/\.$/, ""))
+const boundedNotes = (caveats: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const shown = caveats.slice(0, limits.notes).map((caveat) => boundedLine(caveat).replace(/\.$/, ""))
   return caveats.length > shown.length ? [...shown, `${caveats.length - shown.length} more notes`] : shown
 }
 
-const ended = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
+const endingText = (outcome: Exclude<ToolOutcome, Completed | Failed>): string =>
   outcome._tag === "Suspended"
-    ? `Waiting for the user's answer to: ${line(outcome.question)}`
-    : `The run was stopped: ${line(outcome.reason)}`
+    ? `Waiting for the user's answer to: ${boundedLine(outcome.question)}`
+    : `The run was stopped: ${boundedLine(outcome.reason)}`
 
-// What to do next, as a sentence: never, with changed arguments, later, or already tried.
+// Says how often the call was tried, and whether to repeat it: never, with other arguments, or later.
 const advice = (outcome: Failed, call: ToolCall): string => {
   const { attempts, certainty, failure } = outcome
-  // A part of it is what there is.
+  // For partial data, the advice below on how to continue still applies.
   if (hasActed(outcome) && failure._tag !== "PartialData") {
     return "Do not repeat this call: it has already taken effect."
   }
@@ -226,10 +228,10 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       return "Do not repeat this call with these arguments: it may already have taken effect."
     }
     return failure.code === "repeated_call"
-      ? "Do not repeat this call: it stays refused, since it may already have taken effect. If you know that it has not, tell the user."
+      ? "Do not repeat this call: it would be refused again, because it may already have taken effect. If you know that it has not, tell the user."
       : "Do not repeat this call: it may already have taken effect. Find out whether it has, or tell the user."
   }
-  // An escalation says itself what to do.
+  // The hint of an escalation already says what to do.
   if (failure.source !== undefined) return "Do not repeat this call as it is."
   switch (failure._tag) {
     case "SchemaMismatch":
@@ -237,7 +239,7 @@ const advice = (outcome: Failed, call: ToolCall): string => {
       if (failure.side === "arguments") return "Do not repeat this call as it is. Call again with corrected arguments."
       return failure.code === "truncated"
         ? "Do not repeat this call with the same arguments: its result was cut off. Ask for less, or tell the user what is missing."
-        : "Do not repeat this call: the fault is in the tool's own result. Use another tool, or tell the user what is missing."
+        : "Do not repeat this call: the tool returned an invalid result. Use another tool, or tell the user what is missing."
     case "PartialData":
       return !isSendable(failure.next)
         ? "Do not repeat this call with the same arguments. Use the data that you have."
@@ -258,27 +260,27 @@ const advice = (outcome: Failed, call: ToolCall): string => {
         return "Do not repeat this call with the same arguments. Use other arguments or another tool, or answer without it."
       }
       if (!failure.transient) return "Do not call this tool again. Use another one, or answer without it."
-      // Its hint says which others.
+      // Its hint says which other arguments to use.
       if (failure.scope === "arguments" && certainty !== "unknown") {
-        return `${tried(attempts)}Do not repeat this call with the same arguments.`
+        return `${triedText(attempts)}Do not repeat this call with the same arguments.`
       }
       return certainty === "unknown"
         ? `${
-          tried(attempts)
+          triedText(attempts)
         }It may already have taken effect: do not do the same with another tool. Do not call it again ${
-          within(failure)
+          retryTime(failure)
         }.`
-        : `${tried(attempts)}Do not call it again ${within(failure)}; use another tool, or answer without it.`
+        : `${triedText(attempts)}Do not call it again ${retryTime(failure)}; use another tool, or answer without it.`
   }
 }
 
-// Milliseconds are nothing to a model.
-const within = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>
+// Rounds up to whole seconds: a model has no use for milliseconds.
+const retryTime = ({ retryAfter = Duration.zero }: ToolUnavailable): string =>
   Duration.isZero(retryAfter) || !Duration.isFinite(retryAfter)
     ? "now"
     : `within ${Duration.format(Duration.seconds(Math.ceil(Duration.toSeconds(retryAfter))))}`
 
-const tried = (attempts: number): string =>
+const triedText = (attempts: number): string =>
   attempts === 0 ? "" : attempts === 1 ? "Already tried once. " : `Already tried ${attempts} times. `
 
 const assignments = (next: Schema.JsonObject): string =>

@@ -1,17 +1,17 @@
 /**
- * How many retries a process may make, as a share of what succeeds.
+ * A retry budget limits the retries of a process to a share of its successes.
  *
- * Why a budget and not a maximum of retries? A maximum bounds one call; it does not bound a thousand. When a
- * service is down, three attempts a call are three times the load, just when the service can bear it least, and
- * layers that retry around each other multiply. A budget looks at the whole: each success deposits a fifth of a
- * retry, each retry withdraws a whole one, and when nothing succeeds any more there are but the few that the
- * reserve allows, however many calls fail. (The design is that of tower's `retry::budget`, after Finagle's
- * `RetryBudget`.)
+ * A limit per call does not limit a thousand calls. If a service is down, three attempts per call triple its
+ * load, just when it can bear the least. Nested retries multiply that load again. A budget limits the total:
+ * each success deposits a fifth of a retry, and each retry withdraws a whole one. If nothing succeeds any
+ * more, only the few retries of the reserve remain, however many calls fail. (The design is that of tower's
+ * `retry::budget`, after Finagle's `RetryBudget`.)
  *
  *     tools and model calls ── retry ── withdraw ─┐
  *                              success ─ deposit ─┴─ one budget per process: provide its layer once
  *
- * `Tool.retry` and `Model.retry` ask it whenever there is one; without one, retries are bound by their schedules alone.
+ * `Tool.retry` and `Model.retry` use the budget if there is one. Without one, only their schedules limit
+ * retries.
  *
  * @since 0.1.0
  */
@@ -20,36 +20,36 @@ import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 
 /**
- * Takes deposits and gives out retries. Both are plain functions of the time in milliseconds, since they stand on every
- * call's way.
+ * A budget that takes deposits and pays for retries. Both methods are plain functions of the time in
+ * milliseconds, because every call uses them.
  *
  * @category models
  * @since 0.1.0
  */
 export interface RetryBudget {
-  /** Something succeeded. */
+  /** Records a success. */
   readonly deposit: (now: number) => void
-  /** May something be tried again? If so, it is paid for. */
+  /** Pays for a retry. Returns `false` if the budget is used up. */
   readonly withdraw: (now: number) => boolean
 }
 
 /**
- * What a budget is made of.
+ * The options of a budget.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** Retries per success, from 0 to 1. Default: 0.2, a fifth more load at the most. */
+  /** Retries per success, from 0 to 1. Default: 0.2, so at most a fifth more load. */
   readonly ratio?: number
-  /** Retries that are always there, per second, for those who call seldom. Default: 10. */
+  /** Retries per second that are always available, for processes with few calls. Default: 10. */
   readonly minPerSecond?: number
   /** How long a deposit counts. Default: 10 seconds. */
   readonly timeToLive?: Duration.Input
 }
 
 /**
- * The budget of the process; by default there is none, and nothing is counted.
+ * The budget of the process. Default: none, so that nothing is counted.
  *
  * @category context
  * @since 0.1.0
@@ -60,7 +60,7 @@ export const current: Context.Reference<RetryBudget | undefined> = Context.Refer
 )
 
 /**
- * A budget. Numbers out of their range throw.
+ * Makes a budget. Throws if a number is out of range.
  *
  * @example
  * ```ts
@@ -79,19 +79,19 @@ export const current: Context.Reference<RetryBudget | undefined> = Context.Refer
  */
 export const make = ({ minPerSecond = 10, ratio = 0.2, timeToLive = "10 seconds" }: Options = {}): RetryBudget => {
   const window = Duration.toMillis(Duration.fromInputUnsafe(timeToLive))
-  if (!(ratio >= 0 && ratio <= 1)) throw new RangeError(`A retry budget's ratio is from 0 to 1; got ${ratio}.`)
+  if (!(ratio >= 0 && ratio <= 1)) throw new RangeError(`A retry budget's ratio must be from 0 to 1; got ${ratio}.`)
   if (!(minPerSecond >= 0 && Number.isFinite(minPerSecond))) {
-    throw new RangeError(`A retry budget's minPerSecond is a number from 0; got ${minPerSecond}.`)
+    throw new RangeError(`A retry budget's minPerSecond must be a number of at least 0; got ${minPerSecond}.`)
   }
   if (!(window > 0 && Number.isFinite(window))) {
-    throw new RangeError("A retry budget's timeToLive is a finite duration above zero.")
+    throw new RangeError("A retry budget's timeToLive must be a finite duration above zero.")
   }
   const slot = window / slots
   const reserve = minPerSecond * window / 1000
-  // What was deposited less what was withdrawn, per slot of time: a ring, in which a slot's time says whether it still counts.
+  // Deposits minus withdrawals, in a ring of time slots. The time of a slot tells whether it still counts.
   const balances = new Float64Array(slots)
   const times = new Float64Array(slots).fill(-Infinity)
-  const book = (now: number, amount: number) => {
+  const record = (now: number, amount: number) => {
     const time = Math.floor(now / slot)
     const index = ((time % slots) + slots) % slots
     balances[index] = times[index] === time ? balances[index]! + amount : amount
@@ -102,11 +102,11 @@ export const make = ({ minPerSecond = 10, ratio = 0.2, timeToLive = "10 seconds"
     return balances.reduce((sum, amount, index) => times[index]! > oldest ? sum + amount : sum, reserve)
   }
   return {
-    deposit: (now) => book(now, ratio),
+    deposit: (now) => record(now, ratio),
     withdraw: (now) => {
-      // Fifths do not add up to a whole in binary.
+      // Sums of fractions such as 0.2 are not exact in binary.
       if (balance(now) < 1 - 1e-9) return false
-      book(now, -1)
+      record(now, -1)
       return true
     }
   }
@@ -115,7 +115,7 @@ export const make = ({ minPerSecond = 10, ratio = 0.2, timeToLive = "10 seconds"
 const slots = 10
 
 /**
- * One budget for all that runs below it: provide it once, where the process starts.
+ * Provides one budget for everything that runs below it. Provide it once, where the process starts.
  *
  * @category layers
  * @since 0.1.0

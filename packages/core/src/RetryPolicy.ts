@@ -1,20 +1,20 @@
 /**
- * When to try again: Schedules over a failure.
+ * Retry policies: Schedules that decide when to retry after a failure.
  *
  *     RetryPolicy.make({ attempts: 5, cap: "10 seconds" })              backs off with jitter, and honours Retry-After
  *     RetryPolicy.honouring(Schedule.spaced("1 second"), "1 minute")    a schedule of your own that honours it, too
  *
- * Any `Schedule` is a retry policy; these are the ones that most tools want. A schedule decides
- * how long to wait and when to give up. Whether a failure may be retried at all is not its
- * matter: `Tool.retry` retries transient failures alone, and only where a repetition is safe.
+ * Any `Schedule` is a retry policy; these are the ones that most tools need. A schedule decides how long to
+ * wait and when to give up. It does not decide whether a failure may be retried: `Tool.retry` retries only
+ * transient failures, and only if a repetition is safe.
  *
- * | policy        | the waits before the second and the third attempt   | `retryAfter` is honoured    |
- * | ------------- | --------------------------------------------------- | --------------------------- |
- * | `make`        | as its options say                                  | as its options say          |
- * | `transient`   | 0 to 200 ms, 0 to 400 ms                            | up to 30 s, else no attempt |
- * | `rateLimited` | the same, but after `rate_limited` 1 to 2 s, 2 to 4 s | up to 60 s, else no attempt |
- * | `honouring`   | those of its schedule                               | up to a limit, else no attempt |
- * | `none`        | there is no other attempt                           |                             |
+ * | policy        | waits before the second and third attempt             | longest `retryAfter` that it honours |
+ * | ------------- | ----------------------------------------------------- | ------------------------------------ |
+ * | `make`        | set by its options                                    | set by its options                   |
+ * | `transient`   | 0 to 200 ms, 0 to 400 ms                              | 30 s, beyond that it gives up        |
+ * | `rateLimited` | the same, but after `rate_limited` 1 to 2 s, 2 to 4 s | 60 s, beyond that it gives up        |
+ * | `honouring`   | set by its schedule                                   | a limit, beyond that it gives up     |
+ * | `none`        | none: it never retries                                |                                      |
  *
  * @since 0.1.0
  */
@@ -29,7 +29,8 @@ import { finite, whole } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 
 /**
- * What a schedule may know of a failure: its code, how long the service asked to be left alone, and whether the call took effect.
+ * The part of a failure that a schedule can read: its code, how long the service asked callers to wait, and
+ * whether the call took effect.
  *
  * @category models
  * @since 0.1.0
@@ -41,41 +42,47 @@ export interface Retryable {
 }
 
 /**
- * What a retry policy is made of.
+ * The options of a retry policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options {
-  /** How many attempts at most, the first among them: a whole number from 1. Default: 3. */
+  /** The largest number of attempts, including the first: a whole number from 1. Default: 3. */
   readonly attempts?: number
-  /** The longest wait before the second attempt. It doubles before each further one. Default: 200 ms. */
+  /** The longest wait before the second attempt. It doubles before each further attempt. Default: 200 ms. */
   readonly base?: Duration.Input
-  /** The longest wait of all, unless the service asks for a longer one, and `honourRetryAfter` allows it. Default: 5 seconds. */
+  /**
+   * The longest of all waits, unless the service asks for a longer one that `honourRetryAfter` allows.
+   * Default: 5 seconds.
+   */
   readonly cap?: Duration.Input
-  /** Draws each wait evenly from zero to its longest. Without jitter each wait is its longest. Default: `true`. */
+  /**
+   * Draws each wait evenly from zero to its longest. Without jitter, each wait is its longest. Default:
+   * `true`.
+   */
   readonly jitter?: boolean
   /**
-   * The longest wait that a service gets when it asks for one (`retryAfter`). When it asks for longer, there is no other attempt; `false`
-   * ignores what it asks for. Default: 30 seconds.
+   * The longest wait that a service may ask for (`retryAfter`). If it asks for more, there is no other
+   * attempt. `false` ignores `retryAfter`. Default: 30 seconds.
    */
   readonly honourRetryAfter?: Duration.Input | false
   /**
-   * Retries an attempt that timed out. With `false` a service that hangs is asked once; a connection that was not made in time
-   * (`not_executed`) is retried all the same. Default: `true`.
+   * Whether an attempt that timed out is retried. With `false`, a service that hangs is called once. A
+   * connection that could not be made in time (`not_executed`) is always retried. Default: `true`.
    */
   readonly retryTimeouts?: boolean
 }
 
 /**
- * Exponential backoff with full jitter, which honours `Retry-After`.
+ * Makes an exponential backoff with full jitter, which honours `Retry-After`.
  *
- * When to use: where the defaults do not fit. With none of the options it is {@link transient}.
+ * When to use: if {@link transient} does not fit. Without options, it is {@link transient}.
  *
- * Full jitter keeps the callers of a service that comes back from returning all at once (Marc Brooker, "Exponential Backoff And Jitter",
- * AWS Architecture Blog, 2015).
+ * Full jitter keeps the callers of a recovering service from returning all at once (Marc Brooker,
+ * "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
  *
- * An option out of its range throws, and so does a `base` that is longer than the `cap`.
+ * Throws if an option is out of range, or if `base` is longer than `cap`.
  *
  * @example
  * ```ts
@@ -97,27 +104,28 @@ export interface Options {
 export const make = (options: Options = {}): Schedule.Schedule<unknown, Retryable> => {
   const { honourRetryAfter = "30 seconds", jitter = true, retryTimeouts = true } = options
   for (const [name, flag] of Object.entries({ jitter, retryTimeouts })) {
-    if (!Predicate.isBoolean(flag)) throw new TypeError(`A retry's ${name} is a boolean; got ${excerpt(flag)}.`)
+    if (!Predicate.isBoolean(flag)) throw new TypeError(`A retry's ${name} must be a boolean; got ${excerpt(flag)}.`)
   }
-  const { backoff, times } = backingOff(options)
-  const drawn = jitter
+  const { backoff, times } = makeBackoff(options)
+  const jittered = jitter
     ? Schedule.modifyDelay(
       backoff,
       ({ duration }) => Effect.map(Random.next, (share) => Duration.times(duration, share))
     )
     : backoff
-  const limited = retryTimeouts ? drawn : Schedule.while(drawn, ({ input }) => !isTimedOut(input))
+  const limited = retryTimeouts ? jittered : Schedule.while(jittered, ({ input }) => !isTimedOut(input))
   return allowing(honourRetryAfter === false ? limited : honouring(limited, honourRetryAfter), times)
 }
 
-// The limit of attempts comes first, so that a failure that is refused counts, too, in a schedule that goes on without this one.
-const backingOff = ({ attempts = 3, base = "200 millis", cap = "5 seconds" }: Options) => {
+// The limit of attempts comes first, so that it also counts failures that a later condition refuses. That
+// matters if this schedule is part of another one that continues.
+const makeBackoff = ({ attempts = 3, base = "200 millis", cap = "5 seconds" }: Options) => {
   const times = whole("A retry's limit of attempts", attempts) - 1
   const first = finite("retry's base", base)
   const longest = finite("retry's cap", cap)
   if (Duration.isGreaterThan(first, longest)) {
     throw new TypeError(
-      `A retry's base is no longer than its cap; got ${Duration.format(first)} and ${Duration.format(longest)}.`
+      `A retry's base must not be longer than its cap; got ${Duration.format(first)} and ${Duration.format(longest)}.`
     )
   }
   const backoff = Schedule.min([Schedule.exponential(first), Schedule.spaced(longest)]).pipe(
@@ -133,15 +141,16 @@ const isTimedOut = (failure: Retryable): boolean => {
 }
 
 /**
- * A schedule of your own that honours `Retry-After`: it waits at least as long as the service asks for, and gives up when that is longer
- * than a limit.
+ * Adds support for `Retry-After` to a schedule of your own. The schedule then waits at least as long as the
+ * service asks for, and gives up if that is longer than a limit.
  *
- * When to use: with any schedule over failures of a service. A schedule by itself knows nothing of `retryAfter`, and comes back too soon.
+ * When to use: with any schedule for failures of a service. On its own, a schedule ignores `retryAfter` and
+ * retries too soon.
  *
- * The schedule decides all the rest: how often, and how long to wait where the service does not say.
+ * The schedule decides everything else: how often to retry, and how long to wait if the service does not say.
  *
- * @param schedule what is not a Schedule throws
- * @param longest the longest wait that a service gets, finite and above zero; default: 30 seconds
+ * @param schedule a value that is not a Schedule throws
+ * @param longest the longest wait that a service may ask for, finite and above zero; default: 30 seconds
  *
  * @example
  * ```ts
@@ -165,28 +174,28 @@ export const honouring = <Output, Input, Error, Env>(
   longest: Duration.Input = "30 seconds"
 ): Schedule.Schedule<Output, Input & Retryable, Error, Env> => {
   if (!Schedule.isSchedule(schedule)) {
-    throw new TypeError(`RetryPolicy.honouring takes a Schedule; got ${kind(schedule)}.`)
+    throw new TypeError(`RetryPolicy.honouring needs a Schedule; got ${kind(schedule)}.`)
   }
   const terms = { longest: finite("longest wait for Retry-After", longest) }
   return schedule.pipe(
     Schedule.setInputType<Input & Retryable>(),
-    Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(askedFor(input, terms), terms.longest)),
-    Schedule.modifyDelay(({ duration, input }) => Effect.succeed(Duration.max(duration, askedFor(input, terms))))
+    Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(requestedWait(input, terms), terms.longest)),
+    Schedule.modifyDelay(({ duration, input }) => Effect.succeed(Duration.max(duration, requestedWait(input, terms))))
   )
 }
 
-/** The wait that a service asked for, or none. */
-const askedFor = (failure: Retryable, terms: Terms): Duration.Duration =>
+/** Returns the wait that the service asked for, or zero. */
+const requestedWait = (failure: Retryable, terms: Terms): Duration.Duration =>
   readBy(terms, failure).retryAfter ?? Duration.zero
 
 /**
- * For what is usually over in a moment: refused connections, timeouts, a 503.
+ * A retry policy for failures that are usually over in a moment: refused connections, timeouts, a 503.
  *
- * Three attempts in all. The wait before the second is drawn evenly from 0 to 200 ms, before the
- * third from 0 to 400 ms ({@link make} without options).
+ * Three attempts in all. The wait before the second is drawn evenly from 0 to 200 ms, before the third from 0
+ * to 400 ms ({@link make} without options).
  *
- * A service that asked for more time (`retryAfter`) gets it, up to 30 s; when it asks for longer, there is no
- * other attempt.
+ * A service that asks for more time (`retryAfter`) gets it, up to 30 s. Beyond 30 s, there is no other
+ * attempt.
  *
  * @example
  * ```ts
@@ -204,17 +213,18 @@ const askedFor = (failure: Retryable, terms: Terms): Duration.Duration =>
  */
 export const transient: Schedule.Schedule<unknown, Retryable> = make()
 
-const usual = backingOff({})
+const defaults = makeBackoff({})
 
-// What is granted to a service that limits its rate.
-const aMinute = { longest: Duration.minutes(1) }
+// The longest wait that a service with a rate limit may ask for.
+const rateLimitTerms = { longest: Duration.minutes(1) }
 
 /**
- * For services that limit how often they are asked: {@link transient}, but after a `rate_limited` failure it waits longer.
+ * A retry policy for services with rate limits: {@link transient}, but with longer waits after a
+ * `rate_limited` failure.
  *
- * It waits as long as the service asked for (`retryAfter`), up to 60 s, or else 1 s, then 2 s; and on top of that up to as
- * much again, 1 s, then 2 s, so that those who were all told the same do not return all at once. When the service asks
- * for longer than 60 s, there is no other attempt.
+ * After such a failure, it waits as long as the service asked for (`retryAfter`), or else 1 s, then 2 s. It
+ * adds a random wait of up to 1 s, then 2 s, so that callers with the same `retryAfter` do not return all at
+ * once. If the service asks for more than 60 s, there is no other attempt.
  *
  * @example
  * ```ts
@@ -232,22 +242,22 @@ const aMinute = { longest: Duration.minutes(1) }
  */
 export const rateLimited: Schedule.Schedule<unknown, Retryable> = allowing(
   honouring(
-    Schedule.modifyDelay(usual.backoff, ({ duration, input }) =>
+    Schedule.modifyDelay(defaults.backoff, ({ duration, input }) =>
       Effect.map(Random.next, (share) => {
-        const { code, retryAfter } = readBy(aMinute, input)
+        const { code, retryAfter } = readBy(rateLimitTerms, input)
         if (code !== "rate_limited") return Duration.times(duration, share)
         const longer = Duration.times(duration, 5)
         return Duration.sum(retryAfter ?? longer, Duration.times(longer, share))
       })),
-    aMinute.longest
+    rateLimitTerms.longest
   ),
-  usual.times
+  defaults.times
 )
 
 /**
- * There is no other attempt.
+ * A retry policy that never retries.
  *
- * When to use: for a tool that must not be retried, where its toolkit or its agent has a retry as a default.
+ * When to use: for a tool that must not be retried, if its toolkit or agent has a default retry.
  *
  * @category policies
  * @since 0.1.0

@@ -1,26 +1,31 @@
 /**
- * What running a tool may change: it decides what may be repeated, and what runs together.
+ * The side effect of a tool. It decides which calls may be repeated, and which may run at the same time.
  *
- * | side effect           | it means                                                | after a lost answer              | in one turn     |
- * | --------------------- | ------------------------------------------------------- | -------------------------------- | --------------- |
- * | `"none"`              | it only reads                                           | tried again                      | up to 8 at once |
- * | `"idempotent"`        | running it twice is the same as once, as a `PUT`        | tried again                      | alone, in order |
- * | `"idempotent_by_key"` | its service acts once for each idempotency key          | tried again, under the same key  | alone, in order |
- * | `"non_idempotent"`    | each run acts; the default                              | never again (`outcome_unknown`)  | alone, in order |
+ * | side effect           | meaning                                               | after a lost answer              | in one turn     |
+ * | --------------------- | ----------------------------------------------------- | -------------------------------- | --------------- |
+ * | `"none"`              | it only reads                                         | retried                          | up to 8 at once |
+ * | `"idempotent"`        | running it twice has the effect of once, like a `PUT` | retried                          | alone, in order |
+ * | `"idempotent_by_key"` | its service acts once for each idempotency key        | retried under the same key       | alone, in order |
+ * | `"non_idempotent"`    | each run acts; the default                            | not retried (`outcome_unknown`)  | alone, in order |
  *
- * The declaration is believed: a tool that says it only reads, and acts, may act twice. `Certainty` says what a call knows of its effect.
+ * The library trusts the declaration: a tool that acts although it is declared read-only may act twice.
+ * `Certainty` tells whether a call took effect.
  *
- * The Model Context Protocol and `effect/ai` say the same with annotations; {@link annotations} and
- * {@link fromAnnotations} go both ways.
+ * The Model Context Protocol and `effect/ai` express side effects as annotations. {@link annotations} and
+ * {@link fromAnnotations} convert in both directions.
  *
  * @since 0.1.0
  */
 import { isIdempotent } from "./internal/call/idempotent.ts"
 
 /**
- * `"none"`: it only reads. `"idempotent"`: running it twice with the same arguments is the same as once. `"idempotent_by_key"`: the
- * handler sends the call's key (`ToolCall.current`), and the service acts once for each key. `"non_idempotent"`: each run acts, and must not
- * be repeated unless it certainly did not happen.
+ * The side effect of running a tool.
+ *
+ * - `"none"`: it only reads.
+ * - `"idempotent"`: running it twice with the same arguments has the same effect as running it once.
+ * - `"idempotent_by_key"`: the handler sends the call's key (`ToolCall.current`), and the service acts once
+ *   for each key.
+ * - `"non_idempotent"`: each run acts. It must not run again unless the earlier run certainly did nothing.
  *
  * @category models
  * @since 0.1.0
@@ -41,8 +46,10 @@ export interface Annotations {
 }
 
 /**
- * A side effect as annotations, for publishing a tool to others. Whether an effect destroys anything is not
- * known here, and so a tool that acts is taken to.
+ * Converts a side effect to annotations.
+ *
+ * When to use: to publish a tool to others. It is not known here whether an effect is destructive, so every
+ * tool that acts counts as destructive.
  *
  * @example
  * ```ts
@@ -57,14 +64,16 @@ export interface Annotations {
  */
 export const annotations = (sideEffect: SideEffect): Annotations => ({
   readOnlyHint: sideEffect === "none",
-  // Whoever calls it from elsewhere has another key each time.
+  // `"idempotent_by_key"` does not count: an external caller has another key for each call.
   idempotentHint: isIdempotent(sideEffect),
   destructiveHint: sideEffect !== "none"
 })
 
 /**
- * The side effect that annotations speak of, for taking over the tools of others. What they do not say is the
- * careful assumption: an annotation is only a hint, and so is what comes of it.
+ * Converts annotations to a side effect.
+ *
+ * When to use: to use a tool that others publish. A missing annotation leads to the careful assumption.
+ * Annotations are only hints, and so is the result.
  *
  * @example
  * ```ts

@@ -1,14 +1,14 @@
 /**
- * Nearest names: what a model most likely meant by a name that does not exist.
+ * Nearest names: the existing names that a model most likely meant by an unknown one.
  *
- * A suggestion is for a reader; nothing in this library ever acts on one by itself.
+ * A suggestion is only for a reader. Nothing in this library acts on one.
  *
  * @since 0.1.0
  */
 export {
   /**
-   * The one candidate that is probably meant, or `undefined` where none is near enough: its distance is at
-   * most a third of the longer name's length, and no second candidate is as near.
+   * Returns the one candidate that was probably meant, or `undefined` if none is near enough. The
+   * candidate's distance is at most a third of the longer name's length, and no other candidate is as near.
    *
    * @example
    * ```ts
@@ -23,7 +23,7 @@ export {
    */
   didYouMean,
   /**
-   * All candidates, nearest first. Equal distances keep the order of the candidates.
+   * Returns all candidates, nearest first. Candidates at the same distance keep their order.
    *
    * When to use: to list the valid choices in a failure's `alternatives`.
    *

@@ -1,14 +1,14 @@
 /**
- * A tool: a definition that a model reads, a handler, and the policies around it.
+ * A tool is a definition that a model reads, a handler, and the policies around it.
  *
  *     const searchOrders = Tool.make("search_orders", { description, parameters, success }, handler)
  *     const resilient = searchOrders.pipe(Tool.timeout("5 seconds"), Tool.retry(RetryPolicy.transient))
  *
- * A tool is a value with `pipe`. Each combinator adds one policy around what is there, in the order
- * written, and changes the type: a failure that is handled leaves `E`, what a policy needs enters `R`.
- * `Policy` says which order to choose.
+ * A tool is a value with `pipe`. Each combinator adds one policy around the existing ones, in the order
+ * written. It also changes the type: a handled failure leaves `E`, and a service that a policy needs enters
+ * `R`. `Policy` says which order to choose.
  *
- * A tool needs no agent: `tool.run(params)` is an Effect with exactly the tool's error channel.
+ * A tool needs no agent: `tool.run(params)` is an Effect whose error type is the tool's.
  *
  * @since 0.1.0
  */
@@ -74,7 +74,7 @@ export type { PromiseCall } from "./internal/policy/promiseHandler.ts"
 export type { Any } from "./internal/tool/anyTool.ts"
 
 /**
- * A tool with the name `Name` that turns `Params` into an `A`, can fail with `E`, and needs `R`.
+ * A tool with the name `Name`. It turns `Params` into an `A`, can fail with `E`, and needs `R`.
  *
  * @category models
  * @since 0.1.0
@@ -83,43 +83,48 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
   extends Pipeable
 {
   readonly name: Name
-  /** What the tool does, for the model. */
+  /** The description that the model reads. */
   readonly description: string
-  /** What the tool takes; the model is shown its JSON Schema. */
+  /** The schema of the arguments. The model reads its JSON Schema. */
   readonly parameters: Schema.ConstraintDecoder<Params>
-  /** What the tool returns; the model gets its JSON form. */
+  /** The schema of the result. The model reads the result in its JSON form. */
   readonly success: Schema.ConstraintCodec<A, unknown>
   readonly sideEffect: SideEffect
-  /** Tools that serve when this one is unavailable. */
+  /** The names of tools that can serve when this one is unavailable. */
   readonly instead: ReadonlyArray<string>
-  /** The tool that tells whether a call of this one took effect. */
+  /** The name of the tool that reports whether a call of this one took effect. */
   readonly check: string | undefined
-  /** The parameter that asks for less. */
+  /** The parameter that limits the size of a result. */
   readonly size: string | undefined
-  /** Which of its arguments say what is to be done; all of them where it is absent. */
+  /** Selects the arguments that identify the effect. Default: all arguments. */
   readonly identity: ((params: Params) => unknown) | undefined
-  /** Whether the same may be done again after a success. */
+  /** Whether the same call may run again after a success. */
   readonly repeats: boolean | undefined
-  /** After how many failed executions in a run the same call is refused. */
+  /** The number of failed executions in a run after which the same call is refused. */
   readonly failureLimit: number
   /** The policies around the handler, innermost first. */
   readonly policies: ReadonlyArray<Policy.Any>
-  /** What corrects its arguments, in the order in which they are asked. */
+  /** The fixers that correct rejected arguments, in the order in which they are asked. */
   readonly fixers: ReadonlyArray<Fixing>
   /**
-   * Runs the handler under its policies. It takes typed parameters: decoding a model's is `Dispatch`'s matter.
+   * Runs the handler under its policies. It takes typed parameters; `Dispatch` decodes the arguments of a
+   * model.
    *
-   * Two things its type cannot say. Only a `ToolUnavailable` can tell whether the call took effect (`outcome`): after a failure of another
-   * class, or an answer from elsewhere, ask {@link outcome}. And a tool that acts fails with `ToolUnavailable` where a policy of your own
-   * runs it again (`not_repeated`), or where it would begin after its `Deadline` (`timeout`), also if `E` does not have it.
+   * The type does not show two facts:
    *
-   * Each run is a call of its own, also under the same `ToolCall.withKey`: a retry around it runs the tool again. Use {@link retry} instead.
+   * - Only a `ToolUnavailable` can report whether the call took effect (`outcome`). After another failure, or
+   *   an answer from another source, use {@link outcome}.
+   * - A tool that acts can fail with `ToolUnavailable` even if `E` does not contain it. It does so if a
+   *   custom policy runs it again (`not_repeated`), or if it would start after its `Deadline` (`timeout`).
+   *
+   * Each run is a separate call, even under the same `ToolCall.withKey`. A retry around `run` therefore runs
+   * the tool again; use {@link retry} instead.
    */
   readonly run: (params: Params) => Effect.Effect<A, E, R>
 }
 
 /**
- * What a tool can fail with.
+ * The failures of a tool.
  *
  * @category utility types
  * @since 0.1.0
@@ -127,7 +132,7 @@ export interface Tool<out Name extends string, in out Params, out A, out E exten
 export type Failure<T extends Any> = Effect.Error<ReturnType<T["run"]>>
 
 /**
- * What a tool needs.
+ * The services that a tool needs.
  *
  * @category utility types
  * @since 0.1.0
@@ -139,7 +144,8 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
 // -----------------------------------------------------------------------------
 
 /**
- * The definition of a tool: what a model reads, its types, and what its author knows of its results ({@link Contract}).
+ * The definition of a tool: its description, its types, and the rules that its results keep
+ * ({@link Contract}).
  *
  * @example
  * ```ts
@@ -164,48 +170,69 @@ export type Requirements<T extends Any> = Effect.Services<ReturnType<T["run"]>>
  * @since 0.1.0
  */
 export interface Definition<A, Params = {}> extends Contract<NoInfer<A>, NoInfer<Params>> {
-  /** What the tool does, for the model. */
+  /** The description that the model reads. */
   readonly description: string
-  /** What the tool takes. Default: nothing. */
+  /** The schema of the arguments. Default: no arguments. */
   readonly parameters?: Schema.ConstraintDecoder<Params>
-  /** What the handler returns, decoded. The model reads its JSON form, nested in at most 512 levels. */
+  /**
+   * The schema of the handler's decoded result. The model reads its JSON form, nested at most 512 levels
+   * deep.
+   */
   readonly success: Schema.ConstraintCodec<A, unknown>
-  /** Default: `"non_idempotent"`, the careful assumption. Within one call such a tool never runs again unless all its attempts did nothing. */
+  /**
+   * The side effect of a run. Default: `"non_idempotent"`, the safest assumption. Within one call, a
+   * non-idempotent tool runs again only if all its attempts certainly did nothing.
+   */
   readonly sideEffect?: SideEffect
-  /** Tools that serve when this one is unavailable. The model is told of those that the toolkit has. */
+  /**
+   * The names of tools that can serve when this one is unavailable. The model is told only about those in the
+   * toolkit.
+   */
   readonly instead?: ReadonlyArray<string>
-  /** The tool that tells whether a call of this one took effect. The model is told of it when it needs to know. */
+  /**
+   * The name of the tool that reports whether a call of this one took effect. The model is told about it when
+   * a call is in doubt.
+   */
   readonly check?: string
   /**
-   * Declares that the tool refuses before it does anything. So a 429, a refused connection, or a tool inside that was not run, says that
-   * nothing was done, and policies may run the tool again. Default: `false`.
+   * Declares that the tool refuses before it has any side effect. Then a 429, a refused connection, or an
+   * inner tool that did not run proves that nothing was done, so policies may run the tool again. Default:
+   * `false`.
    */
   readonly refusesFirst?: boolean
   /**
-   * What identifies the effect: `({ order }) => order`. Calls of a run with equal identities mean the same effect. After a success the next
-   * one means another; until then they share one idempotency key. It is JSON, or has dates, bigints, Maps and Sets in it. It must not change
-   * the parameters. A call whose identity has nothing but `undefined`, `null` and blank texts in it is refused (`no_identity`). Default: all
-   * arguments, however they are written.
+   * Selects the arguments that identify the effect: `({ order }) => order`. Calls of a run with equal
+   * identities mean the same effect, and share one idempotency key until one of them succeeds. A call after
+   * that success means another effect.
+   *
+   * The function returns JSON, which may contain dates, bigints, Maps and Sets. It must not change the
+   * parameters. A call is refused (`no_identity`) if its identity contains nothing but `undefined`, `null`
+   * and blank texts. Default: all arguments, however they are written.
    */
   readonly identity?: (params: NoInfer<Params>) => unknown
   /**
-   * May the same be done again after it has succeeded? Default: in the same run, yes, since two equal orders may be meant; in a later run of
-   * its scope (`RunOptions.facts`) no, unless the tool is `"idempotent"`. What is refused then is told that it has already been done.
+   * Whether the same call may run again after a success. In the same run, the default is yes, since two equal
+   * orders may be intended. In a later run of its scope (`RunOptions.facts`), the default is no, unless the
+   * tool is `"idempotent"`. The refusal says that the call has already been done.
    */
   readonly repeats?: boolean
   /**
-   * After how many failed executions in a run the same call is refused (`repeated_call`), retries counted. At least 1. Default: 3, and 9 of a
-   * tool that is `"idempotent_by_key"`.
+   * The number of failed executions in a run after which the same call is refused (`repeated_call`). Retries
+   * count. At least 1. Default: 3, or 9 for a tool that is `"idempotent_by_key"`.
    */
   readonly failureLimit?: number
-  /** Lets an attempt run to its end after its time is up or its run is interrupted. `LateResult` tells how it ended. Default: `false`. */
+  /**
+   * Lets an attempt finish even if its time is up or its run is interrupted. `LateResult` reports how it
+   * ended. Default: `false`.
+   */
   readonly uninterruptible?: boolean
 }
 
 export type { Contract, ContractFailures, Empty, Pages }
 
 /**
- * A definition with certain fields. `make` infers which it has, since they decide what the tool can fail with ({@link ContractFailures}).
+ * A definition that has certain fields. `make` infers them, because they decide which failures the tool can
+ * have ({@link ContractFailures}).
  *
  * @category utility types
  * @since 0.1.0
@@ -213,26 +240,30 @@ export type { Contract, ContractFailures, Empty, Pages }
 export type Having<Word extends keyof Definition<unknown>> = { readonly [K in Word]?: unknown }
 
 /**
- * A tool from its definition and its handler.
+ * Makes a tool from a definition and a handler.
  *
- * The handler fails with the four failures and nothing else, and with partial data of its own
- * success type; anything else does not compile. What it throws is a defect, and so is a promise in place of an Effect: the log
- * says what to do. A definition that is not of its type throws. With a `SchemaMismatch` on the side of the
- * arguments it promises that it has done nothing with them: it may be run again with better ones (`Tool.fix`).
+ * The handler fails only with the four failures, and a `PartialData` contains data of the tool's success
+ * type. Anything else does not compile. A thrown error is a defect. So is a promise that the handler returns
+ * in place of an Effect; the log says how to fix it. A definition that does not match its type throws.
  *
- * The handler of a tool that acts says by its end whether it has taken effect; `Certainty` has the table. A `SemanticGarbage` says that it
- * refused, and did nothing. So when something was done and its answer makes no sense, fail with a `SchemaMismatch` of the result, or with a
- * `ToolUnavailable` whose `outcome` is `"unknown"` or `"executed"`.
+ * A handler that fails with a `SchemaMismatch` of side `"arguments"` promises that it did nothing with them.
+ * So it may run again with better arguments (`Tool.fix`).
  *
- * It runs in a fiber of its own. So what it forks as a child ends with it; what is to go on is forked with `Effect.forkDetach`, or in
- * a scope.
+ * If a tool acts, the end of its handler says whether the call took effect; `Certainty` has the table. A
+ * `SemanticGarbage` says that the tool refused and did nothing. If the tool acted, but its answer makes no
+ * sense, fail with a `SchemaMismatch` of the result. Or fail with a `ToolUnavailable` whose `outcome` is
+ * `"unknown"` or `"executed"`.
  *
- * @param name letters, digits, `_` and `-`, at most 64 of them, as model providers require; anything else throws
- * @param definition {@link Definition}. Words of its {@link Contract} are checked after each success of the handler: `invariants`, the age,
- * `pages`, then `empty`. What they fail with enters the tool's type. Of a tool that acts, the call knows that it has taken effect, so that no
- * policy runs it again because of them
- * @param handler from the decoded parameters to an Effect; with several failures it reads best as an
- * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })`
+ * The handler runs in its own fiber, so its child fibers end with it. Fork work that must continue with
+ * `Effect.forkDetach`, or in a scope.
+ *
+ * @param name letters, digits, `_` and `-`, at most 64 characters, as model providers require; anything else
+ * throws
+ * @param definition {@link Definition}. The fields of its {@link Contract} are checked after each success of
+ * the handler: `invariants`, the age, `pages`, then `empty`. Their failures enter the tool's type. If the
+ * tool acts, the call knows by then that it took effect, so no policy runs it again because of them
+ * @param handler takes the decoded parameters and returns an Effect. With several failures, an
+ * `Effect.fnUntraced(function*({ city }) { … })` with `return yield* new SemanticGarbage({ … })` reads best
  *
  * @example
  * ```ts
@@ -265,7 +296,7 @@ export const make = <
 >(
   name: Name,
   definition: Definition<A, Params> & Having<Word>,
-  // Inferred whole, so that a handler may return one Effect or another.
+  // `Handled` is inferred as a whole, so that the branches of a handler may return different Effects.
   handler: (params: NoInfer<Params>) => Handled
 ): Tool<
   Name,
@@ -274,33 +305,40 @@ export const make = <
   Effect.Error<Handled> | ContractFailures<A>[Extract<Word, keyof ContractFailures<A>>],
   Effect.Services<Handled>
 > =>
-  defined<Name, A, Handled, Params, Word>(
+  makeTool<Name, A, Handled, Params, Word>(
     name,
     definition,
     handler,
-    (handled) => withOwnFiber(handled(false), handled(true))
+    (runHandler) => withOwnFiber(runHandler(false), runHandler(true))
   )
 
 /**
- * A tool whose handler is an async function.
+ * Makes a tool whose handler is an async function.
  *
- * When to use: for code of promises. With Effects, use {@link make}.
+ * When to use: for promise-based code. For Effects, use {@link make}.
  *
- * What the function throws becomes a failure by its shape (`ToolFailure.from`). The model reads the message of a plain `Error`, and of the
- * classes in `tell`. A `TypeError` and other mistakes of the program are defects. The function may also throw a failure of this library.
+ * An error that the function throws becomes a failure according to its shape (`ToolFailure.from`). The model
+ * reads the message of a plain `Error`, and of the classes in `tell`. A `TypeError` and other programming
+ * mistakes are defects. The function may also throw a failure of this library.
  *
- * The `signal` is aborted when the call's time is up or its run is interrupted. Pass it on, since an attempt runs until its promise has
- * settled. Nobody waits for that: a timeout ends the call at once, and an interrupted run waits 5 s at most.
+ * The `signal` aborts when the call's time is up or its run is interrupted. Pass it on, because an attempt
+ * counts as running until its promise settles. The caller does not wait for that: a timeout ends the call at
+ * once, and an interrupted run waits at most 5 s.
  *
- * An error speaks of one request, and the function may have made others before. So after a refused connection or a 429, the outcome of a tool
- * that acts is unknown, and nothing runs it again. Declare `refusesFirst` if the function makes one request, or is refused before it does
- * anything. Such an error then counts as not executed, and may be retried. After the function has acted, a plain `Error` would say that it
- * refused: throw a `ToolUnavailable` with an `outcome`.
+ * An error describes one request, but the function may have made others before. So a refused connection or a
+ * 429 leaves the outcome of a tool that acts unknown, and a non-idempotent tool does not run again. Declare
+ * `refusesFirst` if the function makes only one request, or is refused before it does anything. Such an error
+ * then counts as not executed, and may be retried.
  *
- * @param name letters, digits, `_` and `-`, at most 64 of them; anything else throws
- * @param definition {@link Definition}, and `tell`: classes of errors whose messages the model may read; default: none
- * @param handler from the decoded parameters to a promise. It is also given the `signal`, the `idempotencyKey`, which is the same for each
- * attempt of the call, and the number of the `attempt`, from 1
+ * A plain `Error` says that the tool refused. After the function has acted, throw a `ToolUnavailable` with an
+ * `outcome` instead.
+ *
+ * @param name letters, digits, `_` and `-`, at most 64 characters; anything else throws
+ * @param definition {@link Definition}, and `tell`: classes of errors whose messages the model may read;
+ * default: none
+ * @param handler takes the decoded parameters and returns a promise. Its second argument has the `signal`,
+ * the `idempotencyKey`, which is the same for each attempt of the call, and the number of the `attempt`, from
+ * 1
  *
  * @example
  * ```ts
@@ -343,24 +381,29 @@ export const promise = <
 > => {
   const { tell = [] } = definition
   demand([
-    ["A tool's handler is a function", Predicate.isFunction(handler), handler],
+    ["A tool's handler must be a function", Predicate.isFunction(handler), handler],
     ["A tool's 'tell' is a list of classes", Array.isArray(tell) && tell.every(Predicate.isFunction), tell]
   ])
-  const called = promised(`The handler of '${name}'`, handler, { tell })
-  return defined<Name, A, ReturnType<typeof called>, Params, Word>(
+  const asEffectHandler = promised(`The handler of '${name}'`, handler, { tell })
+  return makeTool<Name, A, ReturnType<typeof asEffectHandler>, Params, Word>(
     name,
     { ...definition, uninterruptible: true },
-    called,
-    (handled) => withOwnFiber(continuing(handled(true)), handled(true))
+    asEffectHandler,
+    (runHandler) => withOwnFiber(continuing(runHandler(true)), runHandler(true))
   )
 }
 
-type Around<Params> = <A, E extends ToolFailure, R>(
-  handled: (isHere: boolean) => (params: Params) => Effect.Effect<A, E, R>
+type WrapHandler<Params> = <A, E extends ToolFailure, R>(
+  runHandler: (isHere: boolean) => (params: Params) => Effect.Effect<A, E, R>
 ) => (params: Params) => Effect.Effect<A, E, R>
 
-/** @param around what is made of a handler that has its own fiber (`false`), or that of a time limit (`true`) */
-const defined = <
+/**
+ * Makes a tool from its parts.
+ *
+ * @param wrapHandler builds the run from the handler, which runs in its own fiber (`isHere` is `false`) or in
+ * the fiber of a time limit (`true`)
+ */
+const makeTool = <
   const Name extends string,
   A,
   Handled extends Effect.Effect<A, ToolFailure<A>, unknown>,
@@ -370,7 +413,7 @@ const defined = <
   name: Name,
   definition: Definition<A, Params> & Having<Word>,
   handler: (params: Params) => Handled,
-  around: Around<Params>
+  wrapHandler: WrapHandler<Params>
 ): Tool<
   Name,
   Params,
@@ -381,20 +424,20 @@ const defined = <
   const { check, description, instead = [], refusesFirst = false, sideEffect = "non_idempotent", size } = definition
   const { identity, repeats, uninterruptible: isUninterruptible = false } = definition
   const { failureLimit = failureLimitOf(sideEffect) } = definition
-  const given = { ...definition, failureLimit, instead, refusesFirst, isUninterruptible, sideEffect, handler }
-  demand([...demands(name, given), ...contractDemands(given)])
-  const who = `The handler of '${name}'`
+  const declared = { ...definition, failureLimit, instead, refusesFirst, isUninterruptible, sideEffect, handler }
+  demand([...demands(name, declared), ...contractDemands(declared)])
+  const label = `The handler of '${name}'`
   const acts = sideEffect !== "none"
   const token = {}
-  const handled = (isHere: boolean) => (params: Params) =>
+  const runHandler = (isHere: boolean) => (params: Params) =>
     Effect.withFiber((fiber) => {
       const frame = fiber.getRef(current)
       if (acts || frame.isWatched) {
-        const call = () => parted(handler(params))
-        return executed({ name, who, acts, token, call, refusesFirst, isUninterruptible, isHere }, frame, fiber)
+        const call = () => asOwnEffect(handler(params))
+        return executed({ name, who: label, acts, token, call, refusesFirst, isUninterruptible, isHere }, frame, fiber)
       }
       frame.begin()
-      return (isHere ? endedHere : ended)(who, parted(handler(params)))
+      return (isHere ? endedHere : ended)(label, asOwnEffect(handler(params)))
     })
   const parameters = definition.parameters ?? asParameters<Params>(Schema.Struct({}))
   const unfit = sideEffect === "idempotent_by_key" && identity === undefined ? whyUnfit(parameters) : undefined
@@ -403,7 +446,7 @@ const defined = <
       `'${name}' needs an 'identity', since no idempotency key can be made of its arguments as they are: ${unfit}.`
     )
   }
-  const kept = (isHere: boolean) => keeping({ ...definition, name, parameters, sideEffect }, handled(isHere))
+  const runContract = (isHere: boolean) => keeping({ ...definition, name, parameters, sideEffect }, runHandler(isHere))
   return assemble({
     name,
     description,
@@ -418,7 +461,7 @@ const defined = <
     failureLimit
   }, {
     token,
-    handler: around(kept),
+    handler: wrapHandler(runContract),
     inside: [],
     own: [],
     defaults: [],
@@ -431,17 +474,19 @@ const defined = <
 // -----------------------------------------------------------------------------
 
 /**
- * Tries again on a Schedule while the tool is transiently unavailable.
+ * Retries the tool on a Schedule while it is transiently unavailable.
  *
- * When to use: around everything that talks to a network. Any Schedule will do; `RetryPolicy` has
- * the usual ones. A function gets a `$` that gives a schedule the failures' type, as in `Effect.retry`:
+ * When to use: around every tool that uses a network. Any Schedule works; `RetryPolicy` has the usual ones.
+ * You can pass a function instead. Its `$` gives a schedule the type of the failures, as in `Effect.retry`:
  * `Tool.retry(($) => $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => input.code !== "rate_limited")))`.
  *
- * Only a transient `ToolUnavailable` is retried, and only where a repetition is safe: the tool is
- * read-only or idempotent, or all its attempts in this call certainly did nothing (`Certainty`). A failure that was mapped to another one
- * changes nothing about that. A wait that cannot
- * end before the `Deadline` is not begun, and neither is one that the `RetryBudget` has nothing left for. When the
- * schedule is done, the last failure goes on as it is. While nothing fails, it costs next to nothing.
+ * Only a transient `ToolUnavailable` is retried, and only if a repetition is safe. It is safe if the tool is
+ * read-only or idempotent, or if all attempts of this call certainly did nothing (`Certainty`). Mapping a
+ * failure to another one does not change that.
+ *
+ * A retry does not start if its wait cannot end before the `Deadline`, or if the `RetryBudget` is used up.
+ * When the schedule is done, the call fails with the last failure, unchanged. A call without failures has
+ * almost no overhead.
  *
  * @example
  * ```ts
@@ -472,21 +517,28 @@ export const retry: {
 } = dual(2, <T extends Any>(self: Any, retries: Policy.Retries<unknown>): T => withPolicy(self, Policy.retry(retries)))
 
 /**
- * Ends an attempt after a time.
+ * Limits how long an attempt may take.
  *
- * When to use: around everything that can hang, inside of `retry`. Outside of `retry`, {@link deadline} limits the whole call.
+ * When to use: around every tool that can hang, inside `retry`. Outside `retry`, use {@link deadline} to
+ * limit the whole call.
  *
- * Fails with `ToolUnavailable`. Of a read-only tool it is a transient `timeout`; of an idempotent one,
- * too, with an unknown outcome; of one that is neither it is `outcome_unknown`, which nothing retries. A call that was still waiting for
- * its turn when the time was up has done nothing: it is transient and `not_executed`, as `timeout`, or as what it waited for says
- * (`bulkhead_full`).
+ * Fails with `ToolUnavailable`:
  *
- * The handler is interrupted, but not waited for: what ignores its interruption goes on in the
- * background. How it ends, when it acts, `LateResult` tells; nothing else that acts begins in it. A handler that blocks the thread cannot be
- * timed out by anything in the same thread.
- * When the run itself is interrupted, it waits up to 5 s for the handler's finalizers.
+ * | tool                               | code                               | transient | outcome        |
+ * | ---------------------------------- | ---------------------------------- | --------- | -------------- |
+ * | read-only                          | `timeout`                          | yes       | none           |
+ * | idempotent, also by key            | `timeout`                          | yes       | `unknown`      |
+ * | non-idempotent                     | `outcome_unknown`                  | no        | `unknown`      |
+ * | acts, but still waits for its turn | `timeout`, or the code of the wait | yes       | `not_executed` |
  *
- * What runs inside knows when its time is up (`Deadline`); of several limits the tightest counts.
+ * The timeout interrupts the handler, but does not wait for it. A handler that ignores the interruption
+ * continues in the background. `LateResult` reports how a handler that acts ended. No other tool that acts
+ * starts inside an abandoned handler. A handler that blocks the thread cannot be timed out from the same
+ * thread. When the run itself is interrupted, it waits up to 5 s for the handler's finalizers.
+ *
+ * Code inside can read its time limit from `Deadline`. Of several limits, the tightest counts.
+ *
+ * @param duration above zero; anything else throws
  *
  * @example
  * ```ts
@@ -514,14 +566,14 @@ export const timeout: {
 } = dual(2, <T extends Any>(self: Any, duration: Duration.Input): T => withPolicy(self, Policy.timeout(duration)))
 
 /**
- * Ends a whole call after a time, with all its attempts and waits.
+ * Limits how long a whole call may take, with all its attempts and waits.
  *
- * When to use: outside of `retry` and of all that waits, inside of the breaker and the fallback. Inside of `retry`, {@link timeout} limits
- * each attempt.
+ * When to use: outside `retry` and every other policy that waits, inside the breaker and the fallback. Inside
+ * `retry`, use {@link timeout} to limit each attempt.
  *
- * It fails as `timeout` does, and what it ends goes on as it says there. A retry whose wait could not end before the deadline is not
- * begun: the call fails at once with its last failure. As a policy it is of a kind of its own, so that a default timeout and a default
- * deadline stand side by side.
+ * Fails as {@link timeout} does, and treats an abandoned attempt in the same way. A retry whose wait cannot
+ * end before the deadline does not start: the call fails at once with its last failure. A deadline is a
+ * separate kind of policy, so a default timeout and a default deadline can stand side by side.
  *
  * @param duration above zero; anything else throws
  *
@@ -550,16 +602,18 @@ export const deadline: typeof timeout = dual(
 )
 
 /**
- * Answers from elsewhere when the tool is unavailable: a mirror, a cache, a default.
+ * Answers from another source when the tool is unavailable: a mirror, a cache, a default.
  *
- * When to use: outside of `retry`. Several in a row make a chain: each is asked when all before it were unavailable. Give each
- * a name: the outcome (not the model, unless there is an age) says which one answered, and when all have failed, the failure lists those that were `tried`. Say how old a
- * stale answer is with `ToolCall.source`, so that it is not taken for a fresh one; `LastKnown` does all of that.
+ * When to use: outside `retry`. Several fallbacks form a chain: each is asked only if all sources before it
+ * were unavailable. Give each a name. The outcome names the source that answered; if all fail, the failure
+ * lists them as `tried`. The model reads the name only if the answer has an age. Report the age of a stale
+ * answer with `ToolCall.source`, so that it is not mistaken for a fresh one. `LastKnown` does all of that.
  *
- * The source takes the parameters first, as `run` does, so that another tool's `run` is a source: `Tool.fallback(mirror.run)`.
- * `ToolUnavailable` leaves the type; what the source itself can fail with enters it. The failure comes
- * second: look at its `outcome` before doing elsewhere what may have been done already. Of a tool that acts, the answer says in what doubt
- * the tool itself was left, and `Tool.explain` warns of the fallback.
+ * The source takes the parameters first, as `run` does, so another tool's `run` can be a source:
+ * `Tool.fallback(mirror.run)`. `ToolUnavailable` leaves the type, and the failures of the source enter it.
+ * The failure is the second argument. Check its `outcome` before you act elsewhere, since the tool may
+ * already have acted. For a tool that acts, a caveat of the answer says whether the tool may have taken
+ * effect. `Tool.explain` warns about the fallback.
  *
  * @example
  * ```ts
@@ -617,11 +671,11 @@ export const fallback: {
 )
 
 /**
- * Handles the failures of one or more tags, as `Effect.catchTag` does.
+ * Handles failures with one or more tags, as `Effect.catchTag` does.
  *
- * When to use: to turn a failure into an answer ("no orders" instead of `SemanticGarbage`), or into
- * another failure with the tool's parameters at hand. Of a tool that acts, the answer says in what doubt the tool itself was left, and
- * `Tool.explain` warns of the catch.
+ * When to use: to turn a failure into an answer ("no orders" instead of `SemanticGarbage`), or into another
+ * failure that needs the tool's parameters. For a tool that acts, a caveat of the answer says whether the
+ * tool may have taken effect. `Tool.explain` warns about the catch.
  *
  * @example
  * ```ts
@@ -685,17 +739,19 @@ export const catchTag: {
   ): T => withPolicy(self, Policy.catchTag(tag, handler))
 )
 
-// `E` stands without `NoInfer` in `ExtractTag<E, …>`: a conditional type does not distribute over it.
+// `ExtractTag<E, …>` uses `E` without `NoInfer`, because a conditional type does not distribute over
+// `NoInfer<E>`.
 
-/** One tag, or several. */
+/** One tag, or a list of tags. */
 type Tags<E extends ToolFailure> = E["_tag"] | readonly [E["_tag"], ...ReadonlyArray<E["_tag"]>]
 
-/** The tags among them. */
+/** The union of the tags in `K`. */
 type One<K> = K extends ReadonlyArray<infer Tag extends string> ? Tag : K extends string ? K : never
 
 /**
- * Turns each failure into another one: a clearer detail, a hint, another class. Whether the call took effect stays what it was: a payment
- * that was lost is not tried again because it is called `not_executed` now.
+ * Turns each failure into another one: with a clearer detail, with a hint, or of another class. It does not
+ * change whether the call took effect: a payment in doubt is not retried, even if its failure now says
+ * `not_executed`.
  *
  * @example
  * ```ts
@@ -723,30 +779,36 @@ export const mapFailure: {
 } = dual(2, <T extends Any>(self: Any, f: (failure: never) => ToolFailure): T => withPolicy(self, Policy.mapFailure(f)))
 
 /**
- * Finds out what became of a call that may have acted, and turns the unknown into a fact.
+ * Checks whether a call in doubt took effect, and settles its outcome.
  *
- * When to use: for a tool that acts, on a service that can be asked what it did: by the idempotency key (`ToolCall.current`), by the order.
- * Outside of `timeout`, inside of `retry`.
+ * When to use: for a tool that acts, if its service can report what it did: by idempotency key
+ * (`ToolCall.current`), or by order. Put it outside `timeout` and inside `retry`.
  *
- * The check is asked when nobody knows whether the call took effect, whatever its failure is called now. With `Option.some` of the result it
- * did, and the tool succeeds with that result. `Option.none` means that it cannot be found now, and *not there yet is not the same as not
- * there*. So the outcome stays unknown, unless you promise one of these:
+ * The check runs if the outcome of the call is unknown, whatever failure the policies inside made of it. If
+ * the check succeeds with `Option.some` of the result, the call took effect, and the tool succeeds with that
+ * result. `Option.none` means that the check cannot find the effect now, and *not there yet is not the same
+ * as not there*. So the outcome stays unknown, unless you promise one of these:
  *
- * - `settle` is how long the service takes at most until what it was asked for can be found. The time counts from the end of the last
- *   attempt, as this process saw it; an attempt that still runs has as long to end. The check is asked again until it is over. Where it would
- *   not be over before the `Deadline`, the check is asked once.
- * - `final: true` is for a check that closes the matter, such as one that cancels the key: a request that still comes under it is refused.
+ * - `settle` is the longest time until the service can find what it was asked to do. It counts from the end
+ *   of the last attempt, as this process saw it; an attempt that still runs has the same time to end. The
+ *   check runs again until that time is over. If that time cannot end before the `Deadline`, the check runs
+ *   once.
+ * - `final: true` is for a check that settles the matter, such as one that cancels the key. The service then
+ *   refuses a request that still arrives under that key.
  *
- * Then the failure is a transient `not_executed`, which a `retry` outside tries again. It is your promise: with too short a `settle`, or a
- * `final` that is not, the tool acts twice. So use `settle`, and rather too long.
+ * With such a promise, `Option.none` becomes a transient `not_executed`, which a `retry` outside runs again.
+ * If `settle` is too short, or a `final` check is not final, the tool acts twice. So prefer `settle`, and
+ * choose it too long rather than too short.
  *
- * While the check cannot tell, it should fail; give it a time limit of its own. It clears the doubt about the tool's own attempts, and tools
- * inside of them; not about what a fallback asked instead. A handler cannot clear the doubt about a tool that it runs by looking for itself:
- * put the check into that tool's `reconcile`. Events tell of its answer (`OutcomeSettled`).
+ * A check that cannot tell should fail. Give it its own time limit. It clears doubt about the tool's own
+ * attempts and about tools inside them, but not about the source of a fallback. A handler cannot clear doubt
+ * about a tool that it runs by checking in the handler: put the check into that tool's `reconcile`. The event
+ * `OutcomeSettled` reports the result of the check.
  *
- * @param check from the parameters and the failure
- * @param options `settle`: as above; `schedule`: when to ask again until then, by default after 100 ms, and each time after twice as long;
- * `final`: as above, default `false`. Both of `settle` and `final`, or a `schedule` without `settle`, throw
+ * @param check takes the parameters and the failure
+ * @param options `settle`: as above. `schedule`: when to check again during that time; default: after 100 ms,
+ * then each time after twice as long. `final`: as above; default: `false`. Both `settle` and `final`, or a
+ * `schedule` without `settle`, throw
  *
  * @example
  * ```ts
@@ -804,14 +866,16 @@ export const reconcile: {
 )
 
 /**
- * Fetches the rest of a partial result below the model: follows the `next` of `PartialData`, page by page, and puts the pages
- * together.
+ * Fetches the rest of a partial result without the model: follows the `next` of `PartialData` page by page,
+ * and merges the pages.
  *
- * When to use: where a model would only call for page after page anyway. Outside of `retry`, so that each page has its attempts. Each
- * page runs under an idempotency key of its own. A tool that acts cannot be completed; it throws at once.
+ * When to use: where a model would only call for one page after another. Put it outside `retry`, so that each
+ * page has its own attempts. Each page runs under its own idempotency key. Only a read-only or idempotent
+ * tool can be paginated; any other tool throws at once.
  *
- * When all is there, the tool succeeds. When a limit is reached or a page fails, what is there is not lost: the failure is
- * `PartialData` with the pages so far, how much of how much they are, why there are not more, and the arguments that continue.
+ * When all pages are fetched, the tool succeeds. If a limit is reached or a page fails, the pages so far are
+ * not lost: the tool fails with `PartialData`. It contains the merged pages, their coverage, the reason why
+ * pages are missing, and the arguments that continue.
  *
  * @example
  * ```ts
@@ -851,34 +915,44 @@ export const paginate: {
 )
 
 /**
- * Has rejected arguments corrected before the model hears of it: by a function, an Effect, or an agent (`Fixer.agent`).
+ * Corrects rejected arguments before the model reads the failure: by a function, an Effect, or an agent
+ * (`Fixer.agent`).
  *
- * When to use: where a model keeps making the same mistake that a few lines can correct, at no model call; or where a small model
- * corrects what a large one would have to send anew. Several make a chain: the first is asked first, and the next where it has
- * nothing better, or escalates. A tool's own fixers win over an agent's (`fixers`), and those over a toolkit's (`Toolkit.withFixers`).
+ * When to use: if a model keeps making the same mistake, and a few lines can correct it without a model call.
+ * Or if a small model can correct arguments that a large model would have to send again. Several fixers form
+ * a chain: the next one is asked if the one before has nothing better, or escalates. A tool's own fixers take
+ * precedence over an agent's (`fixers`), and those over a toolkit's (`Toolkit.withFixers`).
  *
- * The fixer is asked when the arguments cannot be decoded, and when the handler fails with a `SchemaMismatch` on the side of the arguments:
- * with that it promises that it has done nothing with them. With `on` it is asked about failed executions, too.
+ * The fixer is asked if the arguments cannot be decoded. It is also asked if the handler fails with a
+ * `SchemaMismatch` of side `"arguments"`, which promises that the handler did nothing with them. With `on`,
+ * it is asked about failed executions, too.
  *
- * It has no place among the policies, which all run anew with the corrected arguments. A timeout begins again, a catch of
- * `SchemaMismatch` and a breaker do not see the rejection, a fallback gets the corrected arguments, and no permit is held while the fixer
- * works. Each execution counts for a limit and for a rate. Only where no fixer has anything better do the policies see the rejection; a custom
- * one sees the call a second time then.
+ * A fixer is not a policy: all policies run again with the corrected arguments. A timeout starts again. A
+ * catch of `SchemaMismatch` and a breaker do not see the rejection. A fallback gets the corrected arguments.
+ * No permit is held while the fixer works. Each execution counts towards concurrency and rate limits. The
+ * policies see the rejection only if no fixer has anything better; a custom policy then sees the call a
+ * second time.
  *
- * | the fixer            | then                                                                                          |
- * | -------------------- | --------------------------------------------------------------------------------------------- |
- * | corrects             | its arguments are decoded and admitted as a call's own; the tool runs, and the model is told  |
- * | answers with a value | it is decoded as a result of the tool; the outcome names the fixer as its source              |
- * | escalates            | the failure goes on in the fixer's words, with its name (`Fixer.escalate`)                    |
- * | stops                | the run ends (`Fixer.throwException`)                                                         |
- * | does anything else   | the failure goes on as it was; a fixer that failed is in the ledger, as `fixer_failed`        |
+ * | the fixer            | result                                                                                     |
+ * | -------------------- | ------------------------------------------------------------------------------------------ |
+ * | corrects             | its arguments are decoded and admitted like a call's; the tool runs, and the model is told |
+ * | answers with a value | it is decoded as a result of the tool; the outcome names the fixer as its source           |
+ * | escalates            | the call fails with the fixer's text, under its name (`Fixer.escalate`)                    |
+ * | stops                | the run ends (`Fixer.throwException`)                                                      |
+ * | does anything else   | the failure stays as it was; a fixer that failed is in the ledger, as `fixer_failed`       |
  *
- * It is not asked when the tool acts and may already have done so in this call. Nor is it for what is not called anyway: a disabled tool, a
- * circuit that `ToolHealth` knows to be open, a call over a limit of the run. What a tool inside of the handler rejects in the same attempt,
- * and a further page of a result, is not the model's to correct. No timeout of the tool ends a fixer; of a `Deadline` it has half of what is left.
+ * The fixer is not asked in these cases:
  *
- * @param options {@link FixerOptions}: `tries` (1) and `time` (30 seconds) in one call, `on` (none), `name`. With `"defect"` in `on` the tool may
- * fail with `ToolUnavailable`
+ * - The tool acts, and may already have acted in this call.
+ * - The tool would not be called anyway: it is disabled, `ToolHealth` knows that its circuit is open, or the
+ *   call exceeds a limit of the run.
+ * - A tool inside the handler rejected its arguments in the same attempt, or the call is for a further page
+ *   of a result. The model did not write those arguments.
+ *
+ * No timeout of the tool limits a fixer. A fixer has at most half of the time left before the `Deadline`.
+ *
+ * @param options {@link FixerOptions}: in one call, `tries` (1) and `time` (30 seconds); `on` (none); `name`.
+ * With `"defect"` in `on`, the tool may fail with `ToolUnavailable`
  *
  * @example
  * ```ts
@@ -897,7 +971,7 @@ export const paginate: {
  * const call = { id: "1", name: "get_weather", arguments: "{\"place\":\"Paris\"}" }
  * const outcome = Effect.runSync(Dispatch.call(Toolkit.make(weather), call))
  * outcome._tag === "Completed" ? outcome.value : outcome // => "Sunny in Paris."
- * outcome.repairs?.[0]?.note // => 'The arguments were corrected; used were {"city":"Paris"}'
+ * outcome.repairs?.[0]?.note // => 'The arguments were corrected to {"city":"Paris"}'
  * ```
  *
  * @category fixers
@@ -933,16 +1007,16 @@ export const fix: {
 )
 
 /**
- * Runs at most so many calls of the tool at once, over all runs of the process: a bulkhead.
+ * Limits how many calls of the tool run at once, over all runs of the process: a bulkhead.
  *
- * When to use: for what breaks under load, or must not starve others. Outside of `retry` a call keeps its permit while it waits;
- * inside, each attempt takes one.
+ * When to use: for a service that breaks under load, or that must not starve others. Outside `retry`, a call
+ * keeps its permit while it waits; inside, each attempt takes its own.
  *
- * The permit stays taken until the handler has really ended, also when a timeout no longer waits for it. A call that gets none in
- * time fails as `bulkhead_full`.
+ * A call holds its permit until the handler has really ended, even if a timeout has abandoned the attempt. A
+ * call that gets no permit in time fails with `ToolUnavailable`, code `bulkhead_full`.
  *
- * @param permits how many at once, from 1
- * @param options `maxWait`: how long a call waits for its permit; zero refuses it at once. Default: as long as it takes
+ * @param permits how many calls may run at once, from 1
+ * @param options `maxWait`: how long a call waits for its permit; zero refuses it at once. Default: no limit
  *
  * @example
  * ```ts
@@ -978,13 +1052,14 @@ export const concurrency: {
 )
 
 /**
- * Adds a policy around all that is there, defaults included.
+ * Adds a policy around all existing ones, defaults included.
  *
- * When to use: for a policy of your own (`Policy.make`), and for one that you have as a value. It adds what the policy needs and what it
- * may fail with to the tool's type; it takes nothing away. A policy that runs what is inside more than once is for tools that only read, or are
- * idempotent: any other fails as `not_repeated` then, unless all before certainly did nothing.
+ * When to use: for a policy of your own (`Policy.make`), or for a policy that you have as a value. The
+ * services and failures of the policy enter the tool's type; nothing leaves it. A policy that runs the tool
+ * more than once is only for read-only and idempotent tools. Any other tool then fails with `not_repeated`,
+ * unless every earlier attempt certainly did nothing.
  *
- * @param policy what is not made by `Policy.make` throws
+ * @param policy a value that `Policy.make` did not make throws
  *
  * @example
  * ```ts
@@ -1026,10 +1101,11 @@ const with_: {
 export { with_ as with }
 
 /**
- * Adds policies as defaults: those whose kind the tool does not have, each in its place (`Policy.order`). For a tool that has a `timeout`
- * of its own, a default `deadline` is that much longer (`Policy.withDefaults`).
+ * Adds default policies: those whose kind the tool lacks, each in its place (`Policy.order`). If the tool has
+ * its own `timeout`, a default `deadline` is extended by that time (`Policy.withDefaults`).
  *
- * When to use: in a toolkit (`Toolkit.withDefaults`) or an agent (`policies`), which do it for all their tools.
+ * When to use: in a toolkit (`Toolkit.withDefaults`) or an agent (`policies`), which add them to all their
+ * tools.
  *
  * @example
  * ```ts
@@ -1061,7 +1137,7 @@ export const withDefaults: {
 )
 
 /**
- * A tool with default policies: any of them may find it unavailable.
+ * A tool with default policies, which may fail with `ToolUnavailable` or an `E2`.
  *
  * @category utility types
  * @since 0.1.0
@@ -1071,7 +1147,7 @@ export type WithDefaults<T extends Any, R2, E2 extends ToolFailure = ToolUnavail
   never
 
 /**
- * A tool with fixers, which need an `R2`, and may put a failure `E2` in their words.
+ * A tool with fixers. They need an `R2`, and may escalate with a failure `E2`.
  *
  * @category utility types
  * @since 0.1.0
@@ -1084,38 +1160,38 @@ export type WithFixers<T extends Any, R2, E2 extends ToolFailure = never> = T ex
 // -----------------------------------------------------------------------------
 
 /**
- * What came of a run: its end, and the account of what happened on the way to it.
+ * The outcome of a run: how it ended, and the account of the call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Outcome<out A, out E extends ToolFailure> {
-  /** How it ended: with an answer, a failure, or a defect. */
+  /** How the run ended: with an answer, a failure, or a defect. */
   readonly exit: Exit.Exit<A, E>
-  /** Whether it has taken effect, as far as anybody knows. */
+  /** Whether the call took effect. */
   readonly certainty: Certainty
-  /** How often the handler ran, and the tools that its fallbacks asked. */
+  /** The number of attempts: executions of the handler, and tools that its fallbacks asked. */
   readonly attempts: number
-  /** How often the handler ran. */
+  /** The number of executions of the handler. */
   readonly executions: number
   /** How long policies waited. */
   readonly waited: Duration.Duration
-  /** What policies took care of, in order. */
+  /** The failures that policies handled, in order. */
   readonly handled: ReadonlyArray<Handled>
-  /** What the agents used and failed with that corrected its arguments. */
+  /** The ledger of the agents that corrected the arguments: their usage and their failures. */
   readonly fixing?: Ledger
-  /** What is said of an answer, one sentence each. */
+  /** Caveats about the answer, one sentence each. */
   readonly caveats: ReadonlyArray<string>
-  /** Where an answer came from, when anybody said so. */
+  /** The source of the answer, if it was named. */
   readonly source?: Source
 }
 
 /**
- * Runs a tool and tells all that is known of the run: also whether it has taken effect, which a failure other than `ToolUnavailable`, and
- * an answer from elsewhere, cannot say.
+ * Runs a tool, and returns how it ended together with the account of the call. The account says whether the
+ * call took effect. An answer from a fallback, or a failure other than `ToolUnavailable`, cannot say so.
  *
- * When to use: in a program without an agent that must know what a call has done, before it does anything else. It never fails; a defect
- * is in the `exit`. Only interruption passes through.
+ * When to use: in a program without an agent that must know what a call did before it continues. It never
+ * fails; a defect is in the `exit`. Only interruption passes through.
  *
  * @example
  * ```ts
@@ -1165,12 +1241,12 @@ export const outcome: {
 // -----------------------------------------------------------------------------
 
 /**
- * What a tool costs at worst: how often it is tried, how long it waits and how long it takes, computed from its policies before it
- * runs. It also points out policies that are likely not meant as they are.
+ * Computes the worst case of a tool from its policies, before it runs: how often it is tried, how long it
+ * waits, and how long it takes. It also warns about policies that are probably a mistake.
  *
- * When to use: in a test that keeps the bounds of your tools; and to find out why a call takes as long as it does. Defaults of a
- * toolkit or an agent count once they are added to the tool. Effects that a retry's schedule has of its own are run for it, but for
- * its logs.
+ * When to use: in a test that guards the bounds of your tools, or to find out why a call takes so long.
+ * Defaults of a toolkit or an agent count once they are added to the tool. Effects inside a retry's schedule
+ * run for this, but their logs are dropped.
  *
  * @example
  * ```ts
@@ -1193,21 +1269,24 @@ export const outcome: {
  * @category explaining
  * @since 0.1.0
  */
-// Of `Any` itself, a combinator inside of the call would infer the parameters of a run that takes none.
+// Generic, because with the parameter type `Any`, a combinator inside the call would infer `never` as its
+// parameters.
 export const explain = <T extends Any>(tool: T): Explanation => explained(tool)
 
 // -----------------------------------------------------------------------------
-// Inside
+// Internals
 // -----------------------------------------------------------------------------
 
-// A function with options that may be left out tells its two forms apart by what comes first.
+// The data-first form begins with a tool, which is an object. The number of arguments does not tell the forms
+// apart, since options may be absent.
 function isDataFirst(args: ArrayLike<unknown>): boolean {
   return typeof args[0] === "object"
 }
 
-// An Effect is an Effect of its own parts, which the compiler does not see of a type parameter.
-const parted = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
+// Every Effect is an Effect of its own success, error and service types. The compiler does not see that for a
+// type parameter.
+const asOwnEffect = <Handled extends Effect.Effect<unknown, unknown, unknown>>(handled: Handled) =>
   handled as Effect.Effect<Effect.Success<Handled>, Effect.Error<Handled>, Effect.Services<Handled>>
 
-// Only reached when `parameters` is absent, and then `Params` is its default, `{}`.
+// Only used if `parameters` is absent. Then `Params` is its default, `{}`.
 const asParameters = <Params>(schema: Schema.ConstraintDecoder<{}>) => schema as Schema.ConstraintDecoder<Params>

@@ -1,13 +1,17 @@
 /**
- * What the model asked for, and what the running call is told about itself.
+ * The call that a model makes, and the context of that call while its handler runs.
  *
- * A {@link ToolCall} is the model's request, its argument text kept raw. While its handler
- * runs, {@link current} tells it two things: an idempotency key, by which a service tells a repetition, and the attempt under way.
- * {@link caveat} and {@link source} say something of the answer, and {@link ask} and {@link stop} end the run.
+ * A {@link ToolCall} is the model's request, with its argument text kept raw. While the handler runs,
+ * {@link current} provides an idempotency key and the number of the attempt. A service recognizes a
+ * repeated call by the key. {@link caveat} and {@link source} describe the answer. {@link ask} and
+ * {@link stop} end the run.
  *
- * A tool that runs without an agent has a key of its own for each run; what it says of its answer reaches `CallEvent.watcher` alone.
- * A tool that runs inside of another one's handler has attempts of its own, and a key of its own: made of the outer call's key and of what it
- * is to do itself, so that it is the same when the outer call is tried again. What it says is said of the outer call's answer.
+ * A tool that runs without an agent has a new key for each run. Its caveats and its source reach
+ * `Tool.outcome` and `CallEvent.watcher`.
+ *
+ * A tool that runs inside another tool's handler has its own attempts and its own key. The key is derived
+ * from the outer call's key and from the effect that the inner call is meant to have. So it stays the same
+ * when the outer call is tried again. Its caveats and its source are added to the outer call's answer.
  *
  * @since 0.1.0
  */
@@ -23,7 +27,7 @@ export type { Source } from "./CallEvent.ts"
 export { Reply } from "./ToolOutcome.ts"
 
 /**
- * A tool call as the model made it.
+ * A tool call, as the model made it.
  *
  * @category models
  * @since 0.1.0
@@ -37,31 +41,32 @@ export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
  * @since 0.1.0
  */
 export const ToolCall = Schema.Struct({
-  /** Chosen by the model's provider; the loop makes it unique within its message. */
+  /** Chosen by the model's provider. The agent makes it unique within its message. */
   id: Schema.String,
   name: Schema.String,
-  /** The argument text, exactly as it came. Absent where the provider sent none. */
+  /** The argument text, exactly as it was sent. Absent if the provider sent none. */
   arguments: Schema.optionalKey(Schema.String)
 })
 
 /**
- * What a handler is told of the call under way.
+ * The context of a running call, as its handler sees it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CallContext {
   /**
-   * The same for every attempt of the call, when it is resumed or replayed, and when the model makes it again while nobody knows what became
-   * of it. In an agent it is 32 hexadecimal digits, made of what the call is to do (`CallFacts`). A tool that runs alone draws one from `Random`.
+   * The idempotency key. It stays the same for every attempt, when the call is resumed or replayed, and
+   * when the model repeats a call whose outcome is unknown. In an agent it is 32 hexadecimal digits,
+   * derived from the intent of the call (`CallFacts`). A tool that runs alone draws one from `Random`.
    */
   readonly idempotencyKey: string
-  /** Which execution of the handler this is, from 1; 0 before the first. */
+  /** The number of the handler's current execution, from 1. It is 0 before the first one. */
   readonly attempt: number
 }
 
 /**
- * The call under way. Outside of any tool its key is `"detached"`, and its attempt 1.
+ * The context of the running call. Outside any tool, its key is `"detached"` and its attempt is 1.
  *
  * @category context
  * @since 0.1.0
@@ -75,10 +80,10 @@ export const current: Effect.Effect<CallContext> = Effect.withFiber((fiber) => {
 })
 
 /**
- * Gives a tool that runs without an agent its idempotency key.
+ * Sets the idempotency key of a tool that runs without an agent.
  *
- * When to use: in a backend that knows what it is doing: the id of the order that is paid, of the job that runs.
- * Without it a tool that runs alone draws a random key.
+ * When to use: in a backend that can name the operation, for example by the id of the order to pay or of
+ * the job to run. Otherwise a tool that runs alone draws a random key.
  *
  * @example
  * ```ts
@@ -98,11 +103,12 @@ export const withKey = (key: string): <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.provideService(standaloneKey, key)
 
 /**
- * Tells the model something about the answer: "the 3 most recent of 40", "prices are of yesterday".
+ * Tells the model something about the answer, for example "the 3 most recent of 40" or "prices are from
+ * yesterday".
  *
- * When to use: in a handler or a fallback whose answer is good, but not quite what was asked for.
+ * When to use: in a handler or a fallback whose answer is good, but not exactly what the model asked for.
  *
- * The first twenty of a call are kept, and a last one counts the others.
+ * The model gets the first twenty caveats of a call, and a last one that counts the others.
  *
  * @param text one short sentence
  * @category noting
@@ -110,16 +116,17 @@ export const withKey = (key: string): <A, E, R>(self: Effect.Effect<A, E, R>) =>
  */
 export const caveat = (text: string): Effect.Effect<void> =>
   Effect.map(frame, (call) => {
-    const words = textOf(text)
-    if (words !== undefined) call.note({ _tag: "CaveatAdded", text: words })
+    const sentence = textOf(text)
+    if (sentence !== undefined) call.note({ _tag: "CaveatAdded", text: sentence })
   })
 
 /**
- * Says where the answer came from, and how old it is. The model is told of a source with an age.
+ * Records where the answer came from, and how old it is. The model is told about the source only if it has
+ * an age.
  *
- * When to use: in a fallback, so that a stale answer is never taken for a fresh one.
+ * When to use: in a fallback, so that a stale answer is never mistaken for a fresh one.
  *
- * @param age how old the answer is; leave it out for a fresh one
+ * @param age how old the answer is; omit it for a fresh one
  * @category noting
  * @since 0.1.0
  */
@@ -127,44 +134,45 @@ export const source = (
   { age, name }: { readonly name: string; readonly age?: Duration.Input }
 ): Effect.Effect<void> =>
   Effect.map(frame, (call) => {
-    const from = textOf(name) ?? "another source"
+    const sourceName = textOf(name) ?? "another source"
     call.note({
       _tag: "SourceNamed",
-      name: from,
+      name: sourceName,
       ...(age === undefined ? {} : { age: Duration.fromInputUnsafe(age) })
     })
   })
 
 /**
- * Asks the user: the run ends as a resumable value, and once it is resumed, the handler runs again
+ * Asks the user a question. The run ends as a resumable value. Once it is resumed, the handler runs again
  * from its start with the same idempotency key, and `ask` succeeds with the reply.
  *
- * When to use: where neither the tool nor the model can decide. Ask before acting, since what
- * stands before the question runs twice; and ask in the same words each time, since a reply is found by its question. A check
- * (`Tool.reconcile`) and a fallback may ask, too: where nobody knows whether the call took effect, the handler does not run again, and they
- * get the reply.
+ * When to use: where neither the tool nor the model can decide. Ask before acting, because code before the
+ * question runs twice. Use the same text each time, because a reply is found by its question.
  *
- * Without an agent there is nobody to ask: it dies, and says so.
+ * A check (`Tool.reconcile`) and a fallback may ask, too. If the outcome of the call is unknown, the
+ * handler does not run again: the check or the fallback gets the reply.
+ *
+ * Without an agent, no user can answer. Then the Effect dies with a message that says so.
  *
  * @category control
  * @since 0.1.0
  */
 export const ask = (question: string): Effect.Effect<string> =>
   Effect.flatMap(frame, (call) => {
-    const words = textOf(question) ?? "The tool asks without a question."
-    const reply = call.live.replyTo(call.id, words)
-    return reply === undefined ? Effect.die(new SuspendSignal(words, call.id)) : Effect.succeed(reply)
+    const questionText = textOf(question) ?? "The tool asked an empty question."
+    const reply = call.live.replyTo(call.id, questionText)
+    return reply === undefined ? Effect.die(new SuspendSignal(questionText, call.id)) : Effect.succeed(reply)
   })
 
 /**
- * A hard stop: the call is over and the whole run ends with it, typed; no policy and no model gets a say.
+ * Stops the call and the whole run, which fails with `RunStopped`. No policy and no model can prevent it.
  *
- * When to use: when going on would do harm. For everything else, fail.
+ * When to use: when continuing would do harm. In all other cases, fail.
  *
- * Without an agent it dies with the reason.
+ * Without an agent, the Effect dies with the reason.
  *
  * @category control
  * @since 0.1.0
  */
 export const stop = (reason: string): Effect.Effect<never> =>
-  Effect.die(new StopSignal(textOf(reason) ?? "The tool does not say why."))
+  Effect.die(new StopSignal(textOf(reason) ?? "The tool gave no reason."))

@@ -1,22 +1,21 @@
 /**
- * The four ways in which a tool can fail, and nothing else.
+ * The four ways in which a tool can fail. There are no others.
  *
- * They are sorted by what happens next, not by where they came from:
+ * They differ in what happens next, not in where the failure comes from:
  *
- * | failure           | it means                                             | the next move                                 |
- * | ----------------- | ---------------------------------------------------- | --------------------------------------------- |
- * | `SchemaMismatch`  | data breaks a contract: the call's, or the result's  | correct the call; or give up on the tool      |
- * | `PartialData`     | valid, but not all of it                             | go on with it, or ask for the rest            |
- * | `SemanticGarbage` | valid, complete, and wrong or unsatisfiable          | think again                                   |
- * | `ToolUnavailable` | the tool, or what it stands on, is gone              | retried below the model while it is transient |
+ * | failure           | meaning                                              | next step                                 |
+ * | ----------------- | ---------------------------------------------------- | ----------------------------------------- |
+ * | `SchemaMismatch`  | data breaks a contract: the call's, or the result's  | correct the call, or give up on the tool  |
+ * | `PartialData`     | valid, but incomplete                                | continue with it, or fetch the rest       |
+ * | `SemanticGarbage` | valid and complete, but wrong or unsatisfiable       | reconsider the call                       |
+ * | `ToolUnavailable` | the tool, or a service it depends on, is unavailable | retried below the model while transient   |
  *
- * A handler fails with one of them, a policy (`Policy`) makes one smaller, dispatch
- * (`Dispatch`) makes one out of whatever else goes wrong, and a rendering (`Rendering`)
- * turns one into what the model reads.
+ * A handler fails with one of them. A policy (`Policy`) may handle the failure. Dispatch (`Dispatch`) turns
+ * every other error into one of the four. A rendering (`Rendering`) turns a failure into the text that the
+ * model reads.
  *
- * Each is yieldable (`return yield* new SemanticGarbage({ … })`), carries a stable
- * `code` and a one-line `detail`, has a schema, and captures no stack trace: a failure
- * is a value, and costs like one.
+ * Each failure is yieldable (`return yield* new SemanticGarbage({ … })`). It has a stable `code`, a
+ * one-line `detail` and a schema. It captures no stack trace, so it is as cheap as any other value.
  *
  * @since 0.1.0
  */
@@ -32,11 +31,11 @@ import { excerpt } from "./internal/value/text.ts"
 import { attempted } from "./internal/value/untrusted.ts"
 
 // -----------------------------------------------------------------------------
-// What they share
+// Common fields
 // -----------------------------------------------------------------------------
 
 /**
- * How much an escalation matters to whoever reads it.
+ * How serious an escalation is.
  *
  * @category models
  * @since 0.1.0
@@ -52,7 +51,7 @@ export type Severity = typeof Severity.Type
 export const Severity = Schema.Literals(["low", "medium", "high", "critical"])
 
 /**
- * One field that breaks a contract: where it is, what was expected, what came.
+ * One field that breaks a contract: its path, what was expected, and what the value actually was.
  *
  * @category models
  * @since 0.1.0
@@ -66,16 +65,16 @@ export interface FieldIssue extends Schema.Schema.Type<typeof FieldIssue> {}
  * @since 0.1.0
  */
 export const FieldIssue = Schema.Struct({
-  /** Keys and indices from the root, as in `["items", 0, "price"]`. */
+  /** Keys and indices from the root, for example `["items", 0, "price"]`. */
   path: Schema.Array(Schema.Union([Schema.String, Schema.Int])),
   expected: Schema.String,
   actual: Schema.String,
-  /** What to write instead, in a sentence. */
+  /** One sentence that says what to write instead. */
   advice: Schema.optionalKey(Schema.String)
 })
 
 /**
- * Where and in what way a text cannot be read.
+ * The kind and the position of the fault in a text that cannot be read.
  *
  * @category models
  * @since 0.1.0
@@ -89,18 +88,19 @@ export interface TextFault extends Schema.Schema.Type<typeof TextFault> {}
  * @since 0.1.0
  */
 export const TextFault = Schema.Struct({
-  /** The class of the mistake; `Arguments` says what each means. */
+  /** The kind of fault. `RULES.md` of `@fallible/arguments` has an example of each. */
   kind: Schema.Literals(faultKinds),
-  /** In UTF-16 units from the start of the text. */
+  /** In UTF-16 code units from the start of the text, from 0. */
   offset: Schema.Int,
   /** From 1. */
   line: Schema.Int,
-  /** In UTF-16 units from the start of the line, from 1. */
+  /** In UTF-16 code units from the start of the line, from 1. */
   column: Schema.Int
 })
 
 /**
- * The codes that this library gives. They are stable; a handler may use codes of its own.
+ * Stable codes of this library's failures. `DispatchFailure` lists the codes that dispatch adds. A handler
+ * may use others.
  *
  * @category models
  * @since 0.1.0
@@ -143,7 +143,7 @@ export type Code =
   | "asked_user"
   | "too_long"
   | "defect"
-  // Any other snake_case code; the intersection keeps the list above in editors' completions.
+  // Any other snake_case code. The intersection keeps the codes above in editor completions.
   | (string & {})
 
 const common = {
@@ -155,22 +155,22 @@ const common = {
 }
 
 interface CommonFields {
-  /** Stable, in snake_case: what a program matches on below the tag. */
+  /** Stable, in snake_case. Programs match on it within a tag. */
   readonly code: Code
-  /** One line: what was wrong, the offending value, what was expected. */
+  /** One line: what is wrong, the offending value, and what was expected. */
   readonly detail: string
   /** One line: what to do next. */
   readonly hint?: string
   /** Set by an escalation. */
   readonly severity?: Severity
-  /** Whose words they are, where they are not the tool's: the name of the fixer that escalated. */
+  /** The name of the fixer that escalated the failure and wrote its text. Absent if the text is the tool's own. */
   readonly source?: string
-  /** The original error, for logs and spans in this process. Never encoded, never shown to a model. */
+  /** The original error, for logs and spans in this process. It is never encoded and never shown to a model. */
   readonly cause?: unknown
 }
 
 // -----------------------------------------------------------------------------
-// The four
+// The four failures
 // -----------------------------------------------------------------------------
 
 const SchemaMismatchFields = Schema.Struct({
@@ -185,12 +185,13 @@ const SchemaMismatchFields = Schema.Struct({
 /**
  * Data that breaks a contract.
  *
- * On `side: "arguments"` it is the model's call: an unknown tool, text that is no JSON,
- * wrong keys or types. On `side: "result"` it is the tool's own output. It is never
- * retried: the same data breaks the same contract again.
+ * On `side: "arguments"`, the model's call is wrong: an unknown tool, text that is not JSON, wrong keys or
+ * types. On `side: "result"`, the tool's own output is wrong. It is never retried, because the same data
+ * would break the same contract again.
  *
- * A handler that fails with side `"arguments"` promises that it has done nothing with them: it may be run again with better ones
- * (`Tool.fix`). When a tool inside of the handler fails with it, that is no rejection of the tool's own arguments.
+ * A handler that fails with side `"arguments"` promises that it did nothing with these arguments. It may
+ * run again with better ones (`Tool.fix`). If a tool that the handler runs fails this way, that does not
+ * reject the arguments of the handler's own tool.
  *
  * @example
  * ```ts
@@ -210,13 +211,13 @@ const SchemaMismatchFields = Schema.Struct({
  */
 export class SchemaMismatch extends CodedFailure<
   CommonFields & {
-    /** Whose data: the call's, or the result's. */
+    /** Which data breaks the contract. */
     readonly side: "arguments" | "result"
-    /** The fields at fault, one entry each. Empty when the fault is not in a field. */
+    /** One entry for each invalid field. Empty if no field is at fault. */
     readonly issues: ReadonlyArray<FieldIssue>
     /** The valid choices, nearest first. */
     readonly alternatives: ReadonlyArray<string>
-    /** Of a text that cannot be read: where, and in what way. */
+    /** The kind and the position of the fault, if the text cannot be read. */
     readonly fault?: TextFault
   }
 > {
@@ -233,7 +234,7 @@ export class SchemaMismatch extends CodedFailure<
     super({ ...fields, issues: fields.issues ?? [], alternatives: fields.alternatives ?? [] })
   }
 
-  /** Its schema: encodes to plain JSON, without the `cause`. */
+  /** The schema. It encodes to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<SchemaMismatch, typeof SchemaMismatchFields.Encoded> = codec(
     SchemaMismatchFields,
     () => SchemaMismatch
@@ -241,7 +242,7 @@ export class SchemaMismatch extends CodedFailure<
 }
 
 /**
- * How much of how much: `of` is absent when nobody knows the whole.
+ * How much of a whole is present. `of` is the size of the whole, and absent if that is not known.
  *
  * @category models
  * @since 0.1.0
@@ -257,7 +258,7 @@ export interface Coverage extends Schema.Schema.Type<typeof Coverage> {}
 export const Coverage = Schema.Struct({
   have: Schema.Finite,
   of: Schema.optionalKey(Schema.Finite),
-  /** What is counted: `"orders"`, `"pages"`. */
+  /** The unit that is counted, for example `"orders"` or `"pages"`. */
   unit: Schema.optionalKey(Schema.String)
 })
 
@@ -271,11 +272,11 @@ const partialDataFields = <A, I>(data: Schema.Codec<A, I>) =>
   })
 
 /**
- * A value that is valid and well-formed, but not the whole: one page of many, or what was
- * there when the time ran out.
+ * A valid and well-formed value that is incomplete: one page of many, or the part that was ready when the
+ * time ran out.
  *
- * It is a failure because the caller must decide: go on with `data`, or call again with the
- * arguments in `next`.
+ * It is a failure because the caller must decide: continue with `data`, or call again with the arguments in
+ * `next`.
  *
  * @example
  * ```ts
@@ -296,11 +297,11 @@ const partialDataFields = <A, I>(data: Schema.Codec<A, I>) =>
  */
 export class PartialData<out A = unknown> extends CodedFailure<CommonFields> {
   readonly _tag = "PartialData"
-  /** What is there. */
+  /** The part that is available. */
   declare readonly data: A
-  /** How much of how much it is. */
+  /** How much of the whole `data` covers. */
   declare readonly coverage?: Coverage
-  /** The arguments of the call that continues. */
+  /** The arguments for a call that fetches more. */
   declare readonly next?: Schema.JsonObject
 
   constructor(
@@ -313,7 +314,7 @@ export class PartialData<out A = unknown> extends CodedFailure<CommonFields> {
     super(fields)
   }
 
-  /** Its schema, over the schema of its data: encodes to plain JSON when that does. */
+  /** Returns the schema, given the schema of the data. It encodes to plain JSON if the data does. */
   static schema<A, I>(
     data: Schema.Codec<A, I>
   ): Schema.Codec<PartialData<A>, ReturnType<typeof partialDataFields<A, I>>["Encoded"]> {
@@ -328,11 +329,11 @@ const SemanticGarbageFields = Schema.Struct({
 })
 
 /**
- * Valid, complete, and wrong or unsatisfiable: an unknown city, no rows because a name stood
- * in an id field, Celsius where Fahrenheit was asked for.
+ * A valid and complete request or result that is wrong or unsatisfiable: an unknown city, no rows because
+ * an id field holds a name, Celsius instead of Fahrenheit.
  *
- * It is never retried below the model; it asks for a second thought. Give the valid choices
- * as `alternatives`, nearest first.
+ * It is never retried below the model: the model has to reconsider its call. List the valid choices as
+ * `alternatives`, nearest first.
  *
  * @example
  * ```ts
@@ -361,7 +362,7 @@ export class SemanticGarbage extends CodedFailure<
     super({ ...fields, alternatives: fields.alternatives ?? [] })
   }
 
-  /** Its schema: encodes to plain JSON, without the `cause`. */
+  /** The schema. It encodes to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<SemanticGarbage, typeof SemanticGarbageFields.Encoded> = codec(
     SemanticGarbageFields,
     () => SemanticGarbage
@@ -379,12 +380,12 @@ const ToolUnavailableFields = Schema.Struct({
 })
 
 /**
- * The tool, or what it stands on, is gone: a refused connection, a timeout, a status of 429 or
- * 5xx, a quota, a defect in the handler.
+ * The tool, or a service it depends on, is unavailable: a refused connection, a timeout, a status of 429 or
+ * 5xx, a used-up quota, a defect in the handler.
  *
- * `transient` says whether trying later is worth anything; only transient ones are retried,
- * and only where a repetition is safe. `scope` says what a permanent one is about: one record that may not be read is not a
- * tool that is gone.
+ * `transient` says whether a later attempt may succeed. Only transient failures are retried, and only where
+ * running the tool again is safe. `scope` says what a permanent failure applies to: one record that may not
+ * be read does not make the whole tool unavailable.
  *
  * @example
  * ```ts
@@ -412,33 +413,39 @@ const ToolUnavailableFields = Schema.Struct({
  */
 export class ToolUnavailable extends CodedFailure<
   CommonFields & {
-    /** Is it worth trying later? */
+    /** Whether a later attempt may succeed. */
     readonly transient: boolean
     /**
-     * What a permanent failure is about. `"arguments"`: the tool works, and would refuse the same arguments again. The model may call it
-     * with others. Neither `ToolHealth` nor a breaker counts it as an error, unless its code is `failed`, whose reason nobody knows.
-     * `"tool"`: no call can succeed, so the model does not call the tool again. Default: `"tool"`.
+     * The scope of a permanent failure. Default: `"tool"`.
      *
-     * Of a transient failure, dispatch sets `"arguments"` on a timeout where the tool has a `size`.
+     * - `"arguments"`: the tool works, but would refuse the same arguments again. The model may call it
+     *   with others. Neither `ToolHealth` nor a breaker counts it as an error, unless its code is `failed`
+     *   (an unknown reason).
+     * - `"tool"`: no call can succeed, so the model does not call the tool again.
+     *
+     * Dispatch also sets `"arguments"` on a transient timeout of a read-only tool with a `size`: the model
+     * may ask for less.
      */
     readonly scope?: "arguments" | "tool"
-    /** How long to wait before trying again, when the service said so. */
+    /** How long to wait before the next attempt, if the service said so. */
     readonly retryAfter?: Duration.Duration
     /**
-     * Whether the call took effect before it failed (`Certainty`). `"not_executed"`: certainly not. `"unknown"`: it may have. Without it,
-     * a transient failure of a tool that acts is taken for unknown, and a permanent one for a refusal that did nothing.
+     * Whether the call took effect before it failed (`Certainty`). `"executed"`: it did. `"not_executed"`:
+     * it certainly did not. `"unknown"`: it may have. If absent, a transient failure of a tool that acts
+     * counts as unknown, and a permanent one counts as a refusal that did nothing.
      */
     readonly outcome?: Certainty
     /**
-     * The sources that were tried, in order, each with its code, when a tool has more than one and all of them failed:
-     * `["database (timeout)", "cache (nothing known)"]`.
+     * The sources that were tried, in order, each with the code of its failure. Present if a tool has
+     * several sources and all of them failed, for example
+     * `["database (timeout)", "cache (no value)"]`.
      */
     readonly tried?: ReadonlyArray<string>
   }
 > {
   readonly _tag = "ToolUnavailable"
 
-  /** Its schema: encodes to plain JSON, without the `cause`. */
+  /** The schema. It encodes to plain JSON, without the `cause`. */
   static readonly schema: Schema.Codec<ToolUnavailable, typeof ToolUnavailableFields.Encoded> = codec(
     ToolUnavailableFields,
     () => ToolUnavailable
@@ -446,11 +453,11 @@ export class ToolUnavailable extends CodedFailure<
 }
 
 // -----------------------------------------------------------------------------
-// Their union
+// Union
 // -----------------------------------------------------------------------------
 
 /**
- * Any of the four. `A` is the type of a partial value's data.
+ * Any of the four failures. `A` is the type of the `data` of a `PartialData`.
  *
  * @category models
  * @since 0.1.0
@@ -458,7 +465,7 @@ export class ToolUnavailable extends CodedFailure<
 export type ToolFailure<A = unknown> = SchemaMismatch | PartialData<A> | SemanticGarbage | ToolUnavailable
 
 /**
- * The four tags, for what handles failures by name.
+ * The tags of the four failures, for code that handles failures by name.
  *
  * @category models
  * @since 0.1.0
@@ -466,8 +473,9 @@ export type ToolFailure<A = unknown> = SchemaMismatch | PartialData<A> | Semanti
 export type Tag = ToolFailure["_tag"]
 
 /**
- * The schema of a {@link ToolFailure}, over the schema of the tool's success: with it a failure
- * survives a journal, a wire and a log. The `cause` stays behind.
+ * Returns the schema of a {@link ToolFailure}, given the schema of the tool's success value.
+ *
+ * When to use: to journal, send or log a failure. The `cause` is not encoded.
  *
  * @example
  * ```ts
@@ -486,7 +494,7 @@ export const schema = <A, I>(success: Schema.Codec<A, I>): Schema.Codec<ToolFail
   Schema.Union([SchemaMismatch.schema, PartialData.schema(success), SemanticGarbage.schema, ToolUnavailable.schema])
 
 /**
- * What a {@link ToolFailure} encodes to.
+ * The encoded form of a {@link ToolFailure}.
  *
  * @category models
  * @since 0.1.0
@@ -498,52 +506,56 @@ export type Encoded<I> =
   | typeof ToolUnavailable.schema.Encoded
 
 // -----------------------------------------------------------------------------
-// From any error
+// Conversion from any error
 // -----------------------------------------------------------------------------
 
 /**
- * How {@link from} reads an error.
+ * Options of {@link from}.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FromOptions {
-  /** Classes of errors whose messages are written for the model. Default: none. */
+  /** Error classes whose messages are written for the model. Default: none. */
   readonly tell?: ReadonlyArray<abstract new(...args: Array<never>) => Error>
 }
 
 /**
- * The failure that an error of any library amounts to, by its shape. It throws what is not a failure: mistakes of the program.
+ * Converts an error of any library into a failure, based on its shape.
  *
- * When to use: as the `catch` of `Effect.tryPromise` in a handler. `Tool.promise` does so by itself.
+ * When to use: as the `catch` of `Effect.tryPromise` in a handler. `Tool.promise` already does this.
  *
- * | what was thrown                                                      | failure                                                            |
- * | -------------------------------------------------------------------- | ------------------------------------------------------------------ |
- * | a status: in an error, in a `Response`, in a message (`HTTP 404`)    | what `HttpFailure` makes of that status                            |
- * | a lost or refused connection, a timeout, an abort                    | transient `ToolUnavailable`, code `connection` or `timeout`        |
- * | a code of gRPC, JSON-RPC or MCP                                      | what the status with the same meaning becomes                      |
- * | an SQLSTATE, a code of SQLite or MySQL                               | by its class: `rejected`, `invalid_arguments`, `server_error`, …   |
- * | invalid JSON, the issues of a schema                                 | `SchemaMismatch` of the result                                     |
- * | a code of the file system                                            | `not_found`, `permission_denied`, `rejected`, `server_error`       |
- * | a plain `Error` with a sentence                                      | `SemanticGarbage`, code `rejected`: the tool refused               |
- * | anything else                                                        | permanent `ToolUnavailable`, code `failed`, with an unknown outcome |
+ * | thrown value                                                      | failure                                                             |
+ * | ----------------------------------------------------------------- | ------------------------------------------------------------------- |
+ * | a status: in an error, in a `Response`, in a message (`HTTP 404`) | the failure that `HttpFailure` gives for that status                |
+ * | a lost or refused connection, a timeout, an abort                 | transient `ToolUnavailable`, code `connection` or `timeout`         |
+ * | a gRPC, JSON-RPC or MCP code                                      | the failure for the status with the same meaning                    |
+ * | an SQLSTATE, an SQLite or MySQL code                              | by its class: `rejected`, `invalid_arguments`, `server_error`, …    |
+ * | invalid JSON, schema issues                                       | `SchemaMismatch` of the result                                      |
+ * | a file system code                                                | `not_found`, `permission_denied`, `rejected`, `server_error`        |
+ * | a plain `Error` with a sentence                                   | `SemanticGarbage`, code `rejected`: the tool refused                |
+ * | anything else                                                     | permanent `ToolUnavailable`, code `failed`, with an unknown outcome |
  *
- * `docs/any-error.md` has an example of each. What an error says of itself goes first: `retryable`, `isRetryable`, `$retryable`. A
- * `retry-after` header becomes `retryAfter`. Causes and the errors of an aggregate are looked at, too.
+ * `docs/any-error.md` has an example of each. An error's own flag takes precedence: `retryable`,
+ * `isRetryable` or `$retryable`. A `retry-after` header becomes `retryAfter`. The causes of an error and
+ * the errors of an aggregate are examined, too.
  *
- * The model reads the message of a plain `Error`, and of classes in `tell`. It reads none that comes with a field `code`, `errno`, `sql`,
- * `config`, `request` or `response`. The message becomes one bounded line without addresses, paths and secrets. All other errors get a
- * sentence by their kind. The error itself is the `cause`, for the log.
+ * The model reads the message of a plain `Error` and of the classes in `tell`, unless the error has a field
+ * that libraries use: `code`, `errno`, `sql`, `config`, `request`, `response`, `cmd`, `stdout`, `stderr` or
+ * `output`. The message becomes one bounded line without addresses, paths and secrets. All other errors get
+ * a sentence that fits their kind. The error itself becomes the `cause`, for the log.
  *
- * A failure of this library stays as it is. A mistake of the program is thrown again and becomes a defect: `TypeError`, `RangeError`,
- * `ReferenceError`, an assertion. So is `PartialData`, since nobody can check the type of its data here.
+ * A failure of this library is returned unchanged. A programming mistake is thrown again and becomes a
+ * defect: `TypeError`, `RangeError`, `ReferenceError`, an assertion. `PartialData` is thrown again, too,
+ * because the type of its data cannot be checked here.
  *
- * An error is about the request that failed, not about what the handler did before. So a refused connection does not prove that a
- * non-idempotent tool did nothing, unless it is declared `refusesFirst`. A thrown sentence does: it says that the tool refused. After the
- * handler has acted, fail with a `ToolUnavailable` whose `outcome` says so.
+ * An error describes the request that failed, not earlier work of the handler. So a refused connection does
+ * not prove that a non-idempotent tool did nothing, unless the tool is declared `refusesFirst`. A plain
+ * `Error` with a sentence counts as proof: it says that the tool refused. After the handler has acted, fail
+ * with a `ToolUnavailable` whose `outcome` says so.
  *
- * @param error what was thrown
- * @param options `tell`: classes of errors whose messages the model may read; default: none
+ * @param error the thrown value
+ * @param options `tell`: error classes whose messages the model may read; default: none
  *
  * @example
  * ```ts
@@ -569,22 +581,24 @@ export const from = (
   error: unknown,
   { tell = [] }: FromOptions = {}
 ): SchemaMismatch | SemanticGarbage | ToolUnavailable => {
-  if (isOurs(error)) {
+  if (isOwnFailure(error)) {
     if (error._tag === "PartialData") throw error
     return error
   }
-  if (!Array.isArray(tell)) throw new TypeError(`'tell' is a list of classes; got ${excerpt(tell)}.`, { cause: error })
+  if (!Array.isArray(tell)) {
+    throw new TypeError(`'tell' must be a list of classes; got ${excerpt(tell)}.`, { cause: error })
+  }
   const described = describe(error, tell)
   if (described === undefined) throw error
   const failure = asGuess(made(described, { SchemaMismatch, SemanticGarbage, ToolUnavailable }))
   return described.isRedirected === true ? asRedirected(failure) : failure
 }
 
-// Nothing is known of a value that was thrown: a look at it may throw.
-const isOurs = (error: unknown): error is ToolFailure => attempted(() => isToolFailure(error)) === true
+// A thrown value may be anything: inspecting it may throw.
+const isOwnFailure = (error: unknown): error is ToolFailure => attempted(() => isToolFailure(error)) === true
 
 /**
- * Is it one of the four?
+ * Reports whether a value is one of the four failures.
  *
  * @example
  * ```ts
@@ -602,7 +616,7 @@ export const isToolFailure = (u: unknown): u is ToolFailure =>
   u instanceof ToolUnavailable
 
 /**
- * Is it worth trying the same thing later, with nothing changed?
+ * Reports whether the same call may succeed later, without any change.
  *
  * @example
  * ```ts
@@ -619,7 +633,7 @@ export const isTransient = (failure: ToolFailure): failure is ToolUnavailable =>
   failure._tag === "ToolUnavailable" && failure.transient
 
 /**
- * Does the failure say that the call certainly did nothing?
+ * Reports whether a failure says that the call certainly did nothing.
  *
  * @category predicates
  * @since 0.1.0
@@ -630,7 +644,8 @@ export const isNotExecuted = (
   failure._tag === "ToolUnavailable" && failure.outcome === "not_executed"
 
 /**
- * Does the failure say that the call may have acted, so that running it again could act twice?
+ * Reports whether a failure says that the call may have taken effect, so that running it again could act
+ * twice.
  *
  * @category predicates
  * @since 0.1.0

@@ -1,16 +1,16 @@
 /**
- * How the tools of a process are doing: what was called, what failed, and which of them may be called at all.
+ * The health of a process's tools: calls, errors, and which tools may be called.
  *
  *     Dispatch ── counts calls and errors ─┐
  *     a breaker ─ opens, probes, closes ───┼─ ToolHealth ─ report, changes ─ people
  *     people ──── disable, enable ─────────┘        └───── Availability ──── agents
  *
- * It is a service of the process, and not of a run: provide its layer once, below all agents. Without it nothing is
- * counted, and breakers work all the same.
+ * It is a service of the process, not of a run: provide its layer once, below all agents. Without it, nothing
+ * is counted, but breakers still work.
  *
- * Health counts, and refuses only what people disable. To disable a tool after three consecutive errors, give it a
- * breaker (`CircuitBreaker`): it refuses at once, lets a probe through after a while, and closes when that goes well.
- * `enable` closes it by hand, and each step is one of the `changes`.
+ * `ToolHealth` counts, and refuses only tools that people disable. To disable a tool after three consecutive
+ * errors, give it a breaker (`CircuitBreaker`). The breaker refuses at once, lets a probe through after a
+ * while, and closes if the probe succeeds. `enable` closes it by hand. Each step is one of the `changes`.
  *
  * @since 0.1.0
  */
@@ -23,8 +23,9 @@ import { cut, oneLine } from "./internal/value/text.ts"
 import type { Tag } from "./ToolFailure.ts"
 
 /**
- * Whether a tool may be called. An open circuit refuses calls before `until` (milliseconds of the `Clock`); the next call
- * is the probe. Without `until`, the circuit stays open until somebody enables the tool.
+ * Whether a tool may be called. An open circuit refuses calls before `until` (milliseconds of the `Clock`);
+ * the next call after that is the probe. Without `until`, the circuit stays open until the tool is enabled by
+ * hand.
  *
  * @category models
  * @since 0.1.0
@@ -36,7 +37,7 @@ export type Status =
   | { readonly _tag: "Disabled"; readonly reason?: string }
 
 /**
- * A tool that may be called.
+ * The status of a tool that may be called.
  *
  * @category models
  * @since 0.1.0
@@ -52,26 +53,26 @@ export const available: Status = { _tag: "Available" }
 export interface LastError {
   readonly tag: Tag
   readonly code: string
-  /** One line. It may quote the arguments of the call, as the failure's own detail does. */
+  /** One line. Like the failure's own detail, it may quote the arguments of the call. */
   readonly detail: string
   readonly at: number
 }
 
 /**
- * How many errors of a tool had one class and code.
+ * The number of errors of a tool with one class and code.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ErrorCount {
   readonly tag: Tag
-  /** `"other"` for the codes that came after the first 20. */
+  /** `"other"` for codes after the first 20. */
   readonly code: string
   readonly count: number
 }
 
 /**
- * How one tool is doing: plain data, which `JSON.stringify` can write.
+ * The health of one tool, as plain data that `JSON.stringify` can write.
  *
  * @category models
  * @since 0.1.0
@@ -79,25 +80,26 @@ export interface ErrorCount {
 export interface Report {
   readonly tool: string
   readonly status: Status
-  /** Calls that reached the tool; refused ones did not. */
+  /** Calls that reached the tool. Refused calls do not count. */
   readonly calls: number
   /**
-   * Calls after which the tool was at fault: it was unavailable (also when a fallback answered), had a defect, or gave an invalid result.
-   * A question to the user, a stop and an interruption are not errors, and neither is a failure that is about the arguments alone.
+   * Calls in which the tool was at fault: it was unavailable (even if a fallback answered), had a defect, or
+   * gave an invalid result. A question to the user, a stop, an interruption, and a failure about the
+   * arguments alone are not errors.
    */
   readonly errors: number
-  /** Errors since the last call that went well. */
+  /** Errors since the last call without one. */
   readonly consecutiveErrors: number
   /** Errors per call, from 0 to 1. */
   readonly errorRate: number
-  /** Errors by class and code, in the order in which each first happened. */
+  /** Errors by class and code, in order of first occurrence. */
   readonly errorsByCode: ReadonlyArray<ErrorCount>
-  /** The last error, if there was any; calls that went well since then leave it. */
+  /** The last error, if any. Later calls without an error do not clear it. */
   readonly lastError?: LastError
 }
 
 /**
- * A tool's status has changed.
+ * A change of a tool's status.
  *
  * @category models
  * @since 0.1.0
@@ -109,33 +111,45 @@ export interface Change {
 }
 
 /**
- * The health of the tools of a process.
+ * The health of a process's tools.
  *
  * @category services
  * @since 0.1.0
  */
 export class ToolHealth extends Context.Service<ToolHealth, {
-  /** Every tool that was called, disabled or found unavailable, in the order in which that first happened. */
+  /** The reports of all tools that were called, disabled or unavailable, in order of first occurrence. */
   readonly report: Effect.Effect<ReadonlyArray<Report>>
   readonly status: (tool: string) => Effect.Effect<Status>
   /**
-   * Refuses every call of a tool from now on until it is enabled: those that a model makes, through `Dispatch`. `tool.run` by hand, as a
-   * fallback of another tool, say, is neither refused nor counted. The reason is told to the model.
+   * Refuses every call of a tool through `Dispatch` until the tool is enabled. A direct `tool.run`, for
+   * example as a fallback of another tool, is neither refused nor counted. The model reads the reason.
    */
   readonly disable: (tool: string, reason?: string) => Effect.Effect<void>
-  /** Lets a tool be called again, whatever kept it from that: by hand or by its breaker, whose circuit starts anew. */
+  /**
+   * Lets a tool be called again, whether it was disabled by hand or by its breaker. The breaker starts a new
+   * circuit.
+   */
   readonly enable: (tool: string) => Effect.Effect<void>
-  /** Every change of a status from now on; who is slow misses the oldest of more than 256. */
+  /** Every change of a status from now on. A slow consumer misses the oldest changes beyond 256. */
   readonly changes: Stream.Stream<Change>
-  /** A call has reached the tool and ended: with an error, if the tool was at fault. */
+  /** Records that a call reached the tool and ended, with an error if the tool was at fault. */
   readonly called: (tool: string, error?: LastError) => void
-  /** A breaker has seen the tool's circuit change. Nothing that a breaker sees enables what was disabled by hand. */
+  /**
+   * Records a change of the tool's circuit that a breaker has seen. It never enables a tool that was disabled
+   * by hand.
+   */
   readonly noticed: (tool: string, status: Exclude<Status, { readonly _tag: "Disabled" }>) => Effect.Effect<void>
-  /** What {@link status} says, at once. */
+  /** Returns the {@link status} synchronously. */
   readonly statusUnsafe: (tool: string) => Status
-  /** What {@link report} says of one tool, at once; nothing of a tool that was never called, disabled or found unavailable. */
+  /**
+   * Returns the {@link report} of one tool synchronously; `undefined` if the tool was never called, disabled
+   * or unavailable.
+   */
   readonly reportUnsafe: (tool: string) => Report | undefined
-  /** How often a tool was enabled by hand: a breaker whose circuit is to start anew has it in its key. */
+  /**
+   * How often a tool was enabled by hand. A breaker puts this number into its key, so that it starts a new
+   * circuit.
+   */
   readonly enabled: (tool: string) => number
 }>()("@fallible/core/ToolHealth") {}
 
@@ -149,14 +163,14 @@ interface Entry {
   readonly byCode: Map<string, ErrorCount>
 }
 
-/** How many codes of a tool are counted apart: a handler may make up codes of its own. */
+/** How many codes of a tool are counted separately. It is limited because a handler may use any codes. */
 const mostCodes = 20
 
-/** How much is kept of the last error, in characters. */
-const most = { code: 60, detail: 200 }
+/** The longest code and detail of the last error, in characters. */
+const maxLength = { code: 60, detail: 200 }
 
 /**
- * A registry without any tools in it yet.
+ * Makes the service, without any tools in it yet.
  *
  * @category constructors
  * @since 0.1.0
@@ -164,8 +178,8 @@ const most = { code: 60, detail: 200 }
 export const make: Effect.Effect<ToolHealth["Service"]> = Effect.map(PubSub.sliding<Change>(256), (changes) => {
   const entries = new Map<string, Entry>()
   const entryOf = (tool: string): Entry => {
-    const known = entries.get(tool)
-    if (known !== undefined) return known
+    const existing = entries.get(tool)
+    if (existing !== undefined) return existing
     const entry: Entry = {
       status: available,
       calls: 0,
@@ -185,7 +199,7 @@ export const make: Effect.Effect<ToolHealth["Service"]> = Effect.map(PubSub.slid
     return from._tag === status._tag ? Effect.void : Effect.asVoid(PubSub.publish(changes, { tool, from, to: status }))
   }
   return ToolHealth.of({
-    report: Effect.sync(() => Array.from(entries, ([tool, entry]) => reported(tool, entry))),
+    report: Effect.sync(() => Array.from(entries, ([tool, entry]) => reportOf(tool, entry))),
     status: (tool) => Effect.sync(() => entries.get(tool)?.status ?? available),
     disable: (tool, reason) =>
       Effect.suspend(() => set(tool, { _tag: "Disabled", ...(reason === undefined ? {} : { reason }) })),
@@ -201,32 +215,37 @@ export const make: Effect.Effect<ToolHealth["Service"]> = Effect.map(PubSub.slid
       const entry = entryOf(tool)
       entry.calls++
       if (error === undefined) entry.consecutiveErrors = 0
-      else erred(entry, error)
+      else recordError(entry, error)
     },
     noticed: (tool, status) =>
       Effect.suspend(() => entries.get(tool)?.status._tag === "Disabled" ? Effect.void : set(tool, status)),
     statusUnsafe: (tool) => entries.get(tool)?.status ?? available,
     reportUnsafe: (tool) => {
       const entry = entries.get(tool)
-      return entry === undefined ? undefined : reported(tool, entry)
+      return entry === undefined ? undefined : reportOf(tool, entry)
     },
     enabled: (tool) => entries.get(tool)?.enabled ?? 0
   })
 })
 
-const erred = (entry: Entry, { at, code, detail, tag }: LastError) => {
-  const error: LastError = { tag, code: cut(oneLine(code), most.code), detail: cut(oneLine(detail), most.detail), at }
+const recordError = (entry: Entry, { at, code, detail, tag }: LastError) => {
+  const error: LastError = {
+    tag,
+    code: cut(oneLine(code), maxLength.code),
+    detail: cut(oneLine(detail), maxLength.detail),
+    at
+  }
   entry.errors++
   entry.consecutiveErrors++
   entry.lastError = error
   const { byCode } = entry
   const isCounted = byCode.has(`${tag} ${error.code}`) || byCode.size < mostCodes
-  const counted = isCounted ? error.code : "other"
-  const key = `${tag} ${counted}`
-  byCode.set(key, { tag, code: counted, count: (byCode.get(key)?.count ?? 0) + 1 })
+  const countedCode = isCounted ? error.code : "other"
+  const key = `${tag} ${countedCode}`
+  byCode.set(key, { tag, code: countedCode, count: (byCode.get(key)?.count ?? 0) + 1 })
 }
 
-const reported = (tool: string, { byCode, calls, consecutiveErrors, errors, lastError, status }: Entry): Report => ({
+const reportOf = (tool: string, { byCode, calls, consecutiveErrors, errors, lastError, status }: Entry): Report => ({
   tool,
   status,
   calls,
@@ -238,7 +257,7 @@ const reported = (tool: string, { byCode, calls, consecutiveErrors, errors, last
 })
 
 /**
- * The health of the tools of a process, as a layer.
+ * A layer that provides the health of a process's tools.
  *
  * @example
  * ```ts

@@ -1,9 +1,8 @@
 /**
- * What came of one call: exactly one of `Completed`, `Failed`, `Suspended`, `Stopped`.
+ * The outcome of one call: exactly one of `Completed`, `Failed`, `Suspended`, `Stopped`.
  *
- * An outcome is plain data. Its value, and the data of a partial failure, are already encoded
- * by the tool's success schema, since from here on an outcome is read by a model, a journal, a
- * ledger and a log, and no longer by typed code.
+ * An outcome is plain data. Its value, and the data of a partial failure, are already encoded by the tool's
+ * success schema. Its readers are models, journals, ledgers and logs, and no longer typed code.
  *
  * @since 0.1.0
  */
@@ -15,7 +14,7 @@ import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
 /**
- * Where on its way a call ended: see `Dispatch` for the way.
+ * The stage of dispatch in which a call failed. `Dispatch` describes the stages.
  *
  * @category models
  * @since 0.1.0
@@ -31,7 +30,7 @@ export type Stage = typeof Stage.Type
 export const Stage = Schema.Literals(["resolve", "parse", "decode", "admit", "run", "guard"])
 
 /**
- * A question to the user, who asked it, and the answer.
+ * The user's reply to a question, with the question and the call that asked it.
  *
  * @category models
  * @since 0.1.0
@@ -45,7 +44,7 @@ export interface Reply extends Schema.Schema.Type<typeof Reply> {}
  * @since 0.1.0
  */
 export const Reply = Schema.Struct({
-  /** The name of the call that asked: the model's, or one inside of it. */
+  /** The name of the call that asked: the model's call, or a call inside it. */
   id: Schema.String,
   question: Schema.String,
   reply: Schema.String
@@ -61,22 +60,22 @@ export { Repair, TextRepair, ValueRepair } from "./internal/call/repair.ts"
  * @since 0.1.0
  */
 export const Intent = Schema.Struct({
-  /** A digest of the tool and of what identifies the effect: the same for each call that means it. */
+  /** A digest of the tool and of the arguments that identify the effect. Calls with the same intent share it. */
   id: Schema.String,
-  /** The same of all arguments. */
+  /** A digest of the tool and of all arguments. */
   arguments: Schema.String,
-  /** The number that its key is made with, from 1; absent of a tool that only reads. */
+  /** The number that the idempotency key is made with, from 1. Absent for a read-only tool. */
   number: Schema.optionalKey(Schema.Int),
-  /** Its idempotency key, if anything in it asked for it. */
+  /** The idempotency key, if anything in the call read it. */
   key: Schema.optionalKey(Schema.String),
-  /** Something inside of it has acted, or may have, and would act again. */
+  /** Something inside the call acted, or may have acted, and would act again. */
   lasting: Schema.optionalKey(Schema.Literal(true)),
-  /** All arguments as JSON, where a service that goes by keys may have to be sent the same again. Secrets are never kept. */
+  /** All arguments as JSON, if the service may have to be sent them again under the same key. Never holds secrets. */
   text: Schema.optionalKey(Schema.String)
 })
 
 /**
- * What a call was meant to do.
+ * The effect that a call was meant to have.
  *
  * @category models
  * @since 0.1.0
@@ -84,23 +83,27 @@ export const Intent = Schema.Struct({
 export interface Intent extends Schema.Schema.Type<typeof Intent> {}
 
 const effort = {
-  /** Has the call taken effect, as far as anybody knows? */
+  /** Whether the call took effect. */
   certainty: Certainty,
-  /** What the call was meant to do. Absent: nobody asked, as of most calls that read, or its arguments could not be read. */
+  /** The effect that the call was meant to have. Absent for most read-only calls, and for unreadable arguments. */
   intent: Schema.optionalKey(Intent),
-  /** What was changed about the model's arguments so that they could be read, told to it or not. Absent: nothing. */
+  /** The changes to the model's arguments, whether or not the model was told. Absent if there were none. */
   repairs: Schema.optionalKey(Schema.Array(Repair)),
-  /** The text of the arguments that were used, where a fixer has corrected the model's. Absent: they were not, or hold a secret. */
+  /**
+   * The text of the arguments that were used in place of the model's, for example because a fixer corrected
+   * them. Absent if the model's were used, or if the text holds a secret. A `Suspended` call keeps a secret
+   * text, to continue with it.
+   */
   arguments: Schema.optionalKey(Schema.String),
-  /** How often the handler ran, and the tools that its fallbacks asked; 0 when the call never reached them. */
+  /** How many times the handler and the tools of its fallbacks ran. It is 0 if the call never reached them. */
   attempts: Schema.Int,
-  /** How often the handler ran, where that is another number: what a repetition of the call would repeat. */
+  /** How many times the handler alone ran: a repeated call would repeat this. Absent if equal to `attempts`. */
   executions: Schema.optionalKey(Schema.Int),
-  /** How long policies waited: before another attempt, for a permit, for their turn. Waits at the same time add up. */
+  /** How long policies waited: before a retry, for a permit, for their turn. Concurrent waits add up. */
   waited: Schema.DurationFromMillis,
-  /** What policies took care of, in order. */
+  /** The failures that policies and fixers handled, in order. */
   handled: Schema.Array(Handled),
-  /** What the agents used and failed with that corrected its arguments. Absent: there were none. */
+  /** The ledger of the agents that corrected the call's arguments. Absent if there were none. */
   fixing: Schema.optionalKey(Ledger)
 }
 
@@ -113,9 +116,9 @@ const effort = {
 export const Completed = Schema.Struct({
   _tag: Schema.tag("Completed"),
   value: Schema.Json,
-  /** What the model is told about the value, one sentence each. */
+  /** Notes about the value for the model, one sentence each. */
   caveats: Schema.Array(Schema.String),
-  /** Where the value came from, when the tool said so. */
+  /** Where the value came from, if the tool said so. */
   source: Schema.optionalKey(Schema.Struct({
     name: Schema.String,
     age: Schema.optionalKey(Schema.DurationFromString)
@@ -145,7 +148,7 @@ export const Failed = Schema.Struct({
 })
 
 /**
- * The call failed, in the tool or on the way to it.
+ * The call failed, in the tool or in another stage of dispatch.
  *
  * @category models
  * @since 0.1.0
@@ -161,15 +164,15 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
 export const Suspended = Schema.Struct({
   _tag: Schema.tag("Suspended"),
   question: Schema.String,
-  /** The name of the call that asks: this one, or one inside of it. */
+  /** The name of the call that asks: this one, or one inside it. */
   id: Schema.String,
-  /** The questions of this call that the user has answered already, in order. */
+  /** The questions of this call that the user has already answered, in order. */
   replies: Schema.Array(Reply),
   ...effort
 })
 
 /**
- * The call waits for the user: `ToolCall.ask`.
+ * The call waits for the user's reply to `ToolCall.ask`.
  *
  * @category models
  * @since 0.1.0
@@ -189,7 +192,7 @@ export const Stopped = Schema.Struct({
 })
 
 /**
- * The call ended the whole run: `ToolCall.stop`.
+ * The call ended the whole run with `ToolCall.stop`.
  *
  * @category models
  * @since 0.1.0
@@ -197,7 +200,7 @@ export const Stopped = Schema.Struct({
 export interface Stopped extends Schema.Schema.Type<typeof Stopped> {}
 
 /**
- * What came of one call.
+ * The outcome of one call.
  *
  * @category models
  * @since 0.1.0
@@ -205,9 +208,9 @@ export interface Stopped extends Schema.Schema.Type<typeof Stopped> {}
 export type ToolOutcome = Completed | Failed | Suspended | Stopped
 
 /**
- * How often the handler of a call ran, without the tools that its fallbacks asked.
+ * Returns how many times the handler of a call ran, without the tools of its fallbacks.
  *
- * When to use: to tell what a repetition of the call would repeat.
+ * When to use: to find out how much a repeated call would repeat.
  *
  * @category accounts
  * @since 0.1.0
@@ -215,7 +218,7 @@ export type ToolOutcome = Completed | Failed | Suspended | Stopped
 export const executions = ({ attempts, executions = attempts }: ToolOutcome): number => executions
 
 /**
- * The schema of a {@link ToolOutcome}: encodes to plain JSON.
+ * The schema of a {@link ToolOutcome}. It encodes to plain JSON.
  *
  * @category schemas
  * @since 0.1.0

@@ -1,5 +1,6 @@
 /**
- * A set of tools with different names: what an agent may call, and what a model is shown of it.
+ * A set of tools with distinct names: the tools that an agent may call, and their definitions for the
+ * model.
  *
  * @since 0.1.0
  */
@@ -23,14 +24,14 @@ import * as Tool from "./Tool.ts"
  * @since 0.1.0
  */
 export interface Toolkit<out T extends Tool.Any = Tool.Any> extends Pipeable {
-  /** The tools by name, in the order in which they were given. */
+  /** The tools by name, in the given order. */
   readonly tools: ReadonlyMap<string, T>
-  /** What a model is shown, in the same order. */
+  /** The definitions that a model sees, in the same order. */
   readonly definitions: ReadonlyArray<Definition>
 }
 
 /**
- * What a model is shown of a tool.
+ * The definition of a tool that a model sees.
  *
  * @category models
  * @since 0.1.0
@@ -38,12 +39,12 @@ export interface Toolkit<out T extends Tool.Any = Tool.Any> extends Pipeable {
 export interface Definition {
   readonly name: string
   readonly description: string
-  /** An object schema, closed. */
+  /** A closed object schema. */
   readonly parameters: JsonSchema.JsonSchema
 }
 
 /**
- * What the tools of a toolkit can fail with.
+ * The failures of the tools of a toolkit.
  *
  * @category utility types
  * @since 0.1.0
@@ -51,7 +52,7 @@ export interface Definition {
 export type Failure<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Failure<T> : never
 
 /**
- * What the tools of a toolkit need.
+ * The services that the tools of a toolkit need.
  *
  * @category utility types
  * @since 0.1.0
@@ -59,7 +60,10 @@ export type Failure<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Failu
 export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.Requirements<T> : never
 
 /**
- * A toolkit of the given tools. Two tools of one name throw, and so do parameters that are no object.
+ * Creates a toolkit from tools.
+ *
+ * Throws if two tools have the same name, or if the parameters of a tool are not an object or have an
+ * unsupported schema.
  *
  * @example
  * ```ts
@@ -77,9 +81,9 @@ export type Requirements<K extends Toolkit> = K extends Toolkit<infer T> ? Tool.
 export const make = <const Tools extends ReadonlyArray<Tool.Any>>(...tools: Tools): Toolkit<Tools[number]> => {
   const byName = new Map<string, Tools[number]>()
   for (const tool of tools) {
-    if (!Predicate.hasProperty(tool, "run")) throw new TypeError(`A toolkit is made of tools; got ${kind(tool)}.`)
+    if (!Predicate.hasProperty(tool, "run")) throw new TypeError(`A toolkit must be made of tools; got ${kind(tool)}.`)
     if (byName.has(tool.name)) {
-      throw new TypeError(`Two tools of a toolkit are named '${tool.name}'; give one another name.`)
+      throw new TypeError(`Two tools of a toolkit are named '${tool.name}'. Rename one of them.`)
     }
     byName.set(tool.name, tool)
   }
@@ -90,9 +94,7 @@ const define = (tool: Tool.Any): Definition => {
   const parameters = Arguments.jsonSchema(tool.parameters)
   if (parameters["type"] !== "object") {
     throw new TypeError(
-      `The parameters of '${tool.name}' are of the type '${
-        String(parameters["type"])
-      }'; a model can send an object alone.`
+      `The parameters of '${tool.name}' have the type '${String(parameters["type"])}'; a model can only send an object.`
     )
   }
   const { refused: [refused] } = inspect(parameters)
@@ -111,7 +113,7 @@ const define = (tool: Tool.Any): Definition => {
 export const empty: Toolkit<never> = make()
 
 /**
- * One toolkit of the tools of several. Two tools of one name throw.
+ * Merges several toolkits into one. Throws if two tools have the same name.
  *
  * @category combining
  * @since 0.1.0
@@ -120,10 +122,11 @@ export const merge = <const Kits extends ReadonlyArray<Toolkit>>(...toolkits: Ki
   make(...toolkits.flatMap(toolsOf<Kits[number]>))
 
 /**
- * The same tools with default policies: each gets those whose kind it does not have, in their places.
+ * Adds default policies to all tools. Each tool gets the defaults whose kind it lacks, in the standard
+ * order.
  *
- * When to use: for what all tools of a service have in common; `Policy.standard()` is right for most. A tool's own policies win over an
- * agent's (`Agent.make`), and those over a toolkit's.
+ * When to use: for policies that all tools of a service share. `Policy.standard()` suits most of them. A
+ * tool's own policies take precedence over an agent's (`Agent.make`), and an agent's over a toolkit's.
  *
  * @example
  * ```ts
@@ -155,12 +158,14 @@ export const withDefaults: {
   make(...Array.from(self.tools.values(), (tool) => Tool.withDefaults(tool, policies))))
 
 /**
- * The same tools with fixers: each gets the one under its name, or else the one under `"*"`, unless it has its own (`Tool.fix`).
+ * Adds fixers to tools. Each tool gets the fixer under its name, or else the one under `"*"`, unless it has
+ * its own (`Tool.fix`).
  *
- * When to use: for tools of somebody else's, and for one fixer that corrects what models get wrong everywhere. An agent's `fixers` win
- * over a toolkit's.
+ * When to use: for tools that you do not own, or for one fixer that corrects mistakes that models make with
+ * all tools. An agent's `fixers` take precedence over a toolkit's.
  *
- * @param fixers by the names of tools: functions, or `{ fix, name, tries, time, on }`. A name that no tool has throws
+ * @param fixers by tool name: functions, or `{ fix, name, tries, time, on }`. A name that no tool has
+ * throws
  *
  * @example
  * ```ts
@@ -206,15 +211,15 @@ export const withFixers: {
   )
 })
 
-// What its fixer needs, the tool needs; its type says so, and its run does not change.
+// A tool needs the services of its fixer. Only its type changes; its run does not.
 const asNeeding = <T extends Tool.Any, F>(tool: T) => tool as unknown as Tool.WithFixers<T, NeededBy<F>, EscalatedBy<F>>
 
 /**
- * What each tool of a toolkit costs at worst, in the order of the tools: see `Tool.explain`. It warns of a `check` or an `instead` that
- * names no tool of the toolkit, too.
+ * Explains the worst-case cost of each tool of a toolkit, in the order of the tools. See `Tool.explain`. It
+ * also warns if a `check` or an `instead` names no tool of the toolkit.
  *
- * When to use: to see or to test the bounds of all tools at once, with the toolkit's defaults. An agent's policies (`Agent.make`)
- * count once they are defaults of the toolkit.
+ * When to use: to see or to test the bounds of all tools at once, with the toolkit's defaults. An agent's
+ * policies (`Agent.make`) are included only if they are also defaults of the toolkit.
  *
  * @example
  * ```ts
@@ -236,17 +241,17 @@ export const explain = (toolkit: Toolkit): ReadonlyArray<Explanation> =>
     return { ...explanation, warnings: [...explanation.warnings, ...warningsOfNames(tool, toolkit)] }
   })
 
-// Such a name may be of a tool that an agent adds, and so it is no error.
+// An agent may add the named tool, so this is a warning and not an error.
 const warningsOfNames = ({ check, instead, name }: Tool.Any, { tools }: Toolkit): ReadonlyArray<Warning> => {
-  const named = [...(check === undefined ? [] : [["check", check]]), ...instead.map((other) => ["instead", other])]
-  return named.filter(([, other = ""]) => !tools.has(other)).map(([field, other]) => ({
+  const references = [...(check === undefined ? [] : [["check", check]]), ...instead.map((other) => ["instead", other])]
+  return references.filter(([, other = ""]) => !tools.has(other)).map(([field, other]) => ({
     code: "missing_tool",
     detail: `The '${field}' of ${name} names ${other}, which is not in the toolkit.`,
-    hint: "Add that tool, or correct the name: the model is not told of it."
+    hint: "Add that tool, or correct the name. Until then the model is not told about it."
   }))
 }
 
 type ToolsOf<K extends Toolkit> = K extends Toolkit<infer T> ? T : never
 
-// A toolkit's map holds its own tools, which the compiler does not see through the conditional type.
+// A toolkit's map holds its own tools, but the compiler cannot see that through the conditional type.
 const toolsOf = <K extends Toolkit>(toolkit: K) => Array.from(toolkit.tools.values()) as Array<ToolsOf<K>>

@@ -1,11 +1,11 @@
 /**
- * The messages of a run: the whole of its state that a model ever sees.
+ * The messages of a run: the only part of its state that a model sees.
  *
- * A transcript is immutable, versioned, and grows at its end in constant time: a run of a
- * thousand turns appends, and never copies, decodes or rebuilds what was there.
+ * A transcript is immutable and versioned. It grows at its end in constant time per message: a run of a
+ * thousand turns appends messages, and never copies, decodes or rebuilds earlier ones.
  *
- * A transcript that `Agent` hands out is valid for every provider: each call of an assistant
- * message is answered by exactly one tool message.
+ * A transcript from `Agent` is valid for every provider: exactly one tool message answers each call of an
+ * assistant message.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import { versionOf } from "./internal/value/versioned.ts"
 import { ToolCall } from "./ToolCall.ts"
 
 /**
- * A picture: its bytes in base64 with their media type, or where it is to be found.
+ * A picture: its bytes in base64 with their media type, or its URL.
  *
  * @category models
  * @since 0.1.0
@@ -52,14 +52,14 @@ export const Message = Schema.Union([
     role: Schema.tag("assistant"),
     text: Schema.String,
     calls: Schema.Array(ToolCall),
-    /** The provider's own form of this message, which goes back to it unchanged. */
+    /** The provider's own form of this message, which is sent back unchanged. */
     native: Schema.optionalKey(Schema.Json)
   }),
   Schema.Struct({
     role: Schema.tag("tool"),
     callId: Schema.String,
     name: Schema.String,
-    /** The outcome as a `Rendering` put it. */
+    /** The outcome of the call, as text from a `Rendering`. */
     text: Schema.String
   })
 ])
@@ -73,7 +73,7 @@ export const Message = Schema.Union([
 export type Message = typeof Message.Type
 
 /**
- * The message of one role.
+ * The type of the messages with one role.
  *
  * @category models
  * @since 0.1.0
@@ -81,7 +81,7 @@ export type Message = typeof Message.Type
 export type MessageOf<Role extends Message["role"]> = Extract<Message, { readonly role: Role }>
 
 /**
- * The messages of a run, oldest first. Iterate it, or take {@link toArray}.
+ * The messages of a run, oldest first. Iterate over it, or use {@link toArray}.
  *
  * @category models
  * @since 0.1.0
@@ -93,17 +93,17 @@ export class Transcript implements Iterable<Message> {
     this.#messages = messages instanceof AppendOnly ? messages : AppendOnly.from(messages)
   }
 
-  /** How many messages there are. */
+  /** The number of messages. */
   get length(): number {
     return this.#messages.length
   }
 
-  /** The message at an index from 0. */
+  /** Returns the message at an index, counted from 0. */
   at(index: number): Message | undefined {
     return this.#messages.at(index)
   }
 
-  /** This transcript with messages added at its end; this one stays as it is. Constant time per message. */
+  /** Returns a transcript with messages added at its end. This one does not change. Takes constant time per message. */
   append(...messages: ReadonlyArray<Message>): Transcript {
     return new Transcript(this.#messages.append(messages))
   }
@@ -124,7 +124,7 @@ export class Transcript implements Iterable<Message> {
 const version = 1
 
 /**
- * A transcript of the given messages.
+ * Creates a transcript from messages.
  *
  * @example
  * ```ts
@@ -142,9 +142,9 @@ const version = 1
 export const make = (messages: Iterable<Message>): Transcript => new Transcript(messages)
 
 /**
- * A picture from its bytes.
+ * Creates a picture from its bytes.
  *
- * @param mediaType such as `"image/png"`
+ * @param mediaType for example `"image/png"`
  *
  * @example
  * ```ts
@@ -162,7 +162,7 @@ export const image = (bytes: Uint8Array, mediaType: string): Image => ({ mediaTy
 const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 
 /**
- * The messages as an array of one's own.
+ * Returns the messages as a new array.
  *
  * @category conversions
  * @since 0.1.0
@@ -170,8 +170,8 @@ const toBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 export const toArray = (transcript: Transcript): Array<Message> => Array.from(transcript)
 
 /**
- * The schema of a {@link Transcript}: encodes to `{ version: 1, messages: […] }`. Decoding any other
- * version fails, and says which it found.
+ * The schema of a {@link Transcript}. It encodes to `{ version: 1, messages: […] }`. Decoding another
+ * version fails with a message that names the version.
  *
  * @example
  * ```ts

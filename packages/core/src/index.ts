@@ -1,9 +1,9 @@
 /**
  * Typed tool failures, recovery policies, and a recursive agent loop, on Effect.
  *
- * Each module is one noun. Read them in this order: `ToolFailure`, `Tool`, `Toolkit`, `Agent`; then
- * `Policy`, `RetryPolicy` and `Fixer` for recovery, `Guard` for what a tool returns, `Dispatch` and `Rendering` for
- * what a model gets to see.
+ * Each module is one noun. Start with `ToolFailure`, `Tool`, `Toolkit` and `Agent`. Then read `Policy`,
+ * `RetryPolicy` and `Fixer` for recovery, `Guard` for the results of tools, and `Dispatch` and `Rendering`
+ * for the text that a model sees.
  *
  * @since 0.1.0
  */
@@ -45,6 +45,6 @@ export * as Toolkit from "./Toolkit.ts"
 export * as ToolOutcome from "./ToolOutcome.ts"
 export * as Transcript from "./Transcript.ts"
 
-// What a handler fails with is written too often to be written with a prefix.
+// Failures are constructed too often to be written with a prefix.
 export { ModelFailure } from "./Model.ts"
 export { PartialData, SchemaMismatch, SemanticGarbage, ToolUnavailable } from "./ToolFailure.ts"

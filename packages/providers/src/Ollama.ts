@@ -1,16 +1,16 @@
 /**
- * Models that run in Ollama, by its own `POST /api/chat`.
+ * Models in Ollama, over its own `POST /api/chat`.
  *
  *     const model = Ollama.layer({ model: "llama3.2" })                       // or: Ollama.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * A conversation that is longer than the model's window is cut by Ollama, and not refused: make room with
+ * If a conversation exceeds the model's window, Ollama cuts it instead of refusing it. To make room, set
  * `modelOptions: { provider: { options: { num_ctx: 16_384 } } }`.
  *
- * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`.
+ * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
- * The model's argument texts reach the tools as it wrote them; what Ollama adds to a
- * message, its model's thinking, say, goes back to it unchanged.
+ * Argument texts reach the tools as the model wrote them. Fields that Ollama adds to a message, such as its
+ * model's thinking, are sent back unchanged.
  *
  * @since 0.1.0
  */
@@ -38,25 +38,28 @@ import type { Settings } from "./Settings.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * Which model, and where.
+ * The model, and the address of its server.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends Settings {
-  /** As `ollama list` names it: `"llama3.2"`. */
+  /** The name in `ollama list`: `"llama3.2"`. */
   readonly model: string
-  /** Where Ollama is, as in `OLLAMA_HOST`: `"10.0.0.7"`, `"gpu:8080"`, `"https://…"`. Default: `"127.0.0.1:11434"`. */
+  /**
+   * The address of Ollama, as in `OLLAMA_HOST`: `"10.0.0.7"`, `"gpu:8080"`, `"https://…"`. Default:
+   * `"127.0.0.1:11434"`.
+   */
   readonly host?: string
   /** Sent as a bearer token, for an Ollama behind a proxy or in the cloud. Default: none. */
   readonly apiKey?: Redacted.Redacted
 }
 
 /**
- * A model in Ollama.
+ * Makes a model in Ollama.
  *
- * Fails as {@link Model.ModelFailure} lists. A host that is none, a key that fits no header, an empty name, and a time-out
- * of nothing die with a `TypeError`.
+ * Fails as {@link Model.ModelFailure} lists. Dies with a `TypeError` for an invalid host, an empty model
+ * name, or a key that cannot stand in an HTTP header. It also dies for a timeout of 0 or less.
  *
  * @category constructors
  * @since 0.1.0
@@ -65,7 +68,7 @@ export const make = (options: Options): Effect.Effect<Model.Model["Service"], ne
   Effect.map(HttpClient.HttpClient, (client) => Provider.make(format, serverOf(options), client, options))
 
 /**
- * {@link make} as a layer.
+ * Provides a model in Ollama: {@link make} as a layer.
  *
  * @example
  * ```ts
@@ -88,8 +91,9 @@ export const layer = (options: Options): Layer.Layer<Model.Model, never, HttpCli
   Layer.effect(Model.Model, make(options))
 
 /**
- * {@link layer} from `OLLAMA_MODEL`, `OLLAMA_HOST` (default: this machine) and `OLLAMA_API_KEY` (default: none). What
- * is given here is not read. Fails with a `ConfigError` that names the variable.
+ * Makes a {@link layer} from `OLLAMA_MODEL`, `OLLAMA_HOST` (default: this machine) and `OLLAMA_API_KEY`
+ * (default: none). A variable is not read if its option is given. Fails with a `ConfigError` that names the
+ * variable.
  *
  * @category layers
  * @since 0.1.0
@@ -111,8 +115,8 @@ export const layerConfig = (
 
 const thisMachine = "127.0.0.1:11434"
 
-const serverOf = ({ apiKey, host = thisMachine, model: given }: Options): Failures.Server => {
-  const model = Endpoint.modelName(given)
+const serverOf = ({ apiKey, host = thisMachine, model: name }: Options): Failures.Server => {
+  const model = Endpoint.modelName(name)
   return {
     name: "Ollama",
     endpoint: Endpoint.make({ baseUrl: urlOf(host), path: "/api/chat", apiKey }),
@@ -124,12 +128,12 @@ const serverOf = ({ apiKey, host = thisMachine, model: given }: Options): Failur
   }
 }
 
-/** Scheme and port may be left out, as Ollama's own programs allow it. */
+/** The scheme and the port may be left out, as in Ollama's own programs. */
 const urlOf = (host: string): string => {
   const text = host.trim().replace(/^["']|["']$/g, "")
   const [, scheme, address = "", path = ""] = /^(?:(\w+):\/\/)?([^/]*)(.*)$/s.exec(text)!
   const [, credentials = "", name = "", port] = /^(.*@)?(\[[^\]]*\]|[^:]*:[^:]*:.*|[^:]*)(?::(.*))?$/s.exec(address)!
-  // With a scheme the usual port of that scheme, else Ollama's own.
+  // With a scheme, the default is its usual port; otherwise it is Ollama's own.
   const suffix = port !== undefined ? `:${port}` : scheme === undefined ? ":11434" : ""
   return `${scheme ?? "http"}://${credentials}${reachable(name)}${suffix}${path}`
 }
@@ -139,7 +143,7 @@ const hostProblem = (host: string): string | undefined =>
     ? undefined
     : "a host, with or without http:// or https:// before it and a port behind it, such as 127.0.0.1:11434"
 
-/** A server listens on "all addresses", which nobody can call. */
+/** Replaces the address "all addresses", on which a server may listen, by one that can be called. */
 const reachable = (name: string): string => {
   if (name === "" || name === "0.0.0.0") return "127.0.0.1"
   if (name === "[::]" || name === "::") return "[::1]"
@@ -189,11 +193,11 @@ const encodeMessage = (server: Failures.Server) => (message: Transcript.Message)
 const encodeImages = ({ images = [] }: Transcript.MessageOf<"user">): Schema.JsonObject =>
   images.length === 0 ? {} : { images: images.flatMap((image) => bytesIn(image) ?? []) }
 
-/** The bytes of a picture, in base64; nothing, when they are elsewhere. */
+/** Returns the bytes of a picture in base64; `undefined` if there is only an address. */
 const bytesIn = (image: Transcript.Image): string | undefined =>
   "base64" in image ? image.base64 : /^data:[^,]*;base64,(.*)$/s.exec(image.url)?.[1]
 
-// What Ollama does not have is refused: it would ignore it.
+// Options that Ollama does not have are refused, because Ollama would ignore them.
 const unsupportedOption = (options: Model.Options): ModelFailure | undefined =>
   Model.mustCall(options)
     ? Failures.unsupported("Ollama cannot be told to call a tool.", elsewhere)
@@ -225,7 +229,7 @@ const Completion = Schema.Struct({
   eval_count: Schema.optionalKey(Schema.Unknown)
 })
 
-/** The field that every reply and every piece of one has. */
+/** The field that every reply has, and every piece of one. */
 const ofReplies = "done"
 
 const read: Provider.Format["read"] = Body.reader(Completion, ofReplies, (body, text) => ({
@@ -235,7 +239,7 @@ const read: Provider.Format["read"] = Body.reader(Completion, ofReplies, (body, 
   done: body.done
 }))
 
-/** Lines of JSON, the last of which is `done`. */
+/** Splits the body into lines of JSON. The last one is `done`. */
 const frames: Provider.Format["frames"] = (body) =>
   Stream.decodeText(body).pipe(
     Stream.splitLines,

@@ -1,14 +1,14 @@
 /**
- * Models that speak OpenAI's Chat Completions, `POST /v1/chat/completions`: OpenAI's own, and those behind vLLM, LM Studio,
- * llama.cpp, Ollama and many a gateway.
+ * Models with OpenAI's Chat Completions, `POST /v1/chat/completions`: OpenAI's own, and models behind vLLM,
+ * LM Studio, llama.cpp, Ollama and many gateways.
  *
  *     const model = OpenAi.layer({ model: "gpt-5-mini", apiKey })             // or: OpenAi.layerConfig()
  *     agent.run("Hello?").pipe(Effect.provide(model), Effect.provide(FetchHttpClient.layer))
  *
- * Any `HttpClient` will do; headers of your own come with `HttpClient.mapRequest`.
+ * Any `HttpClient` works. Add your own headers with `HttpClient.mapRequest`.
  *
- * The model's argument texts reach the tools as it wrote them; what a server adds to a
- * message, its model's reasoning, say, goes back to it unchanged.
+ * Argument texts reach the tools as the model wrote them. Fields that a server adds to a message, such as
+ * its model's reasoning, are sent back unchanged.
  *
  * @since 0.1.0
  */
@@ -37,28 +37,28 @@ import type { Settings } from "./Settings.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * Which model, and where.
+ * The model, and the address of its server.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends Settings {
-  /** As the server names it: `"gpt-5-mini"`. */
+  /** The server's name for the model: `"gpt-5-mini"`. */
   readonly model: string
   /**
-   * Where the server is, with `/v1` where it has that. A query goes with each request; no failure and no span shows its
-   * values. Default: `"https://api.openai.com/v1"`.
+   * The address of the server, with `/v1` if the server has it. A query is sent with each request; its
+   * values appear in no failure and no span. Default: `"https://api.openai.com/v1"`.
    */
   readonly baseUrl?: string
-  /** Sent as a bearer token. Default: none, as local servers want it. */
+  /** Sent as a bearer token. Default: none, as for local servers. */
   readonly apiKey?: Redacted.Redacted
 }
 
 /**
- * A model behind Chat Completions.
+ * Makes a model behind Chat Completions.
  *
- * Fails as {@link Model.ModelFailure} lists. A base URL that is none, a key that fits no header, an empty name, and a time-out
- * of nothing die with a `TypeError`.
+ * Fails as {@link Model.ModelFailure} lists. Dies with a `TypeError` for an invalid base URL, an empty
+ * model name, or a key that cannot stand in an HTTP header. It also dies for a timeout of 0 or less.
  *
  * @category constructors
  * @since 0.1.0
@@ -67,7 +67,7 @@ export const make = (options: Options): Effect.Effect<Model.Model["Service"], ne
   Effect.map(HttpClient.HttpClient, (client) => Provider.make(format, serverOf(options), client, options))
 
 /**
- * {@link make} as a layer.
+ * Provides a model behind Chat Completions: {@link make} as a layer.
  *
  * @example
  * ```ts
@@ -90,8 +90,9 @@ export const layer = (options: Options): Layer.Layer<Model.Model, never, HttpCli
   Layer.effect(Model.Model, make(options))
 
 /**
- * {@link layer} from `OPENAI_MODEL`, `OPENAI_BASE_URL` (default: OpenAI's own) and `OPENAI_API_KEY` (default: none). What
- * is given here is not read. Fails with a `ConfigError` that names the variable.
+ * Makes a {@link layer} from `OPENAI_MODEL`, `OPENAI_BASE_URL` (default: OpenAI's own) and `OPENAI_API_KEY`
+ * (default: none). A variable is not read if its option is given. Fails with a `ConfigError` that names the
+ * variable.
  *
  * @category layers
  * @since 0.1.0
@@ -113,8 +114,8 @@ export const layerConfig = (
 
 const openAi = "https://api.openai.com/v1"
 
-const serverOf = ({ apiKey, baseUrl = openAi, model: given }: Options): Failures.Server => {
-  const model = Endpoint.modelName(given)
+const serverOf = ({ apiKey, baseUrl = openAi, model: name }: Options): Failures.Server => {
+  const model = Endpoint.modelName(name)
   return {
     name: "The model's server",
     endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
@@ -144,7 +145,8 @@ const encode: Provider.Format["encode"] = ({ options = {}, tools, transcript }, 
   })
 }
 
-// OpenAI's newer models take no `max_tokens`; many other servers take nothing else. Nobody takes both.
+// OpenAI's newer models do not accept `max_tokens`; many other servers accept nothing else. No server
+// accepts both.
 const encodeMostTokens = (
   { maxTokens, provider = {} }: Model.Options,
   { endpoint }: Failures.Server
@@ -208,7 +210,7 @@ const Completion = Schema.Struct({
   usage: Schema.optionalKey(Schema.Unknown)
 })
 
-/** The field that every reply and every piece of one has. */
+/** The field that every reply has, and every piece of one. */
 const ofReplies = "choices"
 
 const read: Provider.Format["read"] = (text, form, server) =>
@@ -219,10 +221,10 @@ const isEnd = (text: string): boolean => text.trim() === "[DONE]"
 const end: Assembly.Chunk = { message: {}, done: true }
 
 const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, text, form) => {
-  // Of several choices, the first is the reply.
+  // If there are several choices, the one with index 0 is the reply.
   const at = choices?.findIndex(({ index }) => (index ?? 0) === 0) ?? -1
   const choice = choices?.[at]
-  // Some servers send both, and one of them empty, or what there is so far.
+  // Some servers send both. One of them is then empty, or has the text so far.
   const part = form === "whole" || !choice?.delta ? "message" : "delta"
   const path: Path = ["choices", at, part, "tool_calls", each, "function", "arguments"]
   return {
@@ -233,9 +235,9 @@ const readCompletion = Body.reader(Completion, ofReplies, ({ choices, usage }, t
   }
 })
 
-/** In the words of OpenAI, vLLM, Mistral, OpenRouter, DeepSeek, Gemini and others. */
+/** Understands the reasons of OpenAI, vLLM, Mistral, OpenRouter, DeepSeek, Gemini and others. */
 const finishOf = (reason: string): Assembly.Chunk["finish"] =>
-  reason === "" ? undefined : finishes.find(([, says]) => says.test(reason))?.[0] ?? "stop"
+  reason === "" ? undefined : finishes.find(([, pattern]) => pattern.test(reason))?.[0] ?? "stop"
 
 const finishes: ReadonlyArray<readonly [Assembly.Chunk["finish"], RegExp]> = [
   ["length", /^(model_length|length|max_tokens)$/i],
@@ -243,24 +245,24 @@ const finishes: ReadonlyArray<readonly [Assembly.Chunk["finish"], RegExp]> = [
   ["failed", /error|abort|malformed|insufficient_system_resource/i]
 ]
 
-/** Server-sent events, the last of which is `[DONE]`. */
+/** Splits the body into server-sent events. The last one is `[DONE]`. */
 const frames: Provider.Format["frames"] = (body, server) =>
   Stream.suspend(() => {
     const events: Array<string> = []
     const parser = Sse.makeParser((event) => event._tag === "Event" && events.push(event.data))
-    // Asked for a stream, some servers send a whole reply all the same, an error, or a page: that is one piece.
-    let begun = false
+    // Some servers answer a request for a stream with a whole reply, an error or a page. That is one piece.
+    let hasBegun = false
     let whole: string | undefined
     const read = (text: string) => {
-      if (!begun && /\S/.test(text)) {
-        begun = true
+      if (!hasBegun && /\S/.test(text)) {
+        hasBegun = true
         if (/^\s*[{[<]/.test(text)) whole = ""
       }
       if (whole !== undefined) whole += text
       else if (parser.feed(text) !== undefined) return Effect.fail(Failures.oversized(server, 10 * Failures.mebibyte))
       return Effect.succeed(events.splice(0))
     }
-    // The empty line behind the last event may be missing; of an event that was cut off, nothing is to be read.
+    // The empty line behind the last event may be missing. An event that was cut off is dropped.
     const rest = Effect.suspend(() => {
       if (whole === undefined) {
         return Effect.map(read("\n\n"), (events) => events.filter((text) => isEnd(text) || isObjectText(text)))

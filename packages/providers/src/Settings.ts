@@ -1,5 +1,5 @@
 /**
- * What can be set of any provider.
+ * Settings that all providers share.
  *
  * @since 0.1.0
  */
@@ -8,26 +8,27 @@ import type * as Duration from "effect/Duration"
 import type * as Schedule from "effect/Schedule"
 
 /**
- * How long to wait for a model, and when to ask it again.
+ * How long to wait for a model, and when to retry.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Settings {
   /**
-   * How long to wait for a reply, or for the next piece of a streamed one; what takes longer fails with
-   * `timeout`, and is not asked for again. Default: 5 minutes. (Node's `fetch` gives up after 5 minutes by itself.)
+   * How long to wait for a reply, or for the next piece of a streamed one. After that, the call fails with
+   * `timeout`, and is not retried. Default: 5 minutes. (Node's own `fetch` also gives up after 5 minutes.)
    */
   readonly timeout?: Duration.Input
   /**
-   * How long a streamed reply may take from its beginning to its end, however often a piece comes; what takes longer
-   * fails with `timeout`, and is not asked for again. Default: 1 hour, in which a model that writes 40 tokens a second
+   * How long a streamed reply may take in total, even if pieces keep coming. After that, the call fails
+   * with `timeout`, and is not retried. Default: 1 hour. In that time, a model that writes 40 tokens a second
    * writes 144,000.
    */
   readonly streamTimeout?: Duration.Input
   /**
-   * When to ask again after a failure that is transient and came before a reply began: a lost connection, a status of
-   * 408, 429, 500, 502, 503 or 504, a whole reply that is none. Default: `RetryPolicy.transient`, three attempts in all.
+   * When to retry a transient failure that came before a reply began. A lost connection is transient, and
+   * so is a reply that is malformed or cut off. The transient statuses are 408, 429, and all from 500 on
+   * except 501 and 505. Default: `RetryPolicy.transient`, which makes three attempts in all.
    */
   readonly retry?: Schedule.Schedule<unknown, ModelFailure>
 }

@@ -1,5 +1,5 @@
 /**
- * Language models over HTTP: `Ollama`, and `OpenAi` for whatever speaks Chat Completions.
+ * Language models over HTTP: `Ollama`, and `OpenAi` for all servers with Chat Completions.
  *
  * @since 0.1.0
  */

@@ -1,21 +1,23 @@
 /**
- * Can this pay twice? A law that you run on a tool of your own, with its policies and its handler.
+ * Checks whether a tool can act twice for one call. The tool is yours, with its policies and its handler.
  *
  *     yield* ActsOnce.check({
  *       tool: (service) => payWith(service.fetch).pipe(Tool.retry(RetryPolicy.transient)),
  *       arguments: { order: "7" }
  *     })
  *
- * The handler talks to a service that acts and drops the connection, acts later, answers 500 after it has acted, or is slow
- * (`FakeService`). A model asks for the same until it is told of a success. The process may stop in the middle of a step, and another one goes
- * on with what is written down. A job may be delivered twice, under one id, if the tool is `"idempotent_by_key"`. However that goes, the service
- * is to act once.
+ * The handler talks to a fake service (`FakeService`). The service may act and drop the connection, act
+ * later, answer 500 after it has acted, or be slow. A model repeats its call until one succeeds. The
+ * process may stop in the middle of a step; another process then continues from the journal. If the tool is
+ * `"idempotent_by_key"`, a job may also be delivered twice, under one id. In every case, the service must
+ * not act more than once.
  *
- * All short sequences of faults are tried first, and then longer ones, drawn from a seed. So a sequence that shows a second act is the
- * shortest there is, or has been cut down until nothing could be left out. Time is virtual.
+ * All short sequences of faults are tried first, and then longer ones, which are drawn from a seed. A
+ * sequence that shows a second act is therefore the shortest one, or it was reduced until nothing could be
+ * left out. Time is virtual.
  *
- * It proves nothing about a service that is not as yours is: say whether yours goes by keys (`keys`). And it sees what the handler sends
- * to the fake service, and nothing else.
+ * The check assumes that the fake service behaves like yours: say whether yours honours keys (`keys`). It
+ * sees only what the handler sends to the fake service.
  *
  * @since 0.1.0
  */
@@ -39,42 +41,51 @@ import * as ScriptedModel from "./ScriptedModel.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * What is checked.
+ * The options of a check.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options<out T extends Tool.Any, out R = never, in Provided = never> extends Answers {
-  /** The tool, with its policies and its handler, on top of a service. It is made anew for each sequence. */
+  /**
+   * Makes the tool, with its policies and its handler, on top of a service. It is called again for each
+   * sequence.
+   */
   readonly tool: (service: FakeService) => T
-  /** Services that the tool needs, on top of the same service, made anew for each sequence. Default: none. */
+  /**
+   * Makes the services that the tool needs, on top of the same service. It is called again for each
+   * sequence. Default: none.
+   */
   readonly layer?: (service: FakeService) => Layer.Layer<Provided>
-  /** What the model calls it with; or several ways to write the same, one for each time that it asks. */
+  /** The arguments of the call; or several spellings of them, which the model uses in turn. */
   readonly arguments: object | ReadonlyArray<object>
   /** The policies of the agent. Default: none. */
   readonly policies?: ReadonlyArray<Policy.Policy<R, ToolFailure.ToolFailure>>
-  /** Does the service act once for each idempotency key? Default: if the tool is `"idempotent_by_key"`. */
+  /**
+   * Whether the service acts once for each idempotency key. Default: `"honoured"` if the tool is
+   * `"idempotent_by_key"`, otherwise `"ignored"`.
+   */
   readonly keys?: "honoured" | "ignored"
-  /** How long the service may take at most, after the connection was lost. Default: 1 minute. */
+  /** How long after a lost connection the service may still act, at most. Default: 1 minute. */
   readonly lateBy?: Duration.Input
-  /** How often the model asks, if it is not told of a success. Default: 3. */
+  /** The most calls that the model makes while none of them succeeds. Default: 3. */
   readonly asks?: number
-  /** How many sequences are tried, at most. Default: 400. */
+  /** The most sequences that are tried. Default: 400. */
   readonly runs?: number
-  /** What longer sequences are drawn from. Default: `"acts once"`. */
+  /** The seed for longer sequences. Default: `"acts once"`. */
   readonly seed?: string
 }
 
 /**
- * The service never acted twice.
+ * The result of a check: the service never acted twice.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Checked {
-  /** How many sequences were tried. */
+  /** The number of sequences that were tried. */
   readonly runs: number
-  /** After how many of them nobody knew whether the service had acted. If it is nearly all, look whether your check finds anything. */
+  /** The number of sequences that ended in doubt. If nearly all do, make sure that your check can find anything. */
   readonly inDoubt: number
 }
 
@@ -88,7 +99,7 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
   readonly tool: string
   /** How often it acted. */
   readonly times: number
-  /** What happened, a line for each thing. */
+  /** The events, one line each. */
   readonly sequence: ReadonlyArray<string>
 }> {
   override get message(): string {
@@ -97,7 +108,8 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
 }
 
 /**
- * The tool does not work though nothing goes wrong: it did not reach the service, or did not succeed. Then the check would say nothing.
+ * The tool does not work even if nothing goes wrong: it did not reach the service, or did not succeed. A
+ * check would then prove nothing.
  *
  * @category failures
  * @since 0.1.0
@@ -106,7 +118,7 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
   readonly tool: string
   /** How often the service acted. */
   readonly times: number
-  /** What the model was told. */
+  /** The last result that the model received. */
   readonly told: string
 }> {
   override get message(): string {
@@ -120,12 +132,13 @@ export class NeverSucceeded extends Data.TaggedError("NeverSucceeded")<{
 // -----------------------------------------------------------------------------
 
 /**
- * Whether a tool can act twice for one call.
+ * Checks that a tool cannot act twice for one call.
  *
  * When to use: in a test, for each tool that pays, books or sends.
  *
- * It fails with {@link ActedTwice}, which has the shortest sequence that shows it, and with {@link NeverSucceeded} if the tool does not even
- * work where nothing goes wrong. A tool without services of its own needs none; give others by `layer`, or provide them around the check.
+ * Fails with {@link ActedTwice}, which has the shortest sequence that shows a second act. Fails with
+ * {@link NeverSucceeded} if the tool does not work even when nothing goes wrong. If the tool needs
+ * services, provide them by `layer` or around the check.
  *
  * @example
  * ```ts
@@ -162,26 +175,27 @@ export const check = <T extends Tool.Any, R = never, Provided = never>(
 ): Effect.Effect<Checked, ActedTwice | NeverSucceeded, Exclude<Tool.Requirements<T> | R, Provided>> =>
   Effect.gen(function*() {
     const { runs = 400, seed = "acts once" } = options
-    const { acted: times, isDone, told, tool } = yield* played(options, nothingWrong)
+    const { acted: times, isDone, told, tool } = yield* play(options, nothingWrong)
     if (times === 0 || !isDone) return yield* new NeverSucceeded({ tool, times, told })
     let number = 0
     let inDoubt = 0
-    for (const plan of plans(runs, yield* drawn(runs).pipe(Random.withSeed(seed)))) {
-      const found = yield* played(options, plan)
-      if (found.acted > 1) return yield* shortest(options, plan, found)
+    for (const plan of plans(runs, yield* drawPlans(runs).pipe(Random.withSeed(seed)))) {
+      const outcome = yield* play(options, plan)
+      if (outcome.acted > 1) return yield* failWithShortest(options, plan, outcome)
       number++
-      if (found.isInDoubt) inDoubt++
+      if (outcome.isInDoubt) inDoubt++
     }
     return { runs: number, inDoubt }
   })
 
 // -----------------------------------------------------------------------------
-// What is tried
+// Plans
 // -----------------------------------------------------------------------------
 
 /**
- * Where the process stops: at a call of the model's, before the call has run, or after it, and before that is written down. Or else the whole
- * job is done once more, by a process that knows nothing of the first.
+ * Where the process stops: at a call of the model, either before the call runs, or after it has run but
+ * before its result is written down. With `delivered_again`, the whole job is repeated by a process that
+ * knows nothing of the first.
  */
 type Stop = { readonly call: number; readonly hasRun: boolean } | "delivered_again"
 
@@ -201,13 +215,13 @@ const stops: ReadonlyArray<Stop | undefined> = [
   "delivered_again"
 ]
 
-/** From the shortest on. */
+/** Yields the plans, the shortest first. */
 function* plans(runs: number, longer: ReadonlyArray<Plan>): Iterable<Plan> {
   let left = runs
-  for (const plan of [...short(), ...longer]) if (left-- > 0) yield plan
+  for (const plan of [...shortPlans(), ...longer]) if (left-- > 0) yield plan
 }
 
-const short = (): ReadonlyArray<Plan> => {
+const shortPlans = (): ReadonlyArray<Plan> => {
   const stopped = stops.slice(1)
   return [
     ...faults.map((fault) => ({ faults: [fault], stop: undefined })),
@@ -217,7 +231,7 @@ const short = (): ReadonlyArray<Plan> => {
   ]
 }
 
-const drawn = (runs: number): Effect.Effect<ReadonlyArray<Plan>> =>
+const drawPlans = (runs: number): Effect.Effect<ReadonlyArray<Plan>> =>
   Effect.forEach(Array.from({ length: runs }), () =>
     Effect.gen(function*() {
       const length = yield* Random.nextIntBetween(3, 6)
@@ -229,49 +243,53 @@ const oneOf = <A>(all: ReadonlyArray<A>): Effect.Effect<A> =>
   Effect.map(Random.nextIntBetween(0, all.length - 1), (index) => all[index]!)
 
 // -----------------------------------------------------------------------------
-// The shortest
+// Reducing a plan
 // -----------------------------------------------------------------------------
 
-// Leaves out whatever can be left out.
-const shortest = <T extends Tool.Any, R, Provided>(options: Options<T, R, Provided>, plan: Plan, found: Played) =>
+// Reduces the plan while the service still acts twice, and fails with the result.
+const failWithShortest = <T extends Tool.Any, R, Provided>(
+  options: Options<T, R, Provided>,
+  plan: Plan,
+  first: Played
+) =>
   Effect.gen(function*() {
-    let [least, known] = [plan, found]
+    let [least, outcome] = [plan, first]
     for (let isSmaller = true; isSmaller;) {
       isSmaller = false
-      for (const next of smaller(least)) {
-        const played_ = yield* played(options, next)
-        if (played_.acted <= 1) continue
-        ;[least, known] = [next, played_]
+      for (const next of smallerPlans(least)) {
+        const shorter = yield* play(options, next)
+        if (shorter.acted <= 1) continue
+        ;[least, outcome] = [next, shorter]
         isSmaller = true
         break
       }
     }
-    return yield* new ActedTwice({ tool: known.tool, times: known.acted, sequence: known.sequence })
+    return yield* new ActedTwice({ tool: outcome.tool, times: outcome.acted, sequence: outcome.sequence })
   })
 
-const smaller = ({ faults, stop }: Plan): ReadonlyArray<Plan> => [
+const smallerPlans = ({ faults, stop }: Plan): ReadonlyArray<Plan> => [
   ...(stop === undefined ? [] : [{ faults, stop: undefined }]),
   ...faults.map((_, index) => ({ faults: faults.toSpliced(index, 1), stop })),
   ...faults.flatMap((fault, index) => fault === "none" ? [] : [{ faults: faults.with(index, "none"), stop }])
 ]
 
 // -----------------------------------------------------------------------------
-// A play
+// Playing a plan
 // -----------------------------------------------------------------------------
 
 interface Played {
   readonly tool: string
   readonly acted: number
   readonly sequence: ReadonlyArray<string>
-  /** What the model was told last. */
+  /** The last result that the model received. */
   readonly told: string
-  /** Was that a success? */
+  /** Whether the model received a success. */
   readonly isDone: boolean
-  /** Did nobody know at the end whether the service had acted? */
+  /** Whether the call was in doubt at the end. */
   readonly isInDoubt: boolean
 }
 
-const played = <T extends Tool.Any, R, Provided>(
+const play = <T extends Tool.Any, R, Provided>(
   options: Options<T, R, Provided>,
   { faults, stop }: Plan
 ): Effect.Effect<Played, never, Exclude<Tool.Requirements<T> | R, Provided>> =>
@@ -280,8 +298,8 @@ const played = <T extends Tool.Any, R, Provided>(
     const tell = (line: string) => void sequence.push(line)
     const lateBy = Duration.toMillis(Duration.fromInputUnsafe(options.lateBy ?? "1 minute"))
     const service = new Service(faults, { ...options, goesByKeys: options.keys === "honoured", lateBy }, tell)
-    const made = yield* service.made
-    const tool = options.tool(made)
+    const fake = yield* service.made
+    const tool = options.tool(fake)
     const isByKey = tool.sideEffect === "idempotent_by_key"
     if (options.keys === undefined) service.goesByKeys = isByKey
     const agent = Agent.make({
@@ -290,47 +308,49 @@ const played = <T extends Tool.Any, R, Provided>(
       limits: { turns: 20, elapsed: "1 hour" }
     })
     const spellings = Array.isArray(options.arguments) ? options.arguments : [options.arguments]
-    const heard: Array<string> = []
-    let asked = 0
+    const results: Array<string> = []
+    let callsMade = 0
     const script: ScriptedModel.Script = ({ messages }) => {
       const texts = messages.flatMap((message) => message.role === "tool" ? [message.text] : [])
-      heard.splice(0, Infinity, ...texts)
+      results.splice(0, Infinity, ...texts)
       return texts.some(isSuccess) || texts.length >= (options.asks ?? 3)
         ? ScriptedModel.text("Done.")
-        : ScriptedModel.call(tool.name, spellings[asked++ % spellings.length])
+        : ScriptedModel.call(tool.name, spellings[callsMade++ % spellings.length])
     }
-    const provided = options.layer?.(made)
+    const provided = options.layer?.(fake)
     const run = (journal: Journal.Journal | undefined, options: Agent.RunOptions = {}) => {
       const answer = Effect.exit(agent.run("Go.", options)).pipe(Effect.provide(ScriptedModel.layer(script)))
       return journal === undefined ? answer : Effect.provideService(answer, Journal.current, journal)
     }
-    const all = Effect.gen(function*() {
+    const job = Effect.gen(function*() {
       if (stop === "delivered_again") {
         const first = yield* run(undefined, { id: "job" })
-        // What goes by no keys, and knows nothing of the first, acts again.
+        // Without keys, a process that knows nothing of the first acts again.
         if (!isByKey) return first
         tell("The job is delivered again.")
         return yield* run(undefined, { id: "job" })
       }
-      const written = new Map<string, Exit.Exit<unknown, unknown> | undefined>()
+      const journal = new Map<string, Exit.Exit<unknown, unknown> | undefined>()
       const stopped = yield* Deferred.make<void>()
       const exit = yield* Effect.raceFirst(
-        run(new Process(written, stop, stopped, tool.name, tell)),
+        run(new Process(journal, stop, stopped, tool.name, tell)),
         Effect.as(Deferred.await(stopped), undefined)
       )
-      // The second process goes on with what the first has written down.
-      return exit ?? (yield* run(new Process(written, undefined, stopped, tool.name, tell)))
+      // The second process continues from what the first has written down.
+      return exit ?? (yield* run(new Process(journal, undefined, stopped, tool.name, tell)))
     })
-    const exit = yield* passing(provided === undefined ? asProvided<Provided>()(all) : Effect.provide(all, provided))
-    // What the service is yet to do, it does.
-    for (let time = 0; time < lateBy; time += lateBy / 4) yield* moment(Math.ceil(lateBy / 2))
+    const exit = yield* passTimeUntilDone(
+      provided === undefined ? asProvided<Provided>()(job) : Effect.provide(job, provided)
+    )
+    // Lets the service finish what it still has to do.
+    for (let time = 0; time < lateBy; time += lateBy / 4) yield* passTime(Math.ceil(lateBy / 2))
     const facts = Exit.isSuccess(exit) ? Array.from(exit.value.facts.intents) : []
     return {
       tool: tool.name,
       acted: service.acted,
       sequence,
-      told: heard.at(-1) ?? "",
-      isDone: heard.some(isSuccess),
+      told: results.at(-1) ?? "",
+      isDone: results.some(isSuccess),
       isInDoubt: facts.some(([, { failed }]) => failed?.certainty === "unknown")
     }
   }).pipe(
@@ -338,13 +358,14 @@ const played = <T extends Tool.Any, R, Provided>(
     Effect.provideService(Defect.reporter, () => Effect.void),
     Effect.provideService(LateResult.reporter, () => Effect.void),
     Effect.provide(Logger.layer([])),
-    // Time passes here, so that nobody has to be warned that it does not: what waits to warn would hold it up.
+    // The clock warns if time does not pass. Here it does, and a long wait for the warning would delay the
+    // check.
     Effect.provide(TestClock.layer({ warningDelay: "1 millis" }))
   )
 
 const isSuccess = (text: string): boolean => !text.includes("\"ok\":false")
 
-// Without a layer, nothing is provided.
+// Without a layer, no services are provided.
 const asProvided = <Provided>() => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect as Effect.Effect<A, E, Exclude<R, Provided>>
 
@@ -373,8 +394,8 @@ class Process implements Journal.Journal {
 
   step<A, E, R>({ lost, name }: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend((): Effect.Effect<A, E, R> => {
-      const known = this.#written.get(name)
-      if (known !== undefined) return asStepOf<A, E>(known)
+      const recorded = this.#written.get(name)
+      if (recorded !== undefined) return asStepOf<A, E>(recorded)
       const isCall = name.includes("/call/")
       const wasBegun = this.#written.has(name)
       this.#written.set(name, undefined)
@@ -395,27 +416,27 @@ class Process implements Journal.Journal {
   }
 }
 
-// It was written down for this very step.
+// The exit was written down for this very step.
 const asStepOf = <A, E>(exit: Exit.Exit<unknown, unknown>) => exit as Exit.Exit<A, E>
 
 // -----------------------------------------------------------------------------
 // Time
 // -----------------------------------------------------------------------------
 
-/** Lets virtual time pass until it is done. */
-const passing = <A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> =>
+/** Lets virtual time pass until the Effect is done. */
+const passTimeUntilDone = <A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
-    // Most is over soon.
-    for (let moments = 0; fiber.pollUnsafe() === undefined; moments++) {
-      yield* moment(moments < 100 ? "1 second" : "10 seconds")
+    // Most runs end soon, so time first passes in short steps.
+    for (let steps = 0; fiber.pollUnsafe() === undefined; steps++) {
+      yield* passTime(steps < 100 ? "1 second" : "10 seconds")
     }
     return yield* Fiber.join(fiber)
   })
 
-// A handler may be made of promises, which have their turns in between.
-const moment = (time: Duration.Input) => Effect.andThen(turns, TestClock.adjust(time))
+// A handler may use promises, which need turns of the event loop.
+const passTime = (time: Duration.Input) => Effect.andThen(eventLoopTurns, TestClock.adjust(time))
 
-const turns = Effect.callback<void>((resume) => {
+const eventLoopTurns = Effect.callback<void>((resume) => {
   setImmediate(() => setImmediate(() => resume(Effect.void)))
 })

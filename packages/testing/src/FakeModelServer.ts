@@ -1,20 +1,31 @@
 /**
- * A model server on loopback that plays a script: the same scripts as {@link ScriptedModel}, over real HTTP, in
- * OpenAI's format (`/v1/chat/completions`) and in Ollama's (`/api/chat`), whole and streamed.
+ * A model server on loopback that plays a script. It plays the scripts of {@link ScriptedModel} over real
+ * HTTP, in OpenAI's format (`/v1/chat/completions`) and in Ollama's (`/api/chat`), whole and streamed.
  *
  *     const server = yield* FakeModelServer.make([ScriptedModel.call("ping"), ScriptedModel.text("Pong.")])
  *     agent.run("Ping!").pipe(Effect.provide(OpenAi.layer({ model: "any", baseUrl: `${server.url}/v1` })))
  *
- * It checks requests where real servers are strict, and answers a wrong one with 400: every call has its
- * result, roles and names are valid, arguments are an object, and no body is too large.
+ * It checks requests where real servers are strict, and answers an invalid one with 400. Every call must
+ * have its result, roles and names must be valid, and arguments must be an object. A request that is too
+ * large is answered with 413.
  *
- * It misbehaves on command. A `ModelFailure` in a script becomes what a server does when that happens: a status with its
- * message and `Retry-After`, a reply that breaks off (`cut_off`) or is none (`malformed_reply`), that says nothing (`max_tokens`) or no
- * (`refused`), a connection that is reset (`connection`), an answer that never comes (`timeout`). What no server knows of is a
- * 503, or a 501 when it is not transient. `Effect.never` hangs, and a delayed Effect is slow. {@link raw} answers any body at all; {@link drop} breaks
- * off where it is told to, and {@link stall} hangs there.
+ * It misbehaves on command. A `ModelFailure` in a script becomes what a server does in that case:
  *
- * It needs Node, and is no part of the index.
+ * | code              | what the server does                                                |
+ * | ----------------- | ------------------------------------------------------------------- |
+ * | `cut_off`         | breaks off a reply                                                  |
+ * | `malformed_reply` | sends something that is not a reply                                 |
+ * | `max_tokens`      | sends a reply that says nothing                                     |
+ * | `refused`         | sends a refusal; in Ollama's format, which has none, answers 400      |
+ * | `connection`      | resets the connection                                               |
+ * | `timeout`         | never answers, unless the failure has a status                      |
+ * | any other code    | answers with a status, its message and `Retry-After`                |
+ *
+ * A code without a usual status is answered with 503, or with 501 if the failure is not transient.
+ * `Effect.never` hangs, and a delayed Effect is slow. {@link raw} answers with any body. {@link drop}
+ * breaks off after a number of bytes, and {@link stall} hangs there.
+ *
+ * It needs Node, so the package's index does not export it.
  *
  * @since 0.1.0
  */
@@ -41,7 +52,7 @@ import type * as ScriptedModel from "./ScriptedModel.ts"
 // -----------------------------------------------------------------------------
 
 /**
- * One move of a script: one of {@link ScriptedModel}'s, or a misbehaviour that only a wire has.
+ * One move of a script: a move of {@link ScriptedModel}, or one that needs a real connection.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +60,7 @@ import type * as ScriptedModel from "./ScriptedModel.ts"
 export type Move = ScriptedModel.Move | Raw | Beginning
 
 /**
- * The moves in order, or a function from what is asked, and how often it was asked before.
+ * The moves in order, or a function of the request and the number of requests before it.
  *
  * @category models
  * @since 0.1.0
@@ -57,7 +68,7 @@ export type Move = ScriptedModel.Move | Raw | Beginning
 export type Script = ReadonlyArray<Move> | ((request: ScriptedModel.Recorded, index: number) => Move)
 
 /**
- * An answer as it stands.
+ * An answer that is sent as it is.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +81,7 @@ export interface Raw {
 }
 
 /**
- * A reply of which the beginning comes.
+ * A reply that is sent only up to a number of bytes.
  *
  * @category models
  * @since 0.1.0
@@ -83,7 +94,7 @@ export interface Beginning {
 }
 
 /**
- * Answers any body, under any status.
+ * Answers with any body and any status.
  *
  * @category moves
  * @since 0.1.0
@@ -94,18 +105,20 @@ export const raw = (
 ): Move => ({ _tag: "Raw", body, status: options.status ?? 200, headers: options.headers ?? {} })
 
 /**
- * Begins a reply, and drops the connection.
+ * Sends the beginning of a reply, and drops the connection.
  *
- * @param bytes how many bytes of the body are sent first, at most all of them; below 0, all but so many
+ * @param bytes how many bytes of the body to send, at most all of them; a negative number leaves out that
+ * many at the end
  * @category moves
  * @since 0.1.0
  */
 export const drop = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Beginning", reply, bytes, ending: "drop" })
 
 /**
- * Begins a reply, and hangs.
+ * Sends the beginning of a reply, and hangs.
  *
- * @param bytes how many bytes of the body are sent first, at most all of them; below 0, all but so many
+ * @param bytes how many bytes of the body to send, at most all of them; a negative number leaves out that
+ * many at the end
  * @category moves
  * @since 0.1.0
  */
@@ -122,16 +135,19 @@ export const stall = (reply: Model.Reply, bytes: number): Move => ({ _tag: "Begi
  * @since 0.1.0
  */
 export interface Options {
-  /** The most bytes of one write: 1 splits every character that can be split. Default: a piece of the reply. */
+  /** The most bytes in one write: 1 splits every character of several bytes. Default: one piece of the reply. */
   readonly split?: number
-  /** Requests without it are answered with 401, in which the wrong key is quoted. Default: any key, or none. */
+  /**
+   * Requests without this key are answered with 401, and the answer quotes the wrong key. Default: any key
+   * is accepted, or none.
+   */
   readonly apiKey?: string
-  /** The most bytes of a request; more are answered with 413. Default: 1 MiB. */
+  /** The most bytes in a request. A larger one is answered with 413. Default: 1 MiB. */
   readonly maxBytes?: number
 }
 
 /**
- * A request as it came.
+ * A request as it arrived.
  *
  * @category models
  * @since 0.1.0
@@ -139,35 +155,35 @@ export interface Options {
 export interface Received {
   /** The path, with the query. */
   readonly url: string
-  /** Absent where there is no endpoint. */
+  /** Absent if the path is not an endpoint. */
   readonly format?: "ollama" | "openai"
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: string
   readonly stream: boolean
-  /** What it asks for. Absent when something was wrong with it. */
+  /** The content of the request; absent if the request is invalid. */
   readonly asked?: ScriptedModel.Recorded
-  /** What was wrong with it. */
+  /** The problem with an invalid request. */
   readonly problem?: string
 }
 
 /**
- * What a server has seen, and what it is at.
+ * The requests that a server has received, and its current state.
  *
  * @category models
  * @since 0.1.0
  */
 export interface State {
-  /** Every request, oldest first. */
+  /** All requests, oldest first. */
   readonly requests: ReadonlyArray<Received>
-  /** How many replies were begun; a status of failure is no reply, one that breaks off is. */
+  /** The number of replies that have begun. A reply that breaks off counts; a failure status does not. */
   readonly replies: number
-  /** How many requests wait for the end of their answer. */
+  /** The number of requests that wait for the end of their answer. */
   readonly open: number
-  /** How many answers nobody waited for. */
+  /** The number of answers whose client hung up before the end. */
   readonly abandoned: number
-  /** How many connections there are. */
+  /** The number of open connections. */
   readonly connections: number
-  /** How many connections there were. */
+  /** The number of connections so far. */
   readonly connected: number
 }
 
@@ -178,20 +194,20 @@ export interface State {
  * @since 0.1.0
  */
 export class FakeModelServer extends Context.Service<FakeModelServer, {
-  /** Where it is: `http://127.0.0.1:40123`. */
+  /** The address: `http://127.0.0.1:40123`. */
   readonly url: string
   readonly state: Effect.Effect<State>
-  /** Waits for a state. */
+  /** Waits until the state meets a condition. */
   readonly until: (predicate: (state: State) => boolean) => Effect.Effect<State>
-  /** Runs an Effect while nobody listens there; those that were connected are thrown out. */
+  /** Runs an Effect while the server is down. Open connections are closed. */
   readonly whileDown: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }>()("@fallible/testing/FakeModelServer") {}
 
 /**
- * A server for as long as its scope.
+ * Starts a server, which runs until its scope closes.
  *
- * Asked more often than its script has moves, it answers 501 and says so: a run that takes one model call too many
- * does not pass by accident.
+ * If a server receives more requests than its script has moves, it answers 501 and says so. So a run with
+ * one model call too many does not pass by accident.
  *
  * @example
  * ```ts
@@ -226,14 +242,14 @@ export const make = (
       const exchange: Exchange = { request, response, stage, options, dropped: false }
       stage.change(({ open }) => ({ open: open + 1 }))
       const fiber = fork(answer(exchange, script))
-      // Looked at from outside: an Effect that breaks its fiber is not caught inside of it.
+      // Observed from outside, because an Effect that breaks its fiber cannot be caught inside it.
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit) && !response.destroyed) fail(exchange, Cause.squash(exit.cause))
       })
       response.once("close", () => {
         const abandoned = response.writableFinished || exchange.dropped ? 0 : 1
         stage.change((state) => ({ open: state.open - 1, abandoned: state.abandoned + abandoned }))
-        // Whoever hung up is not worked for.
+        // Do not work for a client that has hung up.
         fork(Fiber.interrupt(fiber))
       })
     })
@@ -251,7 +267,7 @@ export const make = (
   })
 
 /**
- * {@link make} as a layer.
+ * Provides a server: {@link make} as a layer.
  *
  * @category layers
  * @since 0.1.0
@@ -268,7 +284,7 @@ interface Exchange {
   readonly response: Http.ServerResponse
   readonly stage: Stage
   readonly options: Options
-  /** Did the server hang up itself? */
+  /** Whether the server itself closed the connection. */
   dropped: boolean
 }
 
@@ -283,20 +299,20 @@ const answer = (exchange: Exchange, script: Script): Effect.Effect<void> =>
       exchange.stage.received({ url, headers, body, stream: false, problem: "There is no such endpoint." })
       return send(exchange, 404, "{\"error\":\"404 page not found\"}")
     }
-    const asked = check(exchange, format, body)
-    const received = { url, format: format.name, headers, body, stream: "stream" in asked && asked.stream }
+    const decoded = check(exchange, format, body)
+    const received = { url, format: format.name, headers, body, stream: "stream" in decoded && decoded.stream }
     const index = exchange.stage.state.requests.filter(({ asked }) => asked !== undefined).length
-    if (!("messages" in asked)) {
-      exchange.stage.received({ ...received, problem: asked.detail })
-      return send(exchange, asked.status, format.problem(asked))
+    if (!("messages" in decoded)) {
+      exchange.stage.received({ ...received, problem: decoded.detail })
+      return send(exchange, decoded.status, format.problem(decoded))
     }
-    const { stream, usage, ...recorded } = asked
+    const { stream, usage, ...recorded } = decoded
     exchange.stage.received({ ...received, asked: recorded })
     const move = typeof script === "function" ? script(recorded, index) : script[index] ?? exhausted(script.length)
-    return yield* perform(exchange, format, { stream, usage }, playable(move))
+    return yield* play(exchange, format, { stream, usage }, playable(move))
   })
 
-// A script is somebody's code: what it throws is said, and not waited for.
+// A script is user code. Its error is sent as an answer, so that the client does not wait.
 const fail = (exchange: Exchange, defect: unknown): void =>
   exchange.response.headersSent
     ? hangUp(exchange)
@@ -317,15 +333,15 @@ interface Wrong {
 
 const check = ({ options, request: { headers } }: Exchange, format: Format, body: string): Asked | Wrong => {
   const { apiKey, maxBytes = 1024 * 1024 } = options
-  const given = headers.authorization?.replace(/^Bearer /, "") ?? ""
-  if (apiKey !== undefined && given !== apiKey) {
-    return { status: 401, code: "permission_denied", detail: `Incorrect API key provided: ${given}` }
+  const key = headers.authorization?.replace(/^Bearer /, "") ?? ""
+  if (apiKey !== undefined && key !== apiKey) {
+    return { status: 401, code: "permission_denied", detail: `Incorrect API key provided: ${key}` }
   }
   if (Buffer.byteLength(body) > maxBytes) {
     return { status: 413, code: "bad_request", detail: `The request is larger than ${maxBytes} bytes.` }
   }
-  const asked = format.decode(Option.getOrUndefined(parse(body)))
-  return typeof asked === "string" ? { status: 400, code: "bad_request", detail: asked } : asked
+  const decoded = format.decode(Option.getOrUndefined(parse(body)))
+  return typeof decoded === "string" ? { status: 400, code: "bad_request", detail: decoded } : decoded
 }
 
 const exhausted = (moves: number) =>
@@ -342,16 +358,16 @@ const exhausted = (moves: number) =>
 
 type Streaming = Pick<Asked, "stream" | "usage">
 
-const perform = (exchange: Exchange, format: Format, asked: Streaming, move: Move): Effect.Effect<void> => {
+const play = (exchange: Exchange, format: Format, streaming: Streaming, move: Move): Effect.Effect<void> => {
   if (Effect.isEffect(move)) {
     return Effect.match(move, {
-      onFailure: (failure) => misbehave(exchange, format, asked, failure),
-      onSuccess: (reply) => say(exchange, format, asked, reply)
+      onFailure: (failure) => playFailure(exchange, format, streaming, failure),
+      onSuccess: (reply) => sendReply(exchange, format, streaming, reply)
     })
   }
   return Effect.sync(() => {
-    if ("calls" in move) say(exchange, format, asked, move)
-    else if (move._tag === "Beginning") sayBeginning(exchange, format, asked, move)
+    if ("calls" in move) sendReply(exchange, format, streaming, move)
+    else if (move._tag === "Beginning") sendBeginning(exchange, format, streaming, move)
     else {
       if (move.status < 400) exchange.stage.replied()
       send(exchange, move.status, move.body, move.headers)
@@ -359,24 +375,24 @@ const perform = (exchange: Exchange, format: Format, asked: Streaming, move: Mov
   })
 }
 
-const say = (exchange: Exchange, format: Format, asked: Streaming, reply: Model.Reply): void => {
+const sendReply = (exchange: Exchange, format: Format, streaming: Streaming, reply: Model.Reply): void => {
   const { response, stage } = exchange
-  const pieces = piecesOf(exchange, format, asked, reply)
+  const pieces = piecesOf(exchange, format, streaming, reply)
   stage.replied()
-  begin(exchange, format, asked)
+  begin(exchange, format, streaming)
   for (const piece of pieces) response.write(piece)
   response.end()
 }
 
-const sayBeginning = (
+const sendBeginning = (
   exchange: Exchange,
   format: Format,
-  asked: Streaming,
+  streaming: Streaming,
   { bytes, ending, reply }: Omit<Beginning, "_tag">
 ): void => {
-  const body = Buffer.concat(piecesOf(exchange, format, asked, reply))
+  const body = Buffer.concat(piecesOf(exchange, format, streaming, reply))
   exchange.stage.replied()
-  begin(exchange, format, asked)
+  begin(exchange, format, streaming)
   exchange.response.write(body.subarray(0, bytes), () => {
     if (ending === "drop") hangUp(exchange)
   })
@@ -389,10 +405,10 @@ const begin = ({ response }: Exchange, format: Format, { stream }: Streaming): v
 const piecesOf = (
   { options }: Exchange,
   format: Format,
-  asked: Streaming,
+  streaming: Streaming,
   reply: Model.Reply
 ): ReadonlyArray<Buffer> => {
-  const pieces = asked.stream ? format.streamed(reply, asked) : [format.whole(reply)]
+  const pieces = streaming.stream ? format.streamed(reply, streaming) : [format.whole(reply)]
   return pieces.map((piece) => Buffer.from(piece)).flatMap((bytes) => splitBy(bytes, options.split ?? bytes.length))
 }
 
@@ -402,36 +418,36 @@ const splitBy = (bytes: Buffer, length: number): ReadonlyArray<Buffer> =>
     (_, index) => bytes.subarray(index * length, (index + 1) * length)
   )
 
-const misbehave = (exchange: Exchange, format: Format, asked: Streaming, failure: ModelFailure): void => {
+const playFailure = (exchange: Exchange, format: Format, streaming: Streaming, failure: ModelFailure): void => {
   switch (failure.code) {
     case "connection":
       return hangUp(exchange)
     case "timeout":
-      // A status, when it is the server's; else nothing at all.
+      // A timeout of the server itself has a status. Otherwise nothing is sent.
       if (failure.status === undefined) return
       break
     case "cut_off":
-      return sayBeginning(exchange, format, asked, {
-        reply: halfSaid,
-        bytes: format.whole(halfSaid).length / 2,
+      return sendBeginning(exchange, format, streaming, {
+        reply: replyToCutOff,
+        bytes: format.whole(replyToCutOff).length / 2,
         ending: "drop"
       })
     case "malformed_reply": {
       exchange.stage.replied()
       const body = `<html>${failure.detail}</html>`
-      return send(exchange, 200, asked.stream ? format.frame(body) : body, { "content-type": "text/html" })
+      return send(exchange, 200, streaming.stream ? format.frame(body) : body, { "content-type": "text/html" })
     }
     case "max_tokens":
-      return say(exchange, format, asked, { text: "", calls: [], truncated: true })
+      return sendReply(exchange, format, streaming, { text: "", calls: [], truncated: true })
     case "refused":
       if (format.refusal === undefined) break
-      return say(exchange, format, asked, format.refusal(failure.detail))
+      return sendReply(exchange, format, streaming, format.refusal(failure.detail))
   }
   const status = failure.status ?? statuses.get(failure.code) ?? (failure.transient ? 503 : 501)
   send(exchange, status, format.problem(failure), retryAfter(failure))
 }
 
-const halfSaid: Model.Reply = { text: "This reply is going to break off before its end.", calls: [] }
+const replyToCutOff: Model.Reply = { text: "This reply is going to break off before its end.", calls: [] }
 
 const statuses: ReadonlyMap<string, number> = new Map([
   ["bad_request", 400],
@@ -461,7 +477,7 @@ const hangUp = (exchange: Exchange): void => {
 }
 
 // -----------------------------------------------------------------------------
-// What is seen
+// State
 // -----------------------------------------------------------------------------
 
 class Stage {
@@ -470,7 +486,7 @@ class Stage {
 
   change(f: (state: State) => Partial<State>): void {
     this.state = { ...this.state, ...f(this.state) }
-    for (const look of this.#waiting) look()
+    for (const check of this.#waiting) check()
   }
 
   received(request: Received): void {
@@ -483,15 +499,15 @@ class Stage {
 
   until(predicate: (state: State) => boolean): Effect.Effect<State> {
     return Effect.callback<State>((resume) => {
-      const look = () => {
+      const check = () => {
         if (predicate(this.state)) {
-          this.#waiting.delete(look)
+          this.#waiting.delete(check)
           resume(Effect.succeed(this.state))
         }
       }
-      this.#waiting.add(look)
-      look()
-      return Effect.sync(() => this.#waiting.delete(look))
+      this.#waiting.add(check)
+      check()
+      return Effect.sync(() => this.#waiting.delete(check))
     })
   }
 }

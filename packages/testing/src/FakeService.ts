@@ -1,11 +1,11 @@
 /**
- * A service that acts, and loses its answers: what a handler talks to under `ActsOnce.check`.
+ * A service that acts, and may lose its answers. Handlers talk to it under `ActsOnce.check`.
  *
- *     service.fetch                          for handlers that use fetch, or an HTTP client of Effect on top of it
- *     service.act({ key, body })             for handlers that use a client of their own, of which this stands in for the wire
- *     service.look({ key })                  for a check that asks what has been done
+ *     service.fetch                          for handlers with fetch, or with an HTTP client of Effect on top of it
+ *     service.act({ key, body })             for handlers with a client of their own, in place of its connection
+ *     service.look({ key })                  for checks of what has been done
  *
- * Each request that acts meets what the check has planned for it:
+ * Each request to act meets what the check has planned for it:
  *
  * | fault                      | what happens                                                                |
  * | -------------------------- | --------------------------------------------------------------------------- |
@@ -14,12 +14,12 @@
  * | `acted_and_dropped`        | it acts, and the connection is lost                                         |
  * | `dropped_and_acted_later`  | the connection is lost, and it acts after that, up to `lateBy` later        |
  * | `acted_and_answered_500`   | it acts, and answers 500                                                    |
- * | `slow`                     | it acts, and answers, after 3/4 of `lateBy`, whoever has gone until then    |
+ * | `slow`                     | it acts and answers after 3/4 of `lateBy`, even if the caller has gone      |
  * | `answered_503`             | it does nothing, and answers 503                                            |
  * | `answered_429`             | it does nothing, and answers 429 with `Retry-After: 1`                      |
  *
- * A service that goes by keys acts once for each key, and answers the same again. It refuses a key that came with another body (422), and one
- * whose first request is still under way (409).
+ * A service that honours keys acts once for each key, and repeats its answer. It refuses a key that comes
+ * with another body (422), and a key whose first request is still running (409).
  *
  * @since 0.1.0
  */
@@ -27,7 +27,7 @@ import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 
 /**
- * What goes wrong with a request.
+ * The fault that the check plans for a request.
  *
  * @category models
  * @since 0.1.0
@@ -51,12 +51,12 @@ export type Fault =
 export interface Request {
   /** The idempotency key: over HTTP, the header `Idempotency-Key`. */
   readonly key?: string | undefined
-  /** Whatever else it is asked: over HTTP, the body as text. */
+  /** The rest of the request: over HTTP, the body as text. */
   readonly body?: unknown
 }
 
 /**
- * The connection was lost. It has the `code` that Node gives such errors, so that `ToolFailure.from` reads it.
+ * The connection was lost. It has the `code` of Node's own errors, so `ToolFailure.from` recognizes it.
  *
  * @category failures
  * @since 0.1.0
@@ -64,7 +64,7 @@ export interface Request {
 export class Dropped extends Data.TaggedError("Dropped")<{ readonly code: "ECONNRESET" }> {}
 
 /**
- * The service answered with a status that is no success. `ToolFailure.from` reads it.
+ * The service answered with a status that is not a success. `ToolFailure.from` recognizes it.
  *
  * @category failures
  * @since 0.1.0
@@ -75,29 +75,32 @@ export class Answered extends Data.TaggedError("Answered")<{
 }> {}
 
 /**
- * The service.
+ * The service, as a handler sees it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FakeService {
-  /** Acts, unless the plan says otherwise. Succeeds with what the check's `answer` makes of the request. */
+  /** Acts, unless the plan says otherwise. Succeeds with the result of the check's `answer`. */
   readonly act: (request?: Request) => Effect.Effect<unknown, Dropped | Answered>
-  /** Tells what has been done. Succeeds with what the check's `found` makes of it. */
+  /** Looks up whether the service has acted. Succeeds with the result of the check's `found`. */
   readonly look: (request?: Request) => Effect.Effect<unknown>
-  /** Both over `fetch`: GET and HEAD look, and all other methods act. Answers are JSON. Its time is that of the check. */
+  /**
+   * Does both over `fetch`: GET and HEAD look, and all other methods act. Answers are JSON. It uses the
+   * clock of the check.
+   */
   readonly fetch: typeof globalThis.fetch
 }
 
 /**
- * What answers are made of.
+ * How the service answers.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Answers {
-  /** What it answers to a request that it has acted on, as JSON. Default: `{ "done": true }`. */
+  /** Makes the answer to a request that the service has acted on, as JSON. Default: `{ "done": true }`. */
   readonly answer?: (request: Request) => unknown
-  /** What it answers to whoever looks. Default: `{ "done": … }`, whether it has acted. */
+  /** Makes the answer to a look. Default: `{ "done": … }`, with whether the service has acted. */
   readonly found?: (request: Request, hasActed: boolean) => unknown
 }

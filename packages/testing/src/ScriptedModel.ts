@@ -1,12 +1,12 @@
 /**
- * A model that plays a script: replies as data, or a function of what it is asked.
+ * A model that plays a script: replies as data, or a function of the request.
  *
  *     const script = [ScriptedModel.call("get_weather", { city: "Paris" }), ScriptedModel.text("18 °C.")]
  *     agent.run("How warm is Paris?").pipe(Effect.provide(ScriptedModel.layer(script)))
  *
- * It records every request, so that a test can look at exactly what a model would have read. Asked
- * more often than its script has replies, it fails and says so: a run that takes one model call too
- * many does not pass by accident.
+ * It records every request, so a test can see exactly what a model would have read. If it is called more
+ * often than its script has replies, it fails and says so. So a run with one model call too many does not
+ * pass by accident.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ import { playable } from "./internal/move.ts"
 export type Move = Model.Reply | Effect.Effect<Model.Reply, ModelFailure>
 
 /**
- * The moves in order, or a function from what the model is asked, and how often it was asked before.
+ * The moves in order, or a function of the request and the number of requests before it.
  *
  * @category models
  * @since 0.1.0
@@ -34,7 +34,7 @@ export type Move = Model.Reply | Effect.Effect<Model.Reply, ModelFailure>
 export type Script = ReadonlyArray<Move> | ((request: Recorded, index: number) => Move)
 
 /**
- * A request as it was at the time: messages, offered tools, and options.
+ * A request as it was when it was sent: messages, offered tools, and options.
  *
  * @category models
  * @since 0.1.0
@@ -46,18 +46,18 @@ export interface Recorded {
 }
 
 /**
- * What a scripted model was asked so far.
+ * The requests that a scripted model has received so far.
  *
  * @category services
  * @since 0.1.0
  */
 export class ScriptedModel extends Context.Service<ScriptedModel, {
-  /** Every request, oldest first. */
+  /** All requests, oldest first. */
   readonly requests: Effect.Effect<ReadonlyArray<Recorded>>
 }>()("@fallible/testing/ScriptedModel") {}
 
 /**
- * A reply of text alone: it ends the run.
+ * Makes a reply of text only, which ends the run.
  *
  * @category moves
  * @since 0.1.0
@@ -65,17 +65,17 @@ export class ScriptedModel extends Context.Service<ScriptedModel, {
 export const text = (text: string): Model.Reply => ({ text, calls: [] })
 
 /**
- * A reply with one tool call.
+ * Makes a reply with one tool call.
  *
- * @param args an object, which is written as JSON; or the raw argument text; or nothing at all
+ * @param args an object, which is written as JSON; or the raw argument text; or nothing
  * @category moves
  * @since 0.1.0
  */
 export const call = (name: string, args?: object | string): Model.Reply => calls([name, args])
 
 /**
- * A reply with several tool calls, whose ids are `call_1`, `call_2`, …: the same in every turn, as
- * from many a server.
+ * Makes a reply with several tool calls. Their ids are `call_1`, `call_2`, …, and repeat in every turn, as
+ * with many servers.
  *
  * @category moves
  * @since 0.1.0
@@ -92,7 +92,7 @@ export const calls = (
 })
 
 /**
- * A scripted model: `Model` for the agent, `ScriptedModel` for the test.
+ * Provides a scripted model: `Model` for the agent, `ScriptedModel` for the test.
  *
  * @example
  * ```ts
@@ -125,8 +125,8 @@ export const layer = (script: Script): Layer.Layer<Model.Model | ScriptedModel> 
         const request = { messages: Array.from(transcript), tools, options }
         requests.push(request)
         const move = typeof script === "function" ? script(request, index) : script[index] ?? exhausted(script.length)
-        const played = playable(move)
-        return "calls" in played ? Effect.succeed(played) : played
+        const next = playable(move)
+        return "calls" in next ? Effect.succeed(next) : next
       })
     return Context.make(Model.Model, Model.make({ respond })).pipe(
       Context.add(ScriptedModel, { requests: Effect.sync(() => requests.slice()) })

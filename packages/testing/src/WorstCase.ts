@@ -1,14 +1,14 @@
 /**
- * What a toolkit costs at worst, as tests that fail.
+ * Tests what a toolkit costs at worst.
  *
- *     yield* WorstCase.matchesFile(toolkit, "test/tools.txt")    the bounds are those that were reviewed
- *     yield* WorstCase.hasNoWarnings(toolkit)                    no policy is likely not meant as it is
+ *     yield* WorstCase.matchesFile(toolkit, "test/tools.txt")    the bounds are the reviewed ones
+ *     yield* WorstCase.hasNoWarnings(toolkit)                    no policy looks like a mistake
  *
- * Bounds come from policies, and a policy is changed by one word: five attempts instead of three, a timeout outside instead of
- * inside. So they are written to a file in your repository. A test compares it, and a change of a bound stands in the diff that is
- * reviewed.
+ * Bounds come from policies, and one word changes a policy: five attempts instead of three, a timeout
+ * outside instead of inside. So the bounds are written to a file in your repository. A test compares them
+ * with the toolkit, and a changed bound appears in the diff that is reviewed.
  *
- * Nothing of the toolkit runs, but for the Effects of a retry's own schedule: see `Tool.explain`.
+ * Nothing in the toolkit runs, except for the Effects in a retry's own schedule: see `Tool.explain`.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export class FileMissing extends Data.TaggedError("FileMissing")<{ readonly file
 }
 
 /**
- * The worst cases are not those in the file.
+ * The worst cases differ from the file.
  *
  * @category failures
  * @since 0.1.0
@@ -44,8 +44,8 @@ export class FileMissing extends Data.TaggedError("FileMissing")<{ readonly file
 export class Changed extends Data.TaggedError("Changed")<{
   readonly file: string
   /**
-   * The lines that differ, tool by tool: `-` stands before what the file says, `+` before what is so now, and nothing before the
-   * name of the tool.
+   * The lines that differ, tool by tool. `-` marks a line of the file, `+` a current line. A line without a
+   * mark is the name of a tool.
    */
   readonly lines: ReadonlyArray<string>
 }> {
@@ -72,7 +72,7 @@ export class Warned extends Data.TaggedError("Warned")<{ readonly warnings: Read
 }
 
 /**
- * A warning, and the tool that has it.
+ * A warning, with the name of its tool.
  *
  * @category failures
  * @since 0.1.0
@@ -95,8 +95,8 @@ const writeIt = "Run the test once with the option { update: true }, which write
  */
 export interface FileOptions {
   /**
-   * Writes the file, if it is missing or says something else, and does not fail. Default: `false`. Take it from the environment, so
-   * that it is off where nobody looks at what was written.
+   * Writes a missing or different file instead of failing. Default: `false`. Read it from the environment,
+   * so that it is off where the written file is not reviewed.
    */
   readonly update?: boolean
 }
@@ -104,12 +104,13 @@ export interface FileOptions {
 /**
  * Compares the worst cases of a toolkit (`Explanation.overview`) with a file.
  *
- * When to use: in one test for each toolkit, so that a change of a bound is seen in review. Line endings do not matter.
+ * When to use: in one test for each toolkit, so that reviewers see a changed bound. Line endings do not
+ * matter.
  *
- * It fails with {@link FileMissing} if there is no file, with {@link Changed} and the lines that differ, and with a `PlatformError`
- * if the file cannot be read or written.
+ * Fails with {@link FileMissing} if there is no file, and with {@link Changed} if lines differ. Fails with
+ * a `PlatformError` if the file cannot be read or written.
  *
- * @param file its path, in a folder that exists
+ * @param file the path of the file; its folder must exist
  *
  * @example
  * ```ts
@@ -160,11 +161,13 @@ export interface WarningOptions<in T extends Tool.Any> {
 }
 
 /**
- * Fails if `Tool.explain` warns of any tool of a toolkit, unless the warning's code is allowed for that tool.
+ * Fails if `Tool.explain` warns of any tool of a toolkit, unless the warning's code is allowed for that
+ * tool.
  *
- * When to use: in one test for each toolkit, beside {@link matchesFile}, which writes warnings down and lets them stand.
+ * When to use: in one test for each toolkit, together with {@link matchesFile}, which records warnings but
+ * accepts them.
  *
- * It fails with {@link Warned}, which has all of them, with what to do.
+ * Fails with {@link Warned}, which has all warnings, with what to do.
  *
  * @example
  * ```ts

@@ -1,5 +1,6 @@
 /**
- * For testing agents and tools without a live model: what they do, whether they can do it twice, and what they cost at worst.
+ * Tests agents and tools without a live model: what they do, whether they can act twice, and what they cost
+ * at worst.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,6 @@
 /**
- * What to write instead of a value that was refused. It only ever advises what would be accepted, and nothing is done by itself.
+ * Advice on what to write instead of a refused value. It only suggests values that would be accepted, and
+ * never applies them.
  */
 import { type Json, type JsonSchema } from "../json.ts"
 import { daysOf, isDate, isDateTime, months } from "../schema/calendar.ts"
@@ -10,10 +11,10 @@ import { cut, excerpt, oneLine } from "../text/excerpt.ts"
 import { plainly } from "../text/reader.ts"
 import { isNumberToken, isRecord, mayBeGrouped, nameOf, type Record, type Value } from "../value.ts"
 
-/** What to write, in a sentence. */
+/** Returns advice in one sentence; `undefined` if there is none. */
 export const adviceFor = (misfit: Misfit, conformance: Conformance): string | undefined => {
   const { kind, parent, path, schema, value } = misfit
-  // Of a list for a list of lists nobody knows which items belong together.
+  // In an array of arrays, it is unclear which items belong together.
   const isItem = typeof path.at(-1) === "number"
   if (kind === "unknown_key" && parent !== undefined) {
     return keyAdvice(parent, String(path.at(-1)), misfit.keys ?? [], schema, conformance)
@@ -22,25 +23,25 @@ export const adviceFor = (misfit: Misfit, conformance: Conformance): string | un
   const { document, fits } = conformance
   const flat = document.flat(schema)
   const forms = [flat, ...(document.members(flat) ?? [])]
-  const isRight = (candidate: Json) => fits(candidate, schema) && fits(candidate, misfit.whole)
-  const meant = choiceAdvice(value, forms, isRight)
-  if (meant !== undefined) return meant
+  const isAccepted = (candidate: Json) => fits(candidate, schema) && fits(candidate, misfit.whole)
+  const suggestion = choiceAdvice(value, forms, isAccepted)
+  if (suggestion !== undefined) return suggestion
   const readings = Array.from(
     new Set(forms.flatMap((form) => form["type"] === "array" && isItem ? [] : candidates(value, form)))
-  ).filter((candidate) => JSON.stringify(candidate).length <= longestAdvice && isRight(candidate)).slice(0, 3)
+  ).filter((candidate) => JSON.stringify(candidate).length <= longestAdvice && isAccepted(candidate)).slice(0, 3)
   if (readings.length > 0) {
     const unquoted = typeof value === "string" &&
       readings.every((reading) => typeof reading !== "string" && (typeof reading !== "object" || reading === null))
     return `Write ${readings.map((reading) => excerpt(reading)).join(" or ")}${unquoted ? ", without quotes" : ""}.`
   }
-  return typeof value === "string" ? textAdvice(value, forms, isRight) : undefined
+  return typeof value === "string" ? textAdvice(value, forms, isAccepted) : undefined
 }
 
 // -----------------------------------------------------------------------------
 // Keys and choices
 // -----------------------------------------------------------------------------
 
-/** What to do about a key that an object may not have: send what is inside it, or spell it as another. */
+/** Advises on a key that an object may not have: send its content instead, or use another spelling. */
 const keyAdvice = (
   parent: Record,
   key: string,
@@ -48,16 +49,18 @@ const keyAdvice = (
   schema: unknown,
   { fits }: Conformance
 ): string | undefined => {
-  const isMeant = (content: Value | undefined) =>
+  const fitsInstead = (content: Value | undefined) =>
     isRecord(content) && Object.keys(content).length > 0 && fits(content, schema)
   const content = contentOf(parent[key])
-  if (isMeant(content)) return "Send what is inside it."
-  const inner = isRecord(content) ? Object.keys(content).find((inner) => isMeant(contentOf(content[inner]))) : undefined
+  if (fitsInstead(content)) return "Send what is inside it."
+  const inner = isRecord(content)
+    ? Object.keys(content).find((inner) => fitsInstead(contentOf(content[inner])))
+    : undefined
   if (inner !== undefined) return `Send what is inside its ${nameOf([inner])}.`
   return keyMeant(key, keys, parent)
 }
 
-/** The nearest of the keys, if it is near enough, in a question. */
+/** Returns the nearest key as a question, if it is near enough. */
 export const keyMeant = (written: string, keys: ReadonlyArray<string>, parent: unknown): string | undefined => {
   const [first] = keysMeant(written, keys, parent)
   return first !== undefined && first === Suggestion.didYouMean(written, [first])
@@ -65,14 +68,14 @@ export const keyMeant = (written: string, keys: ReadonlyArray<string>, parent: u
     : undefined
 }
 
-// An object, or its strict JSON text.
+// Parses a strict JSON text that holds an object; other values stay as they are.
 const contentOf = (value: Value | undefined): Value | undefined => {
   if (typeof value !== "string" || !/^\s*\{/.test(value)) return value
-  const read = plainly(value, { depth: 128 })
-  return "kind" in read ? undefined : read.value
+  const parsed = plainly(value, { depth: 128 })
+  return "kind" in parsed ? undefined : parsed.value
 }
 
-/** The keys that could have been meant by another: nearest first, and those that the object already has last. */
+/** Returns the keys that may have been meant, nearest first. Keys that the object already has come last. */
 export const keysMeant = (written: string, keys: ReadonlyArray<string>, parent: unknown): ReadonlyArray<string> => {
   const isUsed = (key: string) => isRecord(parent) && Object.hasOwn(parent, key)
   const near = Suggestion.nearest(written, keys)
@@ -82,12 +85,14 @@ export const keysMeant = (written: string, keys: ReadonlyArray<string>, parent: 
 const choiceAdvice = (
   value: Value,
   forms: ReadonlyArray<JsonSchema>,
-  isRight: (candidate: Json) => boolean
+  isAccepted: (candidate: Json) => boolean
 ): string | undefined => {
   if (typeof value !== "string") return undefined
   const choices = forms.flatMap((form) => choicesOf(form) ?? []).filter((choice) => typeof choice === "string")
-  const meant = choices.length === 0 ? undefined : Suggestion.didYouMean(value, choices)
-  return meant === undefined || !isRight(meant) ? undefined : `Did you mean ${cut(oneLine(JSON.stringify(meant)), 80)}?`
+  const suggestion = choices.length === 0 ? undefined : Suggestion.didYouMean(value, choices)
+  return suggestion === undefined || !isAccepted(suggestion)
+    ? undefined
+    : `Did you mean ${cut(oneLine(JSON.stringify(suggestion)), 80)}?`
 }
 
 // -----------------------------------------------------------------------------
@@ -104,28 +109,31 @@ const candidates = (value: Value, form: JsonSchema): ReadonlyArray<Json> => {
     case "integer":
     case "number":
       return typeof value === "string"
-        ? numbersMeant(value)
+        ? possibleNumbers(value)
         : typeof value === "number" && type === "integer"
         ? [Math.floor(value), Math.ceil(value)]
         : []
     case "boolean":
-      return booleanMeant(value)
+      return possibleBooleans(value)
     case "null":
       return typeof value === "string" && /^(?:null|none|nil|undefined)?$/i.test(value.trim()) ? [null] : []
     case "array":
-      return listsMeant(value)
+      return possibleLists(value)
     case "string":
-      return typeof value === "string" && (format === "date" || format === "date-time") ? datesMeant(value.trim()) : []
+      return typeof value === "string" && (format === "date" || format === "date-time")
+        ? possibleDates(value.trim())
+        : []
     default:
       return []
   }
 }
 
-// Digits, signs, commas and dots of East Asian width.
+// Converts a full-width digit, sign, comma or dot.
 const halfWidth = (wide: string): string => String.fromCharCode(wide.charCodeAt(0) - 0xfee0)
 
-// `1,000`, `1_000`, `1 000`, `$5`, `50%`, `0x10`, `1.500` (which may be two numbers), and digits of another script.
-const numbersMeant = (written: string): ReadonlyArray<number> => {
+// Reads `1,000`, `1_000`, `1 000`, `$5`, `50%`, `0x10`, `1.500` (which may be two numbers), and full-width
+// digits.
+const possibleNumbers = (written: string): ReadonlyArray<number> => {
   const text = written.trim().replace(/[\uff0b-\uff19]/g, halfWidth).replace(/^[$€£¥]\s*|\s*(?:[$€£¥]|EUR|USD)$/g, "")
   if (mayBeGrouped(text)) return [Number(text), Number(text.replace(".", ""))]
   if (/^-?0x[\da-f]+$/i.test(text)) return [Number(text)]
@@ -145,10 +153,10 @@ const numbersMeant = (written: string): ReadonlyArray<number> => {
     : [number, Math.floor(number), Math.ceil(number)]
 }
 
-// What a number does not hold is not to be written as one.
+// A number that loses digits must not be suggested.
 const isShortNumber = /^-?\d{1,15}(?:\.\d{1,15})?$/
 
-const booleanMeant = (value: Value): ReadonlyArray<boolean> => {
+const possibleBooleans = (value: Value): ReadonlyArray<boolean> => {
   const text = typeof value === "string" ? value.trim().toLowerCase() : value
   return [1, "1", "yes", "y", "on", "t", "true"].includes(text as string)
     ? [true]
@@ -157,7 +165,7 @@ const booleanMeant = (value: Value): ReadonlyArray<boolean> => {
     : []
 }
 
-const listsMeant = (value: Value): ReadonlyArray<Json> => {
+const possibleLists = (value: Value): ReadonlyArray<Json> => {
   if (typeof value === "number" || typeof value === "boolean") return [[value]]
   if (typeof value !== "string") return []
   const parts = value.trim().replace(/^[[(]|[\])]$/g, "").split(/\s*[,;\n，、；،]\s*|\s+&\s+/).filter((part) =>
@@ -169,7 +177,7 @@ const listsMeant = (value: Value): ReadonlyArray<Json> => {
     : [...(numbers.some(Number.isNaN) ? [] : [numbers]), parts.map((part) => part.replace(/^(["'])(.*)\1$/, "$2"))]
 }
 
-const datesMeant = (text: string): ReadonlyArray<string> => {
+const possibleDates = (text: string): ReadonlyArray<string> => {
   const [, first = "", second = "", year = ""] = /^(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})$/.exec(text) ?? []
   const day = (month: string, date: string) => `${year}-${month.padStart(2, "0")}-${date.padStart(2, "0")}`
   return year === ""
@@ -180,19 +188,19 @@ const datesMeant = (text: string): ReadonlyArray<string> => {
 const textAdvice = (
   text: string,
   forms: ReadonlyArray<JsonSchema>,
-  isRight: (candidate: Json) => boolean
+  isAccepted: (candidate: Json) => boolean
 ): string | undefined => {
   const isOf = (...kinds: ReadonlyArray<unknown>) =>
     forms.some(({ format, type }) => kinds.includes(type) || kinds.includes(format))
   if (isOf("number", "integer")) {
-    return numbersMeant(text).length === 0 && !isNumberToken(text.trim()) && isNumberInWords(text)
+    return possibleNumbers(text).length === 0 && !isNumberToken(text.trim()) && isNumberInWords(text)
       ? "Write it in digits."
       : undefined
   }
-  if (isOf("date-time") && isDate(text) && isRight(`${text}T12:00:00Z`)) {
+  if (isOf("date-time") && isDate(text) && isAccepted(`${text}T12:00:00Z`)) {
     return `Add the time and the zone, as in ${text}T12:00:00Z.`
   }
-  if (isOf("date-time") && isDateTime(`${text}Z`) && isRight(`${text}Z`)) return `Add the zone, as in ${text}Z.`
+  if (isOf("date-time") && isDateTime(`${text}Z`) && isAccepted(`${text}Z`)) return `Add the zone, as in ${text}Z.`
   const [, year = "", month = "", day = ""] = /^(\d{4})-(\d{2})-(\d{2})(?:$|[T ])/.exec(text) ?? []
   const name = months[Number(month) - 1]
   if (!isOf("date", "date-time") || name === undefined) return undefined

@@ -3,11 +3,11 @@ import { deepest } from "../options.ts"
 import type { RepairKind } from "../text/lexer.ts"
 import { Reader } from "../text/reader.ts"
 
-/** What Python writes in another way than JSON. */
+/** True for repairs of Python's notation. */
 const isPython = (kind: RepairKind): boolean =>
   kind === "single_quotes" || kind === "python_constant" || kind === "trailing_comma"
 
-/** The value of a list of literals in Python's notation; flat. `undefined` for any other text. */
+/** Returns the value of a flat list of literals in Python's notation; `undefined` for any other text. */
 export const pythonList = (text: string): ReadonlyArray<Json> | undefined => {
   const list = text.trim()
   if (!list.startsWith("[")) return undefined

@@ -1,8 +1,8 @@
 /**
- * What a value that does not fit can only have been meant as, by the type that was declared.
+ * Readings of a value that does not fit, by the declared type.
  *
- * Each function knows one drift, and answers with a reading or not at all; whether the reading
- * fits is for whoever asks.
+ * Each function knows one drift. It returns a reading or `undefined`; the caller checks whether the reading
+ * fits.
  */
 import type { JsonSchema } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -25,20 +25,20 @@ import { pythonList } from "./pythonList.ts"
 
 export interface Reading {
   readonly kind: ValueRepairKind
-  /** What was meant. */
+  /** The value that was meant. */
   readonly to: Value
-  /** What was written, where it is not the value itself: a number with its digits. */
+  /** The written value, if it is not the value itself: a number with its digits. */
   readonly from?: Value
 }
 
-/** A value as it was written, and where. */
+/** A value as it was written, and its place. */
 export interface Written {
   readonly value: Value
   readonly place: Place | undefined
   readonly numberAt: NumberAt
 }
 
-/** The drifts that are known of what a flat schema declares. Of a value, rarely more than one has a reading. */
+/** Returns the drifts that apply to a flat schema. A value rarely has a reading in more than one of them. */
 export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((flat) => {
   const choices = choicesOf(flat)
   const type = flat["type"] ?? (choices !== undefined ? undefined : typeof flat["format"] === "string" ? "string" : "")
@@ -49,11 +49,11 @@ export const driftsFor: (flat: JsonSchema) => ReadonlyArray<Drift> = memoized((f
   ]
 })
 
-/** Texts that stand for nothing. */
+/** True for texts that stand for an absent value. */
 export const isBlank = (value: Value): boolean =>
   value === "" || value === "null" || value === "None" || value === "undefined"
 
-/** What a value can only have meant, if it has drifted in one way. */
+/** Undoes one drift: returns a reading of the value, or `undefined`. */
 export type Drift = (written: Written, schema: JsonSchema) => Reading | undefined
 
 // -----------------------------------------------------------------------------
@@ -65,13 +65,13 @@ const choice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   const { byCase, bySpelling, hasSigns } = spellingsOf(choices)
   const cased = byCase.get(value.trim().toLowerCase()) ?? []
   if (cased.length === 1) return { kind: "choice_case", to: cased[0]! }
-  // Beside a plus, a minus is a sign.
+  // If one choice has a plus, a minus may be a sign and not a separator.
   if (cased.length > 1 || folded(value) === "" || hasSigns) return undefined
   const spelled = bySpelling.get(folded(value)) ?? []
   return spelled.length === 1 ? { kind: "choice_spelling", to: spelled[0]! } : undefined
 }
 
-/** The choices by their spelling: a long list may be looked at for each item of a long array. */
+/** The choices by their spelling. Computed once, because every item of a long array may be compared with them. */
 const spellingsOf = memoized((choices: ReadonlyArray<unknown>) => {
   const texts = Array.from(new Set(choices)).filter((choice) => typeof choice === "string")
   return {
@@ -83,8 +83,8 @@ const spellingsOf = memoized((choices: ReadonlyArray<unknown>) => {
 
 const numericChoice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) => {
   const number = typeof value === "string" ? numberOf(value) : undefined
-  const meant = number === undefined ? undefined : choices.find((choice) => choice === number)
-  return typeof meant === "number" ? { kind: "text_for_choice", to: meant } : undefined
+  const match = number === undefined ? undefined : choices.find((choice) => choice === number)
+  return typeof match === "number" ? { kind: "text_for_choice", to: match } : undefined
 }
 
 // -----------------------------------------------------------------------------
@@ -92,31 +92,31 @@ const numericChoice = (choices: ReadonlyArray<unknown>): Drift => ({ value }) =>
 // -----------------------------------------------------------------------------
 
 const integer: Drift = ({ value }) => {
-  const meant = typeof value === "string" ? numberOf(value) : undefined
-  if (typeof value !== "string" || !Number.isSafeInteger(meant)) return undefined
-  if (String(meant) === bare(value)) return { kind: "text_for_number", to: meant! }
-  return isWhole(value) ? { kind: "decimal_for_integer", to: meant! } : undefined
+  const parsed = typeof value === "string" ? numberOf(value) : undefined
+  if (typeof value !== "string" || !Number.isSafeInteger(parsed)) return undefined
+  if (String(parsed) === trimBlanks(value)) return { kind: "text_for_number", to: parsed! }
+  return isWhole(value) ? { kind: "decimal_for_integer", to: parsed! } : undefined
 }
 
-// A number may round to a whole one that it is not: 100.00000000000000001.
+// A number may round to an integer although its text is not one: 100.00000000000000001.
 const isWhole = (token: string): boolean => {
   const [mantissa = "", exponent = "0"] = token.split(/e/i)
   const [whole = "", fraction = ""] = mantissa.split(".")
   const shift = Number(exponent)
-  const behind = shift >= 0 ? fraction.slice(shift) : whole.slice(shift) + fraction
-  return !/[1-9]/.test(behind)
+  const fractionDigits = shift >= 0 ? fraction.slice(shift) : whole.slice(shift) + fraction
+  return !/[1-9]/.test(fractionDigits)
 }
 
 const number: Drift = ({ value }) => {
-  const meant = typeof value === "string" ? numberOf(value) : undefined
-  return meant === undefined ? undefined : { kind: "text_for_number", to: meant }
+  const parsed = typeof value === "string" ? numberOf(value) : undefined
+  return parsed === undefined ? undefined : { kind: "text_for_number", to: parsed }
 }
 
-// A token of JSON whose value a number holds: neither too large, nor too small, nor of too many digits. Three of them behind a dot may be
-// thousands.
+// Reads a JSON number that JavaScript can hold: not infinite, not rounded to 0, and without an exponent
+// within the safe range. A text such as `1.500` may mean thousands, so it is not read.
 const numberOf = (written: string): number | undefined => {
   if (written.length > 400) return undefined
-  const text = bare(written)
+  const text = trimBlanks(written)
   if (!isNumberToken(text) || mayBeGrouped(text)) return undefined
   const value = Number(text)
   const hasExponent = /e/i.test(text)
@@ -125,8 +125,8 @@ const numberOf = (written: string): number | undefined => {
   return value
 }
 
-// Without what JSON has as white space: what cannot be seen is no part of a number.
-const bare = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
+// Trims only JSON's white space: other invisible characters do not belong to a number.
+const trimBlanks = (text: string): string => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, "")
 
 const boolean: Drift = ({ value }) =>
   typeof value === "string" && /^(?:true|false)$/i.test(value)
@@ -134,13 +134,13 @@ const boolean: Drift = ({ value }) =>
     : undefined
 
 const string: Drift = ({ numberAt, place, value }, schema) => {
-  // What a format allows is not known of all of them.
+  // A format may exclude the new text, and most formats are not checked.
   if (schema["format"] !== undefined && schema["format"] !== "password") return undefined
   if (typeof value === "boolean") return { kind: "boolean_for_text", to: String(value) }
   if (value instanceof Unsafe) return { kind: "number_for_text", to: value.token }
   if (typeof value !== "number") return undefined
   const source = numberAt(pathOf(place)) ?? String(value)
-  // Written in two ways, as a key that stands twice may be.
+  // The source is unknown if a repeated key has the same number in two spellings.
   return source === "" ? undefined : { kind: "number_for_text", from: new Unsafe(source), to: source }
 }
 
@@ -149,17 +149,17 @@ const string: Drift = ({ numberAt, place, value }, schema) => {
 // -----------------------------------------------------------------------------
 
 const date: Drift = ({ value }, { format }) => {
-  const meant = typeof value === "string" && format === "date" ? dateOf(value) : undefined
-  return meant === undefined || meant === value ? undefined : { kind: "date_form", to: meant }
+  const rewritten = typeof value === "string" && format === "date" ? dateOf(value) : undefined
+  return rewritten === undefined || rewritten === value ? undefined : { kind: "date_form", to: rewritten }
 }
 
 const dateTime: Drift = ({ value }, { format }) => {
-  const meant = typeof value === "string" && format === "date-time" ? dateTimeOf(value) : undefined
-  return meant === undefined ? undefined : { kind: "space_in_date_time", to: meant }
+  const rewritten = typeof value === "string" && format === "date-time" ? dateTimeOf(value) : undefined
+  return rewritten === undefined ? undefined : { kind: "space_in_date_time", to: rewritten }
 }
 
 // -----------------------------------------------------------------------------
-// One for many, many for one
+// Lists and single values
 // -----------------------------------------------------------------------------
 
 const python: Drift = ({ value }) => {
@@ -168,18 +168,18 @@ const python: Drift = ({ value }) => {
 }
 
 const oneForMany: Drift = ({ place, value }) => {
-  // An item of a list is not: [1,2] may stand for [[1,2]] or [[1],[2]].
+  // An array item is never wrapped: [1,2] may stand for [[1,2]] or [[1],[2]].
   if (typeof place?.key === "number" || typeof value === "object") return undefined
   if (typeof value === "string" && !isOneItem(value)) return undefined
   return { kind: "single_for_array", to: [value] }
 }
 
-// A text with separators, bullets or brackets may be a list of its own; a blank one, none.
+// A text with separators, bullets or brackets may itself be a list, and a blank text an empty one.
 const isOneItem = (text: string): boolean =>
   text.trim() !== "" && !isBlank(text) && !separator.test(text) && !opening.test(text)
 
-// Commas and semicolons of all scripts, and what else stands between the items of a list. An ampersand without white space beside it
-// belongs to a name or an address: `R&D`, `?a=1&b=2`.
+// Commas and semicolons of all scripts, and other separators of list items. An ampersand without white
+// space beside it belongs to a name or an address: `R&D`, `?a=1&b=2`.
 const separator = /\s&|&\s|[,;|\t-\r\u0085\u2028\u2029،؛、，；､﹐﹑﹔｜＆•‣⁃◦∙▪▫●○■□·]/
 const opening = /^\s*(?:[[{("']|(?:[-+*–—]|\d+[.)])\s)/
 

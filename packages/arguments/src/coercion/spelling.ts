@@ -1,5 +1,6 @@
 /**
- * Keys in another spelling: case, `-`, `_` and spaces. A key is renamed where one key alone is meant by it, and no other key says the same.
+ * Keys in another spelling: case, `-`, `_` and spaces. A key is renamed only if exactly one declared key
+ * matches, and no other key competes for it.
  */
 import { isObject, type JsonSchema } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -7,42 +8,45 @@ import { allowsKind, choicesOf, extraOf, isRequired, propertiesOf, requiredOf, v
 import { folded, grouped, isList, isRecord, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
-/** What the keys of an object are respelled as. */
+/** The keys of an object that are spelled like declared ones. */
 export interface Respelled {
-  /** From keys as they were written to those that they mean. */
+  /** Maps written keys to the declared keys that they mean. */
   readonly meant: ReadonlyMap<string, string>
-  /** Is there an undeclared key that is spelled like this one? Which of the two was meant is not clear. */
+  /** True if an undeclared key has the same spelling. It is then unclear which of the two was meant. */
   readonly isRival: (key: string) => boolean
 }
 
-/** Finds the undeclared keys of an object, and which declared ones they mean. */
+/** Finds the undeclared keys of an object, and the declared keys that they mean. */
 export const respelled = (value: Record, flat: JsonSchema): Respelled => {
   const properties = propertiesOf(flat)
   const spellings = Object.keys(value).filter((key) => !Object.hasOwn(properties, key) && key.length <= longestKey)
     .filter((key) => folded(key) !== "" && spellingsOf(properties).has(folded(key)))
   if (spellings.length === 0) return asWritten
-  const strangers = grouped(spellings, folded)
+  const undeclared = grouped(spellings, folded)
   const meant = new Map<string, string>()
-  for (const [fold, [source = "", ...others]] of strangers) {
+  for (const [fold, [source = "", ...others]] of undeclared) {
     const [target = "", ...targets] = spellingsOf(properties).get(fold) ?? []
     const isUnknown = extraOf(flat, source) === false
     const isMeant = others.length === 0 && targets.length === 0 && !Object.hasOwn(value, target) &&
       (isUnknown || isRequired(target, flat)) && !isOfPrototype(source) && !isOfPrototype(target)
     if (isMeant) meant.set(source, target)
   }
-  return { meant, isRival: (key) => strangers.has(folded(key)) }
+  return { meant, isRival: (key) => undeclared.has(folded(key)) }
 }
 
 /**
- * May a value come to fit a member of a union at all? Not a list that is to be a scalar, nor an object that has no key for a required one, one key
- * too many, or the literal of another member. Of a long union most members are passed over so, which would each be tried at every level.
+ * Reports whether a value could be made to fit a member of a union.
+ *
+ * It returns false for a list where a scalar is expected. It also returns false for an object without a
+ * required key, with a surplus key, or with the literal of another member. In a long union this skips most
+ * members, which would otherwise be tried at every level.
  */
 export const mayBecome = (value: Value, member: JsonSchema): boolean => {
   if (isList(value)) return allowsKind(member, value) || value.length === 1 && typeof value[0] !== "object"
   if (!isRecord(value)) return true
   if (!allowsKind(member, value)) return false
   const keys = Object.keys(value)
-  // What is inside of a wrapper is not looked at.
+  // The content of a wrapper is not examined.
   if (wrapperOf(value) !== undefined || member["$ref"] !== undefined) return true
   const properties = propertiesOf(member)
   const isOpen = member["additionalProperties"] !== false || member["patternProperties"] !== undefined
@@ -59,7 +63,7 @@ export const mayBecome = (value: Value, member: JsonSchema): boolean => {
   return requiredOf(member).every((key) => Object.hasOwn(value, key) || spelled.has(folded(key)))
 }
 
-// A choice of texts, and a text that is none of them in any spelling.
+// True if all choices are texts, and the value is none of them in any spelling.
 const isAnotherLiteral = (value: Value, property: unknown): boolean => {
   if (typeof value !== "string" || !isObject(property) || property["nullable"] === true) return false
   const choices = choicesOf(property)

@@ -1,5 +1,6 @@
 /**
- * What is told of repairs: thirty items that drifted in one way are one thing to learn, and of a thousand things twenty teach as much.
+ * Notes about repairs, grouped and limited. Thirty items with the same drift need one note, and twenty
+ * notes are enough.
  */
 import { isTold, type ValueRepair, type ValueRepairKind } from "../repair.ts"
 import { Fields } from "../schema/field.ts"
@@ -14,10 +15,11 @@ interface Group {
 }
 
 /**
- * The repairs with their notes: at most `limit` with one, the last of which counts those that are left out, and `limit` without. Of one kind in the same field
- * of an array's items only the first has a note: it counts the others.
+ * Returns the repairs, at most `limit` with a note and `limit` without. The last note counts the repairs
+ * that are left out. Among repairs of one kind in the same field of an array's items, only the first has a
+ * note, which counts the others.
  *
- * @param show how a value at a path may be quoted
+ * @param show formats a value at a place for a note
  */
 export const repairsOf = (
   undoings: ReadonlyArray<Undoing>,
@@ -34,10 +36,10 @@ export const repairsOf = (
     }
     const field = fields.at(undoing.place)
     const groups = field.value ??= new Map()
-    const known = groups.get(undoing.kind)
-    if (known !== undefined) {
-      known.count++
-      if (!known.isListed) others++
+    const existing = groups.get(undoing.kind)
+    if (existing !== undefined) {
+      existing.count++
+      if (!existing.isListed) others++
       continue
     }
     const group = { undoing, count: 1, isListed: noted++ < limit }
@@ -60,7 +62,7 @@ const noteOn = (
   show: (value: Value, place: Place | undefined) => string
 ): string => {
   const path = pathOf(kind === "wrapper" ? place?.above : place)
-  // Of these two, what was written and what it was read as are keys.
+  // For these two kinds, `from` is a key, and a renamed key's `to` is one as well.
   if (kind === "renamed_key" || kind === "wrapper") {
     const name = path.length === 0 ? "the arguments" : nameOf(path)
     return noteOf(kind, { name, from: keyIn(from), to: keyIn(to) })

@@ -1,9 +1,16 @@
 /**
- * Undoes what models do to values on the way to a JSON Schema, where there is one reading.
+ * Undoes the drifts of a value where the schema allows only one reading.
  *
- * At each value, in this order: what fits stays; a wrapper is taken off; keys are renamed; children are undone,
- * choices and leaves by their readings; what is optional and cannot be is dropped. A reading counts only if it
- * fits, and of a union only if it fits one member: two guesses are never stacked.
+ * At each value, the steps are, in this order:
+ *
+ * 1. A value that fits stays as it is.
+ * 2. A wrapper is removed.
+ * 3. Keys are renamed.
+ * 4. Children are undone; choices and scalars by their readings.
+ * 5. An optional value that cannot fit is dropped.
+ *
+ * A reading counts only if it fits. In a union, it counts only if no other member gives a different one:
+ * two guesses are never stacked.
  */
 import { define, type Json, type JsonSchema } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -17,28 +24,31 @@ import { driftsFor, isBlank } from "./reading.ts"
 import { mayBecome, respelled } from "./spelling.ts"
 import { wrapperOf } from "./wrapper.ts"
 
-/** What was undone, and where. */
+/** One repair, and its place. */
 export interface Undoing {
   readonly kind: ValueRepairKind
   readonly place: Place | undefined
-  /** What was written, and what it was read as: a value, or a key. */
+  /** The value or the key, as it was written and as it was read. */
   readonly from: Value
   readonly to: Value
 }
 
-/** What was undone, in the order of the value: those of its parts are nested, and not copied at each level. */
+/** Repairs in the order of the value. Repairs of parts are nested, so they are not copied at each level. */
 type Undoings = Undoing | ReadonlyArray<Undoings>
 
-/** A value and what was undone to get it. */
+/** A value, and the repairs that led to it. */
 interface Undone {
   readonly value: Value
   readonly repairs: Undoings
 }
 
-/** How much is undone: everything; what needs no word; the same within a text, which is not read again. */
+/**
+ * How much is undone: everything; only drifts that need no note; or the same inside a parsed text, whose
+ * own texts are not parsed.
+ */
 type Extent = "all" | "silent" | "inner"
 
-/** Undoes the drifts of one value; `undefined` where there is nothing to undo. */
+/** Undoes the drifts of one value; `undefined` if there is nothing to undo. */
 export const undo = (
   value: Value,
   schema: JsonSchema,
@@ -46,59 +56,65 @@ export const undo = (
   numberAt: NumberAt
 ): { readonly value: Value; readonly repairs: ReadonlyArray<Undoing> } | undefined => {
   const { document, fits } = conformance
-  const known = new Map<object, Memory>()
+  const memories = new Map<object, Memory>()
 
   let depth = 0
-  // How many values have no reading, each of which refuses the whole. After so many, no other would be told.
+  // The number of values without a reading. Each of them makes the whole value unfit. Beyond `mostMisfits`,
+  // another one would not be reported.
   let hopeless = 0
   let inUnions = 0
-  // How many unions stand in one another around the same value.
+  // The number of nested unions around the current value.
   let turns = 0
-  const within = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
+  const undoValue = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
     if (fits(value, schema) || !conformance.spend(2) || depth > 2 * deepest || hopeless > mostMisfits) {
       return undefined
     }
     depth++
     const undone = typeof value !== "object" || value === null
-      ? ofPrimitive(value, schema, place, extent)
-      : remembered(value, schema, place, extent)
+      ? undoPrimitive(value, schema, place, extent)
+      : undoContainer(value, schema, place, extent)
     depth--
     return undone
   }
 
-  // A primitive has no way out of a schema that refers to itself.
-  let open = new Set<unknown>()
-  const ofPrimitive = (value: Value, schema: unknown, place: Place | undefined, extent: Extent): Undone | undefined => {
-    if (open.has(schema)) return undefined
-    open.add(schema)
-    const undone = reading(value, document.flat(schema), schema, place, extent)
-    open.delete(schema)
+  // A primitive has no part to step into, so a schema that leads back to itself gives no reading.
+  let activeSchemas = new Set<unknown>()
+  const undoPrimitive = (
+    value: Value,
+    schema: unknown,
+    place: Place | undefined,
+    extent: Extent
+  ): Undone | undefined => {
+    if (activeSchemas.has(schema)) return undefined
+    activeSchemas.add(schema)
+    const undone = undoFlat(value, document.flat(schema), schema, place, extent)
+    activeSchemas.delete(schema)
     return undone
   }
 
-  const remembered = (
+  const undoContainer = (
     value: object & Value,
     schema: unknown,
     place: Place | undefined,
     extent: Extent
   ): Undone | undefined => {
-    // Outside of unions, each value is undone once.
-    if (inUnions === 0) return reading(value, document.flat(schema), schema, place, extent)
-    const first = known.get(value)
+    // Outside unions, each value is undone once, so there is nothing to remember.
+    if (inUnions === 0) return undoFlat(value, document.flat(schema), schema, place, extent)
+    const first = memories.get(value)
     for (let earlier = first; earlier !== undefined; earlier = earlier.next) {
       if (earlier.schema === schema && earlier.extent === extent) return earlier.undone
     }
-    // What refers to itself without a step into the value gets no further.
+    // A schema that refers to itself without a step into the value gives no reading.
     const memory: Memory = { schema, extent, undone: undefined, next: first }
-    known.set(value, memory)
-    const outside = open
-    if (outside.size > 0) open = new Set()
-    memory.undone = reading(value, document.flat(schema), schema, place, extent)
-    open = outside
+    memories.set(value, memory)
+    const outerSchemas = activeSchemas
+    if (outerSchemas.size > 0) activeSchemas = new Set()
+    memory.undone = undoFlat(value, document.flat(schema), schema, place, extent)
+    activeSchemas = outerSchemas
     return memory.undone
   }
 
-  const reading = (
+  const undoFlat = (
     value: Value,
     flat: JsonSchema,
     schema: unknown,
@@ -106,17 +122,17 @@ export const undo = (
     extent: Extent
   ): Undone | undefined => {
     const members = document.members(flat)
-    if (members !== undefined) return ofUnion(value, members, schema, place, extent)
+    if (members !== undefined) return undoUnion(value, members, schema, place, extent)
     if (typeof value !== "object" || value === null || !allowsKind(flat, value)) {
-      return ofLeaf(value, flat, schema, place, extent)
+      return undoLeaf(value, flat, schema, place, extent)
     }
     const before = turns
     turns = 0
     const undone = isRecord(value)
-      ? ofRecord(value, flat, schema, place, extent)
+      ? undoRecord(value, flat, schema, place, extent)
       : isList(value)
-      ? ofList(value, flat, place, extent)
-      : ofLeaf(value, flat, schema, place, extent)
+      ? undoList(value, flat, place, extent)
+      : undoLeaf(value, flat, schema, place, extent)
     turns = before
     return undone
   }
@@ -125,7 +141,7 @@ export const undo = (
   // Unions
   // ---------------------------------------------------------------------------
 
-  const ofUnion = (
+  const undoUnion = (
     value: Value,
     members: ReadonlyArray<JsonSchema>,
     schema: unknown,
@@ -133,38 +149,38 @@ export const undo = (
     extent: Extent
   ): Undone | undefined => {
     if (turns >= mostTurns) return undefined
-    const meant: Array<Undone> = []
+    const candidates: Array<Undone> = []
     turns++
     inUnions++
     for (const member of members) {
       if (!mayBecome(value, member)) continue
-      const undone = within(value, member, place, extent)
+      const undone = undoValue(value, member, place, extent)
       if (undone === undefined || !fits(undone.value, schema)) continue
-      const same = meant.findIndex((other) => isEqual(other.value, undone.value))
-      if (same === -1) meant.push(undone)
-      else if (notes(undone) < notes(meant[same]!)) meant[same] = undone
+      const same = candidates.findIndex((other) => isEqual(other.value, undone.value))
+      if (same === -1) candidates.push(undone)
+      else if (countNotes(undone) < countNotes(candidates[same]!)) candidates[same] = undone
     }
     inUnions--
     turns--
-    if (meant.length === 1) return meant[0]!
-    if (inUnions === 0 && extent === "all" && meant.length === 0) hopeless++
-    if (meant.length > 1 || !isRecord(value) && !isList(value)) return undefined
+    if (candidates.length === 1) return candidates[0]!
+    if (inUnions === 0 && extent === "all" && candidates.length === 0) hopeless++
+    if (candidates.length > 1 || !isRecord(value) && !isList(value)) return undefined
     const likely = document.likely(value, members)
-    return likely === undefined ? undefined : within(value, likely, place, extent)
+    return likely === undefined ? undefined : undoValue(value, likely, place, extent)
   }
 
   // ---------------------------------------------------------------------------
   // Objects
   // ---------------------------------------------------------------------------
 
-  const ofRecord = (
+  const undoRecord = (
     value: Record,
     flat: JsonSchema,
     schema: unknown,
     place: Place | undefined,
     extent: Extent
   ): Undone | undefined => {
-    const unwrapped = extent === "all" ? withoutWrapper(value, flat, schema, place) : undefined
+    const unwrapped = extent === "all" ? unwrap(value, flat, schema, place) : undefined
     if (unwrapped !== undefined) return unwrapped
     const properties = propertiesOf(flat)
     const { isRival, meant } = respelled(value, flat)
@@ -180,10 +196,10 @@ export const undo = (
       const at = { above: place, key: written }
       if (key !== written) repairs.push({ kind: "renamed_key", place: at, from: written, to: key })
       const before = hopeless
-      const undone = within(child, inner, at, extent)
-      // Beside a key that is spelled like it, it is not clear which of the two was meant.
+      const undone = undoValue(child, inner, at, extent)
+      // If an undeclared key has the same spelling, it is unclear which of the two was meant.
       const mayDrop = isDeclared && undone === undefined && (key !== written || !isRival(key))
-      const drop = mayDrop && !isRequired(key, flat) ? dropping(child, inner, at, extent) : undefined
+      const drop = mayDrop && !isRequired(key, flat) ? dropOf(child, inner, at, extent) : undefined
       if (drop !== undefined) {
         hopeless = before
         dropped.push(drop)
@@ -191,14 +207,14 @@ export const undo = (
       } else define(record, key, undone?.value ?? child)
       if (undone !== undefined) repairs.push(undone.repairs)
     }
-    // What would be a wrapper without what was dropped is not to be taken for one later.
-    if (dropped.length > 0 && isBare(record, properties)) {
+    // Without the dropped keys, the record could later be mistaken for a wrapper. Keep them.
+    if (dropped.length > 0 && isWrapperAlone(record, properties)) {
       for (const [key, child] of left) define(record, key, child)
     } else if (dropped.length > 0) repairs.push(dropped)
     return repairs.length === 0 ? undefined : { value: record, repairs }
   }
 
-  const withoutWrapper = (
+  const unwrap = (
     value: Record,
     flat: JsonSchema,
     schema: unknown,
@@ -208,9 +224,9 @@ export const undo = (
     if (wrapper === undefined || isDeclared(wrapper, flat)) return undefined
     const content = value[wrapper]!
     const isText = typeof content === "string"
-    const inner: Value | undefined = isText ? textOf(content) : content
+    const inner: Value | undefined = isText ? parseText(content) : content
     if (inner === undefined || !isRecord(inner)) return undefined
-    const undone = within(inner, schema, { above: place, key: wrapper }, isText ? "inner" : "silent")
+    const undone = undoValue(inner, schema, { above: place, key: wrapper }, isText ? "inner" : "silent")
     const to = undone?.value ?? inner
     if (!fits(to, schema)) return undefined
     const repair: Undoing = { kind: "wrapper", place: { above: place, key: wrapper }, from: wrapper, to }
@@ -220,7 +236,7 @@ export const undo = (
   const isDeclared = (key: string, flat: JsonSchema): boolean =>
     Object.hasOwn(propertiesOf(flat), key) || typeof extraOf(flat, key) === "object"
 
-  const dropping = (child: Value, inner: unknown, place: Place | undefined, extent: Extent): Undoing | undefined => {
+  const dropOf = (child: Value, inner: unknown, place: Place | undefined, extent: Extent): Undoing | undefined => {
     if (child !== null && (extent !== "all" || !isBlank(child)) || fits(child, inner)) return undefined
     return { kind: child === null ? "null_for_optional" : "blank_for_optional", place, from: child, to: null }
   }
@@ -229,11 +245,11 @@ export const undo = (
   // Arrays and leaves
   // ---------------------------------------------------------------------------
 
-  const ofList = (value: List, flat: JsonSchema, place: Place | undefined, extent: Extent): Undone | undefined => {
+  const undoList = (value: List, flat: JsonSchema, place: Place | undefined, extent: Extent): Undone | undefined => {
     let items: Array<Value> | undefined
     const repairs: Array<Undoings> = []
     for (let index = 0; index < value.length; index++) {
-      const undone = within(value[index]!, itemOf(flat, index), { above: place, key: index }, extent)
+      const undone = undoValue(value[index]!, itemOf(flat, index), { above: place, key: index }, extent)
       if (undone === undefined) continue
       items ??= value.slice()
       items[index] = undone.value
@@ -242,7 +258,7 @@ export const undo = (
     return items === undefined ? undefined : { value: items, repairs }
   }
 
-  const ofLeaf = (
+  const undoLeaf = (
     value: Value,
     flat: JsonSchema,
     schema: unknown,
@@ -250,7 +266,7 @@ export const undo = (
     extent: Extent
   ): Undone | undefined => {
     if (typeof value === "string" && extent !== "inner") {
-      const undone = fromText(value, flat, schema, place, extent)
+      const undone = undoText(value, flat, schema, place, extent)
       if (undone !== undefined) return undone
     }
     const written = { value, place, numberAt: extent === "inner" ? nothing : numberAt }
@@ -260,13 +276,13 @@ export const undo = (
       const { from = value, kind, to } = reading
       return { value: to, repairs: { kind, place, from, to } }
     }
-    // Of a union another member may still be meant, and what was tried inside of a wrapper or a text is not all.
+    // Inside a union, another member may still fit. Inside a wrapper or a text, not everything was tried.
     if (inUnions === 0 && extent === "all") hopeless++
     return undefined
   }
 
-  // An array or an object as strict JSON.
-  const fromText = (
+  // Reads a text as strict JSON, where an array or an object is expected.
+  const undoText = (
     text: string,
     flat: JsonSchema,
     schema: unknown,
@@ -275,31 +291,32 @@ export const undo = (
   ): Undone | undefined => {
     const { type } = flat
     if (type !== "array" && type !== "object") return undefined
-    const value = textOf(text)
+    const value = parseText(text)
     if (value === undefined || (type === "array" ? !isList(value) : !isRecord(value))) return undefined
     if (fits(value, schema)) {
       const kind = type === "array" ? "text_for_array" : "text_for_object"
       return { value, repairs: { kind, place, from: text, to: value } }
     }
     if (extent !== "all") return undefined
-    const undone = within(value, schema, place, "inner")
+    const undone = undoValue(value, schema, place, "inner")
     if (undone === undefined || !fits(undone.value, schema)) return undefined
     const repair: Undoing = { kind: "text_with_drift", place, from: text, to: undone.value }
     return { value: undone.value, repairs: [repair, undone.repairs] }
   }
 
-  // Reading a long text costs as much as a large value. A text that is plainly not JSON costs nothing.
-  const textOf = (text: string): Json | undefined => {
+  // Parsing a long text costs as much as a large value, so it draws on the budget. A text that is plainly
+  // not JSON costs nothing.
+  const parseText = (text: string): Json | undefined => {
     if (!mayBeJson.test(text) || !conformance.spend(text.length >> 3)) return undefined
-    const read = plainly(text, { depth: deepest })
-    return "kind" in read || read.hasUnsafeInteger ? undefined : read.value
+    const parsed = plainly(text, { depth: deepest })
+    return "kind" in parsed || parsed.hasUnsafeInteger ? undefined : parsed.value
   }
 
-  const undone = within(value, schema, undefined, "all")
-  return undone === undefined ? undefined : { value: undone.value, repairs: flattened(undone.repairs) }
+  const undone = undoValue(value, schema, undefined, "all")
+  return undone === undefined ? undefined : { value: undone.value, repairs: flatten(undone.repairs) }
 }
 
-/** What a value was undone to by a schema, and by the next one. */
+/** The result of undoing a value for one schema; a linked list for each value. */
 interface Memory {
   readonly schema: unknown
   readonly extent: Extent
@@ -309,8 +326,8 @@ interface Memory {
 
 const mayBeJson = /^\s*(?:\[\s*(?:["[\]{\-\dtfn]|$)|\{\s*(?:["}]|$))/
 
-// Has it nothing but a key that could be a wrapper?
-const isBare = (record: Record, properties: JsonSchema): boolean => {
+// True if the record has a single key, which could be a wrapper.
+const isWrapperAlone = (record: Record, properties: JsonSchema): boolean => {
   const wrapper = wrapperOf(record)
   return wrapper !== undefined && !Object.hasOwn(properties, wrapper)
 }
@@ -318,10 +335,10 @@ const isBare = (record: Record, properties: JsonSchema): boolean => {
 const none: ReadonlyArray<Undoing> = []
 const nothing = () => undefined
 
-const notes = ({ repairs }: Undone): number => flattened(repairs).filter(({ kind }) => isTold(kind)).length
+const countNotes = ({ repairs }: Undone): number => flatten(repairs).filter(({ kind }) => isTold(kind)).length
 
-const flattened = (undoings: Undoings, all: Array<Undoing> = []): Array<Undoing> => {
+const flatten = (undoings: Undoings, all: Array<Undoing> = []): Array<Undoing> => {
   if ("kind" in undoings) all.push(undoings)
-  else for (const part of undoings) flattened(part, all)
+  else for (const part of undoings) flatten(part, all)
   return all
 }

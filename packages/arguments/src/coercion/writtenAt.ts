@@ -1,13 +1,11 @@
-/**
- * From a place in a coerced value back to what the model wrote there.
- */
+/** Finds what the model wrote at a place of a coerced value. */
 import type { Path } from "../json.ts"
 import { folded, isList, isRecord, own, type Record, type Value } from "../value.ts"
 import { wrapperOf } from "./wrapper.ts"
 
 /**
- * What the model wrote where a path leads in the coerced value: through the wrappers that were taken off and the keys that were renamed. What
- * was made of a text, or put into an array, is as it is there.
+ * Returns what the model wrote at a path of the coerced value, through removed wrappers and renamed keys. A
+ * value that was parsed from a text or put into an array is returned as coerced.
  */
 export const writtenAt = (written: Value, coerced: Value, path: Path): Value | undefined => {
   let from: Value | undefined = written

@@ -1,14 +1,15 @@
 import type { Path } from "../json.ts"
 
 /**
- * What is known by path. Each key is looked up by itself: the text of a whole path costs as much as its longest key, each time.
+ * A map by path. Keys are looked up one by one, because joining them into one text would cost its whole
+ * length each time.
  */
 export class ByPath<A> {
   private readonly areItemsAlike: boolean
   private value: A | undefined = undefined
   private inner: Map<string | number | null, ByPath<A>> | undefined = undefined
 
-  /** @param areItemsAlike is `["items", 7, "price"]` the same as `["items", 0, "price"]`? */
+  /** @param areItemsAlike whether `["items", 7, "price"]` is the same path as `["items", 0, "price"]` */
   constructor(areItemsAlike = false) {
     this.areItemsAlike = areItemsAlike
   }
@@ -23,13 +24,13 @@ export class ByPath<A> {
       return
     }
     const id = this.idAt(path, from)
-    const known = this.inner?.get(id)
-    const inner = known ?? new ByPath<A>(this.areItemsAlike)
-    if (known === undefined) this.inner = (this.inner ?? new Map()).set(id, inner)
+    const existing = this.inner?.get(id)
+    const inner = existing ?? new ByPath<A>(this.areItemsAlike)
+    if (existing === undefined) this.inner = (this.inner ?? new Map()).set(id, inner)
     inner.set(path, value, from + 1)
   }
 
-  /** Is a path known, or one that it leads through? */
+  /** True if the path, or a path that leads to it, has a value. */
   hasAlong(path: Path, from = 0): boolean {
     return this.value !== undefined ||
       from < path.length && this.inner?.get(this.idAt(path, from))?.hasAlong(path, from + 1) === true

@@ -1,24 +1,22 @@
-/**
- * The dates of RFC 3339, checked against the calendar, and the few other ways to write one that have a single reading.
- */
+/** The dates of RFC 3339, checked against the calendar, and other spellings of dates that have a single reading. */
 
-/** `2024-01-31`, if there is such a day. */
+/** True for an existing date such as `2024-01-31`. */
 export const isDate = (text: string): boolean => {
   const parts = date.exec(text)
   return parts !== null && isDay(Number(parts[1]), Number(parts[2]), Number(parts[3]))
 }
 
-/** `2024-01-31T12:00:00Z` or with an offset; never without a zone. */
+/** True for a date-time such as `2024-01-31T12:00:00Z`, with a `Z` or an offset. */
 export const isDateTime = (text: string): boolean => dateTime.test(text) && isDate(text.slice(0, 10))
 
-/** The date that another way of writing can only mean: unpadded, or a date-time at midnight. */
+/** Returns the date that another spelling must mean: an unpadded date, or a date-time at midnight. */
 export const dateOf = (text: string): string | undefined => {
   const [, year = "", month = "", day = ""] = unpadded.exec(text) ?? midnight.exec(text) ?? []
   const written = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`
   return isDate(written) ? written : undefined
 }
 
-/** The date-time with its `T` where a space was. */
+/** Returns the date-time with a `T` in place of a space. */
 export const dateTimeOf = (text: string): string | undefined => {
   const written = text[10] === " " ? `${text.slice(0, 10)}T${text.slice(11)}` : text
   return written !== text && isDateTime(written) ? written : undefined
@@ -33,13 +31,13 @@ const dateTime =
 const isDay = (year: number, month: number, day: number): boolean =>
   month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month)
 
-/** How many days a month has. */
+/** Returns the number of days in a month. */
 export const daysOf = (year: number, month: number): number => {
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   return month === 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31
 }
 
-/** The months by name. */
+/** The names of the months. */
 export const months = [
   "January",
   "February",

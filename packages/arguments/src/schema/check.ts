@@ -1,6 +1,6 @@
 /**
- * What a value passes or fails by itself, without its parts: its type, its choices, its bounds. Made once for each schema, since a long list is held
- * against the same schema at each of its items.
+ * Checks a value without its parts: its type, its choices, its bounds. A check is made once for each
+ * schema, because every item of a long list is checked against the same schema.
  */
 import type { JsonSchema } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -10,24 +10,24 @@ import { choicesOf, propertiesOf } from "./document.ts"
 import { canonical, isEqual } from "./equal.ts"
 import { patternOf } from "./pattern.ts"
 
-/** What a value is told of: another kind of value, none of the choices, no such text at all, or out of bounds. */
+/** Why a value fails on its own: another kind of value, none of the choices, a wrong format, or out of bounds. */
 export type Complaint = "type" | "choice" | "format" | "bound"
 
-/** What is to be looked at of a value by a schema. */
+/** The requirements of a schema for a value itself. */
 export interface Check {
-  /** What a value is told of by itself; `undefined` when it is all right. */
+  /** Returns why a value fails on its own; `undefined` if it passes. */
   readonly complaintOf: (value: Value) => Complaint | undefined
-  /** Does the schema ask anything of the same value by another schema? Nearly none does. */
+  /** Whether the schema checks the same value against another schema. Nearly none does. */
   readonly hasParts: boolean
-  /** Does it say nothing but what another schema says? */
+  /** Whether the schema has nothing but a `$ref`. */
   readonly isReference: boolean
-  /** The properties that it declares. */
+  /** The properties that the schema declares. */
   readonly declared: ReadonlyArray<string>
-  /** Does it say of an object's keys nothing but which there are, which there must be, and what the others are? */
+  /** Whether the schema restricts an object's keys only by `properties`, `required` and `additionalProperties`. */
   readonly isPlain: boolean
 }
 
-const ofKeys = [
+const keyKeywords = [
   "dependencies",
   "dependentRequired",
   "dependentSchemas",
@@ -36,29 +36,32 @@ const ofKeys = [
   "unevaluatedProperties"
 ]
 
-const parts = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"]
+const partKeywords = ["$ref", "allOf", "anyOf", "if", "not", "oneOf"]
 
-/** The formats that are checked; all others are on the list of what is not. */
+/** The formats that are checked. All others are reported as unchecked. */
 export const formats: ReadonlyMap<unknown, (text: string) => boolean> = new Map([
   ["date", isDate],
   ["date-time", isDateTime]
 ])
 
-/** The pattern that stands for a number in a text: JSON's grammar, with no exponent of which a number becomes infinite. */
+/**
+ * The pattern of a text that holds a number: JSON's grammar, with exponents up to 299, because larger ones
+ * make a number infinite.
+ */
 export const numberPattern = "^-?(?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?[0-2]?\\d{1,2})?$"
 
-/** The check of a schema. */
+/** Returns the check of a schema. */
 export const checkOf: (schema: JsonSchema) => Check = memoized((schema) => ({
   complaintOf: checkFor(schema),
-  hasParts: parts.some((keyword) => schema[keyword] !== undefined),
+  hasParts: partKeywords.some((keyword) => schema[keyword] !== undefined),
   isReference: typeof schema["$ref"] === "string" && Object.keys(schema).length === 1,
   declared: Object.keys(propertiesOf(schema)),
-  isPlain: ofKeys.every((keyword) => schema[keyword] === undefined)
+  isPlain: keyKeywords.every((keyword) => schema[keyword] === undefined)
 }))
 
 const checkFor = (schema: JsonSchema): Check["complaintOf"] => {
   const { type } = schema
-  const allowed = type === undefined ? everything : bitsFor(Array.isArray(type) ? type : [type])
+  const allowed = type === undefined ? anyType : bitsFor(Array.isArray(type) ? type : [type])
   const isChoice = choiceCheck(choicesOf(schema))
   const text = textCheck(schema)
   const number = all(numberChecks(schema))
@@ -92,20 +95,20 @@ const bits: ReadonlyMap<unknown, number> = new Map([
   ["array", 32],
   ["object", 64]
 ])
-const everything = 255
+const anyType = 255
 const infinite = 128
-// What is no JSON: a function, or nothing at all.
-const nothing = 0
+// Not JSON: a function, or `undefined`.
+const noType = 0
 
 const bitsFor = (types: ReadonlyArray<unknown>): number =>
   types.reduce<number>((all, type) => all | (bits.get(type) ?? 0), 0)
 
 const bitOf = (value: Value): number => {
   if (typeof value === "string") return 16
-  // A whole number beyond the safe range may be another one than was written.
+  // An integer beyond the safe range may differ from the one that was written.
   if (typeof value === "number") return Number.isSafeInteger(value) ? 12 : Number.isFinite(value) ? 4 : infinite
   if (typeof value === "boolean") return 2
-  return value === null ? 1 : typeof value !== "object" ? nothing : Array.isArray(value) ? 32 : 64
+  return value === null ? 1 : typeof value !== "object" ? noType : Array.isArray(value) ? 32 : 64
 }
 
 const choiceCheck = (choices: ReadonlyArray<unknown> | undefined): (value: Value) => boolean => {
@@ -127,8 +130,8 @@ const all = <A>(tests: ReadonlyArray<Test<A>>): Test<A> =>
 
 const textCheck = (schema: JsonSchema): (text: string) => Complaint | undefined => {
   const { format, pattern } = schema
-  const known = formats.get(format)
-  const forms = known === undefined ? [] : [known]
+  const formatTest = formats.get(format)
+  const forms = formatTest === undefined ? [] : [formatTest]
   const bounds = countChecks("Length", schema, codePoints)
   const matched = typeof pattern === "string" ? patternOf(pattern) : undefined
   if (matched !== undefined) (pattern === numberPattern ? forms : bounds).push(matched.test)
@@ -140,7 +143,7 @@ const textCheck = (schema: JsonSchema): (text: string) => Complaint | undefined 
 const numberChecks = (schema: JsonSchema): ReadonlyArray<Test<number>> => {
   const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
   const tests: Array<Test<number>> = []
-  // OpenAPI 3.0 says by a boolean that the bound beside it is exclusive.
+  // In OpenAPI 3.0, a boolean says that the bound beside it is exclusive.
   if (typeof minimum === "number") {
     tests.push(exclusiveMinimum === true ? (value) => value > minimum : (value) => value >= minimum)
   }

@@ -1,11 +1,12 @@
 /**
- * Does a value fit a JSON Schema, and where not?
+ * Decides whether a value fits a JSON Schema, and where it does not.
  *
- * One walk answers both: without a sink it stops at the first misfit, with one it goes on and reports one misfit for each field.
+ * One walk does both. Without a sink, it stops at the first misfit. With a sink, it continues, and reports
+ * one misfit for each field.
  *
- * Why a budget? A recursive union makes a walk try every member at every level. What was found of an object and a
- * schema is remembered, which makes that linear; the budget is for what memory does not catch. It grows with the value. A value that
- * exhausts it does not fit.
+ * Why a budget? In a recursive union, a walk tries every member at every level. Results are remembered by
+ * value and schema, which keeps the time linear. The budget covers what memory does not catch. It grows
+ * with the value, and a value that exhausts it does not fit.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -24,23 +25,23 @@ import {
 } from "./document.ts"
 import { Gathered, type Group } from "./gathered.ts"
 
-/** What was found of a value by a schema, and by the next one. */
+/** The remembered result of a value for one schema; a linked list for each value. */
 interface Answer {
   readonly schema: unknown
   fits: boolean
   readonly next: Answer | undefined
 }
 
-/** What is the matter with a field. */
+/** A problem with one field. */
 export interface Misfit {
   readonly path: Path
   readonly kind: Complaint | "missing_key" | "unknown_key" | "key_name" | "union" | "count" | "contains" | "complex"
-  /** What the field should have been; of a key, what the object should have been. */
+  /** The schema that the field fails; for an unknown key, the schema of its object. */
   readonly schema: unknown
-  /** All that is asked of what stands there, as far as it is known. */
+  /** The full schema of the field, as far as it is known. */
   readonly whole: unknown
   readonly value: Value | undefined
-  /** Of a key: the object that has it, or has it not, and the keys that this may have. */
+  /** For a missing or unknown key: its object, and the keys that the object may have. */
   readonly parent?: Record
   readonly keys?: ReadonlyArray<string>
 }
@@ -48,17 +49,20 @@ export interface Misfit {
 export interface Conformance {
   readonly document: Document
   readonly fits: (value: Value, schema: unknown) => boolean
-  /** Of at most `limit` fields; nothing when it fits. */
+  /** Reports at most `limit` fields, and none if the value fits. */
   readonly misfits: (value: Value, schema: unknown, limit: number) => Misfits
-  /** Takes from the budget; false when there is none left. */
+  /** Draws on the budget. Returns false if it is exhausted. */
   readonly spend: (visits: number) => boolean
 }
 
-/** What is wrong with a value. `unions`: the places of unions of which one member was spoken of for all. */
+/**
+ * The problems with a value. `unions` has the places of unions that no member fits; at most one member is
+ * reported for each.
+ */
 export interface Misfits {
   readonly fields: ReadonlyArray<Group<Misfit>>
   readonly unions: ReadonlyArray<Place | undefined>
-  /** Were all of them looked at? */
+  /** Whether all misfits were counted. */
   readonly isWhole: boolean
 }
 
@@ -66,41 +70,42 @@ interface Sink {
   readonly found: Gathered<Misfit>
   readonly unions: Array<Place | undefined>
   /** How many more misfits are counted. */
-  left: number
-  /** The schema of the value that is being walked, of which others may be parts. */
+  remaining: number
+  /** The full schema of the value that is being walked. The current schema may be a part of it. */
   whole: unknown
-  /** By which schemas a value was walked. */
-  readonly told: Map<object, Set<unknown>>
+  /** The schemas that each value was already reported for. */
+  readonly reported: Map<object, Set<unknown>>
 }
 
 const leastBudget = 200_000
-// As many as schemas of use ask for; of a large one, as many as it has parts.
+// Enough for practical schemas. A larger schema gets as many visits as it has subschemas.
 const visitsPerValue = 100
 
 const fewVisits = 8
 
-/** So many misfits are counted; of more, nothing more would be told. */
+/** The most misfits that are counted. Counting more would not change the report. */
 export const mostMisfits = 1000
 
-// A walk is deeper than its value where it goes through references and unions.
+// With references and unions, a walk is deeper than its value.
 const deepestWalk = 3 * deepest
 
-// So many references and unions lead from a value to itself only where they go round in circles.
+// Only a circular schema applies this many references and unions to one value.
 const mostDetours = 256
 
-/** Checks a value against one document, whose definitions are inside. */
+/** Checks a value against one document, which contains its definitions. */
 export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const document = documentOf(root)
-  const size = count(value, 0)
-  let left = leastBudget + Math.max(visitsPerValue, document.size) * Math.abs(size)
-  // Where anything fits, nothing need be looked for.
+  const size = countValues(value, 0)
+  let budget = leastBudget + Math.max(visitsPerValue, document.size) * Math.abs(size)
+  // True if the value is not too deep, and no integer lost digits. A schema that allows anything then needs
+  // no walk.
   const isShallow = size > 0
   let depth = 0
   let detours = 0
-  let open = new Set<unknown>()
-  const known = new Map<object, Answer>()
+  let visiting = new Set<unknown>()
+  const answers = new Map<object, Answer>()
 
-  const spend = (visits: number): boolean => (left -= visits) >= 0
+  const spend = (visits: number): boolean => (budget -= visits) >= 0
 
   const report = (
     sink: Sink | undefined,
@@ -111,18 +116,18 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     of: Partial<Pick<Misfit, "parent" | "keys" | "whole">> = {}
   ): false => {
     if (sink !== undefined) {
-      sink.left--
+      sink.remaining--
       sink.found.add(place, () => ({ path: pathOf(place), kind, schema, whole: sink.whole, value, ...of }))
     }
     return false
   }
 
   const visit = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
-    if (left-- <= 0 || depth > deepestWalk || detours > mostDetours) {
+    if (budget-- <= 0 || depth > deepestWalk || detours > mostDetours) {
       return report(sink, place, "complex", value, schema)
     }
-    if (sink !== undefined && typeof value === "object" && value !== null && isToldOf(value, schema, sink)) {
-      return tested(value, schema)
+    if (sink !== undefined && typeof value === "object" && value !== null && needsNoReport(value, schema, sink)) {
+      return conforms(value, schema)
     }
     if (value instanceof Unsafe) return report(sink, place, "type", value, schema)
     if (schema === false) return report(sink, place, "type", value, schema)
@@ -134,18 +139,18 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  // What fits has nothing to be told, and what several parts of a schema refer to is told once.
-  const isToldOf = (value: Value & object, schema: unknown, sink: Sink): boolean => {
-    if (tested(value, schema)) return true
-    const told = sink.told.get(value) ?? new Set()
-    sink.told.set(value, told)
-    if (told.has(schema)) return true
-    told.add(schema)
+  // True if the value fits, or was reported for this schema before: several parts may refer to it.
+  const needsNoReport = (value: Value & object, schema: unknown, sink: Sink): boolean => {
+    if (conforms(value, schema)) return true
+    const schemas = sink.reported.get(value) ?? new Set()
+    sink.reported.set(value, schemas)
+    if (schemas.has(schema)) return true
+    schemas.add(schema)
     return false
   }
 
   const visitNode = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
-    // As OpenAPI 3.0 says that there may be nothing.
+    // OpenAPI 3.0: `nullable` allows null.
     if (value === null && schema["nullable"] === true) return true
     const { complaintOf, hasParts } = checkOf(schema)
     const complaint = complaintOf(value)
@@ -166,8 +171,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     sink: Sink | undefined
   ): boolean => {
     const before = detours
-    const outside = open
-    if (outside.size > 0) open = new Set()
+    const outerVisiting = visiting
+    if (outerVisiting.size > 0) visiting = new Set()
     detours = 0
     const fits = isList(value)
       ? visitItems(value, schema, place, sink)
@@ -175,12 +180,12 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       ? visitKeys(value, schema, place, sink)
       : true
     detours = before
-    open = outside
+    visiting = outerVisiting
     return fits
   }
 
   // ---------------------------------------------------------------------------
-  // The same value by other schemas
+  // The same value with other schemas
   // ---------------------------------------------------------------------------
 
   const visitParts = (value: Value, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
@@ -189,22 +194,22 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     if (typeof $ref === "string") fits = test(value, document.resolve(schema), place, sink) && fits
     if (Array.isArray(allOf)) { for (const part of allOf) fits = test(value, part, place, sink) && fits }
     if (schema["if"] !== undefined) {
-      const branch = schema[tested(value, schema["if"]) ? "then" : "else"]
+      const branch = schema[conforms(value, schema["if"]) ? "then" : "else"]
       if (branch !== undefined) fits = test(value, branch, place, sink) && fits
     }
-    if (not !== undefined && tested(value, not)) fits = report(sink, place, "union", value, schema)
-    if (Array.isArray(anyOf) && !anyOf.some((member) => tested(value, member))) {
+    if (not !== undefined && conforms(value, not)) fits = report(sink, place, "union", value, schema)
+    if (Array.isArray(anyOf) && !anyOf.some((member) => conforms(value, member))) {
       fits = reportUnion(value, schema, anyOf, place, sink)
     }
     if (Array.isArray(oneOf)) {
-      const count = oneOf.filter((member) => tested(value, member)).length
+      const count = oneOf.filter((member) => conforms(value, member)).length
       if (count > 1) fits = report(sink, place, "count", value, schema)
       else if (count === 0) fits = reportUnion(value, schema, oneOf, place, sink)
     }
     return fits
   }
 
-  // Of no member of the union: told of the one that was meant, where that is plain.
+  // Reports a value that fits no member. If one member was clearly meant, its misfits are reported.
   const reportUnion = (
     value: Value,
     schema: JsonSchema,
@@ -220,8 +225,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     const members = document.members(schema) ?? []
     const tag = likely === undefined && isRecord(value) ? document.tag(members) : undefined
     const isUntagged = tag !== undefined && isRecord(value) && !tag.choices.includes(own(value, tag.key))
-    const meant = likely ?? (isRecord(value) && !isUntagged ? nearest(value, flat) : undefined)
-    if (meant !== undefined && (isRecord(value) || isList(value))) aside(value, meant, place, sink)
+    const target = likely ?? (isRecord(value) && !isUntagged ? nearest(value, flat) : undefined)
+    if (target !== undefined && (isRecord(value) || isList(value))) detour(value, target, place, sink)
     else if (isUntagged) {
       const [written, inner] = [own(value, tag.key), { above: place, key: tag.key }]
       const choices = { enum: tag.choices }
@@ -236,7 +241,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return false
   }
 
-  // The keys that no member of the union has.
+  // Reports the keys that no member of the union has.
   const reportUnknown = (
     value: Record,
     schema: JsonSchema,
@@ -258,7 +263,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   const visitItems = (value: List, schema: JsonSchema, place: Place | undefined, sink: Sink | undefined): boolean => {
     let fits = true
     for (let index = 0; index < value.length; index++) {
-      if (sink !== undefined && sink.left <= 0) return false
+      if (sink !== undefined && sink.remaining <= 0) return false
       const inner = sink === undefined ? undefined : { above: place, key: index }
       if (visitPart(value[index]!, itemOf(schema, index), inner, sink)) continue
       if (sink === undefined) return false
@@ -268,7 +273,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
       fits = report(sink, place, "contains", value, schema)
     }
     if (schema["unevaluatedItems"] === undefined) return fits
-    const evaluated = evaluatedItems(value, schema)
+    const evaluated = evaluatedItemsOf(value, schema)
     return value.reduce<boolean>(
       (fits, item, index) =>
         evaluated.has(index) || visitPart(item, schema["unevaluatedItems"], { above: place, key: index }, sink)
@@ -280,7 +285,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
 
   const isContaining = (value: List, schema: JsonSchema): boolean => {
     const { maxContains = Infinity, minContains = 1 } = schema
-    const count = value.filter((item) => tested(item, schema["contains"])).length
+    const count = value.filter((item) => conforms(item, schema["contains"])).length
     return count >= Number(minContains) && count <= Number(maxContains)
   }
 
@@ -289,8 +294,8 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     const properties = propertiesOf(schema)
     if (sink === undefined && isPlain) return fitsKeys(value, schema, properties, declared)
     let fits = true
-    const isDone = () => !fits && (sink === undefined || (sink.left <= 0 || sink.found.isFull(place)))
-    // What is missing is told before what is too much.
+    const isDone = () => !fits && (sink === undefined || (sink.remaining <= 0 || sink.found.isFull(place)))
+    // Report missing keys before unknown ones.
     for (const key of requiredBy(value, schema)) {
       if (Object.hasOwn(value, key)) continue
       fits = report(sink, { above: place, key }, "missing_key", undefined, valueAt(properties, key), {
@@ -310,10 +315,10 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     for (const key of Object.keys(value)) {
       const inner = sink && { above: place, key }
       const isDeclared = Object.hasOwn(properties, key)
-      if (names !== undefined && !tested(key, names)) {
+      if (names !== undefined && !conforms(key, names)) {
         fits = report(sink, inner, "key_name", value[key], names)
       } else if (hasPatterns || !isDeclared) {
-        const matching = hasPatterns ? patternsFor(schema, key) : nothing
+        const matching = hasPatterns ? patternsFor(schema, key) : none
         for (const pattern of matching) fits = visitPart(value[key]!, pattern, inner, sink) && fits
         if (!isDeclared && matching.length === 0) {
           fits = extra === false
@@ -327,7 +332,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return schema["unevaluatedProperties"] === undefined ? fits : visitUnevaluated(value, schema, place, sink) && fits
   }
 
-  // The same where nobody is told, for an object with properties and little else, as nearly all are.
+  // A faster walk without a sink, for objects with the usual keywords only, as nearly all are.
   const fitsKeys = (
     value: Record,
     schema: JsonSchema,
@@ -335,17 +340,17 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     declared: ReadonlyArray<string>
   ): boolean => {
     for (const key of requiredOf(schema)) if (!Object.hasOwn(value, key)) return false
-    let others = Object.keys(value).length
-    // Of a thousand properties a value may have three.
-    for (const key of declared.length > 2 * others + 8 ? Object.keys(value) : declared) {
+    let undeclaredCount = Object.keys(value).length
+    // A value may have three of a thousand declared properties.
+    for (const key of declared.length > 2 * undeclaredCount + 8 ? Object.keys(value) : declared) {
       if (!Object.hasOwn(value, key) || !Object.hasOwn(properties, key)) continue
-      others--
-      if (!tested(value[key]!, properties[key], false)) return false
+      undeclaredCount--
+      if (!conforms(value[key]!, properties[key], false)) return false
     }
     const extra = schema["additionalProperties"]
-    if (others === 0 || isShallow && (extra === undefined || extra === true)) return true
+    if (undeclaredCount === 0 || isShallow && (extra === undefined || extra === true)) return true
     return extra !== false &&
-      Object.keys(value).every((key) => Object.hasOwn(properties, key) || tested(value[key]!, extra, false))
+      Object.keys(value).every((key) => Object.hasOwn(properties, key) || conforms(value[key]!, extra, false))
   }
 
   const visitUnevaluated = (
@@ -354,7 +359,7 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     place: Place | undefined,
     sink: Sink | undefined
   ): boolean => {
-    const evaluated = evaluatedKeys(value, schema)
+    const evaluated = evaluatedKeysOf(value, schema)
     const rest = schema["unevaluatedProperties"]
     let fits = true
     for (const key of Object.keys(value)) {
@@ -367,11 +372,11 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return fits
   }
 
-  // What was found of a container is remembered, so that no other look at it walks it again.
+  // Without a sink, results for containers are remembered, so no container is walked twice.
   const visitPart = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
-    sink === undefined ? tested(value, schema, false) : walked(value, schema, place, sink)
+    sink === undefined ? conforms(value, schema, false) : visitWhole(value, schema, place, sink)
 
-  const walked = (value: Value, schema: unknown, place: Place | undefined, sink: Sink): boolean => {
+  const visitWhole = (value: Value, schema: unknown, place: Place | undefined, sink: Sink): boolean => {
     const { whole } = sink
     sink.whole = schema
     const fits = visit(value, schema, place, sink)
@@ -380,99 +385,100 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
   }
 
   // ---------------------------------------------------------------------------
-  // What other keywords have looked at
+  // Keys and items that other keywords evaluate
   // ---------------------------------------------------------------------------
 
-  // The schemas that a value fits beside this one: what they evaluate counts.
-  const beside = (value: Value, schema: JsonSchema): ReadonlyArray<JsonSchema> => {
+  // The subschemas for the same value that it fits. The keys and items that they evaluate count as
+  // evaluated.
+  const fittingParts = (value: Value, schema: JsonSchema): ReadonlyArray<JsonSchema> => {
     const { $ref, allOf, anyOf, oneOf } = schema
-    const isMet = schema["if"] !== undefined && tested(value, schema["if"])
+    const isMet = schema["if"] !== undefined && conforms(value, schema["if"])
     const parts: ReadonlyArray<unknown> = [
       ...(typeof $ref === "string" ? [document.resolve(schema)] : []),
       ...[allOf, anyOf, oneOf].flatMap((members) => Array.isArray(members) ? members : []),
       ...(isMet ? [schema["if"], schema["then"]] : [schema["else"]]),
       ...(isRecord(value) ? dependentOn(value, schema) : [])
     ]
-    return parts.filter(isObject).filter((part) => tested(value, part))
+    return parts.filter(isObject).filter((part) => conforms(value, part))
   }
 
-  // What a schema has looked at that several others refer to counts once.
-  const evaluatedKeys = (value: Record, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<string> => {
-    const found = new Set<string>()
-    if (seen.has(schema)) return found
+  // A schema that several others refer to is evaluated once.
+  const evaluatedKeysOf = (value: Record, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<string> => {
+    const evaluated = new Set<string>()
+    if (seen.has(schema)) return evaluated
     seen.add(schema)
     const { additionalProperties } = schema
     for (const key of Object.keys(value)) {
       const isOwn = Object.hasOwn(propertiesOf(schema), key) || patternsFor(schema, key).length > 0
-      if (isOwn || additionalProperties !== undefined) found.add(key)
+      if (isOwn || additionalProperties !== undefined) evaluated.add(key)
     }
-    for (const part of beside(value, schema)) {
+    for (const part of fittingParts(value, schema)) {
       const isAll = part["unevaluatedProperties"] !== undefined
-      for (const key of isAll ? Object.keys(value) : evaluatedKeys(value, part, seen)) found.add(key)
+      for (const key of isAll ? Object.keys(value) : evaluatedKeysOf(value, part, seen)) evaluated.add(key)
     }
-    return found
+    return evaluated
   }
 
-  const evaluatedItems = (value: List, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<number> => {
-    const found = new Set<number>()
-    if (seen.has(schema)) return found
+  const evaluatedItemsOf = (value: List, schema: JsonSchema, seen = new Set<JsonSchema>()): Set<number> => {
+    const evaluated = new Set<number>()
+    if (seen.has(schema)) return evaluated
     seen.add(schema)
     const { additionalItems, contains, items, prefixItems = items } = schema
     const prefix = Array.isArray(prefixItems) ? prefixItems.length : 0
     const isRest = Array.isArray(items) ? additionalItems !== undefined : items !== undefined
     value.forEach((item, index) => {
-      if (index < prefix || isRest || contains !== undefined && tested(item, contains)) found.add(index)
+      if (index < prefix || isRest || contains !== undefined && conforms(item, contains)) evaluated.add(index)
     })
-    for (const part of beside(value, schema)) {
+    for (const part of fittingParts(value, schema)) {
       const isAll = part["unevaluatedItems"] !== undefined
-      for (const index of isAll ? value.keys() : evaluatedItems(value, part, seen)) found.add(index)
+      for (const index of isAll ? value.keys() : evaluatedItemsOf(value, part, seen)) evaluated.add(index)
     }
-    return found
+    return evaluated
   }
 
   // ---------------------------------------------------------------------------
-  // Inside
+  // Memory and detours
   // ---------------------------------------------------------------------------
 
   const test = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean =>
-    sink === undefined ? tested(value, schema) : aside(value, schema, place, sink)
+    sink === undefined ? conforms(value, schema) : detour(value, schema, place, sink)
 
-  // The same value by another schema.
-  const aside = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
+  // Visits the same value with another schema.
+  const detour = (value: Value, schema: unknown, place: Place | undefined, sink: Sink | undefined): boolean => {
     detours++
     const fits = visit(value, schema, place, sink)
     detours--
     return fits
   }
 
-  const tested = (value: Value, asked: unknown, isAside = true): boolean => {
-    const schema = targetOf(asked)
+  const conforms = (value: Value, original: unknown, isDetour = true): boolean => {
+    const schema = targetOf(original)
     if (!isObject(schema)) return visit(value, schema, undefined, undefined)
     const { complaintOf, hasParts } = checkOf(schema)
     if (typeof value !== "object" || value === null) {
-      if (hasParts) return guarded(value, schema)
-      return left-- > 0 && (complaintOf(value) === undefined || value === null && schema["nullable"] === true)
+      if (hasParts) return detourOnce(value, schema)
+      return budget-- > 0 && (complaintOf(value) === undefined || value === null && schema["nullable"] === true)
     }
-    const first = known.get(value)
+    const first = answers.get(value)
     for (let answer = first; answer !== undefined; answer = answer.next) {
       if (answer.schema === schema) return answer.fits
     }
-    const walk = isAside ? aside : visit
+    const walk = isDetour ? detour : visit
     if (!hasParts) {
-      const before = left
+      const before = budget
       const fits = walk(value, schema, undefined, undefined)
-      // To look at a few scalars once more costs less than to remember them.
-      if (before - left > fewVisits) known.set(value, { schema, fits, next: known.get(value) })
+      // Checking a few scalars again costs less than remembering the result.
+      if (before - budget > fewVisits) answers.set(value, { schema, fits, next: answers.get(value) })
       return fits
     }
-    // What is asked of itself, without a step into the value, cannot fit.
+    // A schema that refers to itself, without a step into the value, does not fit.
     const answer: Answer = { schema, fits: false, next: first }
-    known.set(value, answer)
+    answers.set(value, answer)
     answer.fits = walk(value, schema, undefined, undefined)
     return answer.fits
   }
 
-  // What a schema refers to that says nothing else.
+  // Follows a schema that has nothing but a `$ref`.
   const targetOf = (schema: unknown): unknown => {
     let target = schema
     for (let hops = 0; hops < mostDetours && isObject(target) && checkOf(target).isReference; hops++) {
@@ -481,35 +487,42 @@ export const conformanceTo = (root: JsonSchema, value: Value): Conformance => {
     return target
   }
 
-  // A scalar has no way out of a schema that refers to itself.
-  const guarded = (value: Value, schema: unknown): boolean => {
-    if (open.has(schema)) return false
-    open.add(schema)
-    const fits = aside(value, schema, undefined, undefined)
-    open.delete(schema)
+  // A scalar has no part to step into, so a schema that leads back to itself does not fit.
+  const detourOnce = (value: Value, schema: unknown): boolean => {
+    if (visiting.has(schema)) return false
+    visiting.add(schema)
+    const fits = detour(value, schema, undefined, undefined)
+    visiting.delete(schema)
     return fits
   }
 
   return {
     document,
-    fits: (value, schema) => tested(value, schema) && left > 0,
+    fits: (value, schema) => conforms(value, schema) && budget > 0,
     misfits: (value, schema, limit) => {
-      // What fits by one walk is not told of by another, whatever circles the schema goes round in.
-      if (tested(value, schema) && left > 0) return { fields: [], unions: [], isWhole: true }
-      const sink: Sink = { found: new Gathered(limit), unions: [], left: mostMisfits, whole: schema, told: new Map() }
+      // Both kinds of walk must agree, even for circular schemas: a value that fits has no misfits.
+      if (conforms(value, schema) && budget > 0) return { fields: [], unions: [], isWhole: true }
+      const sink: Sink = {
+        found: new Gathered(limit),
+        unions: [],
+        remaining: mostMisfits,
+        whole: schema,
+        reported: new Map()
+      }
       visit(value, schema, undefined, sink)
-      if (sink.found.count === 0 || left <= 0) report(sink, undefined, "complex", value, undefined)
-      return { fields: sink.found.groups(), unions: sink.unions, isWhole: sink.left > 0 }
+      if (sink.found.count === 0 || budget <= 0) report(sink, undefined, "complex", value, undefined)
+      return { fields: sink.found.groups(), unions: sink.unions, isWhole: sink.remaining > 0 }
     },
     spend
   }
 }
 
 const anything: JsonSchema = {}
-const nothing: ReadonlyArray<never> = []
+const none: ReadonlyArray<never> = []
 
-// How many values there are; negative where one of them fits nowhere, for its digits or its depth.
-const count = (value: Value, depth: number): number => {
+// Counts the values in a value. The count is negative if one of them fits no schema, because it lost digits
+// or is too deep.
+const countValues = (value: Value, depth: number): number => {
   if (typeof value !== "object" || value === null) return 1
   if (value instanceof Unsafe || depth > deepest) return -1
   let all = 1
@@ -518,12 +531,12 @@ const count = (value: Value, depth: number): number => {
     all += Math.abs(part)
     if (part < 0) sign = -1
   }
-  if (isList(value)) { for (const item of value) add(count(item, depth + 1)) }
-  else if (isRecord(value)) { for (const key of Object.keys(value)) add(count(value[key]!, depth + 1)) }
+  if (isList(value)) { for (const item of value) add(countValues(item, depth + 1)) }
+  else if (isRecord(value)) { for (const key of Object.keys(value)) add(countValues(value[key]!, depth + 1)) }
   return sign * all
 }
 
-/** The keys that an object with these keys must have. */
+/** Returns the keys that this object must have. */
 const requiredBy = (value: Record, schema: JsonSchema): ReadonlyArray<string> => {
   const required = requiredOf(schema)
   if (schema["dependentRequired"] === undefined && schema["dependencies"] === undefined) return required
@@ -533,10 +546,10 @@ const requiredBy = (value: Record, schema: JsonSchema): ReadonlyArray<string> =>
   return more.length === 0 ? required : Array.from(new Set([...required, ...more]))
 }
 
-/** The schemas that an object with these keys has to fit. */
+/** Returns the schemas that this object must fit because of its keys. */
 const dependentOn = (value: Record, schema: JsonSchema): ReadonlyArray<unknown> =>
   schema["dependentSchemas"] === undefined && schema["dependencies"] === undefined ?
-    nothing :
+    none :
     [schema["dependentSchemas"], schema["dependencies"]].flatMap((dependent) =>
       isObject(dependent)
         ? Object.entries(dependent).filter(([key, part]) => Object.hasOwn(value, key) && !Array.isArray(part))

@@ -1,8 +1,10 @@
 /**
- * A JSON Schema as one reads it: references resolved, `allOf` in one piece, the members of a union side by side.
+ * A JSON Schema in a simpler form: references resolved, `allOf` merged, the members of a union side by
+ * side.
  *
- * What is laid flat serves to find what a value was meant to be; whether it fits is always decided
- * by the schema as it stands. All of it is made once for each document, so a schema must not be changed after it was used.
+ * The simpler form serves to find out which value was meant. The original schema alone decides whether a
+ * value fits. Everything is computed once for each document, so a schema must not change after its first
+ * use.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -14,29 +16,32 @@ import { referencesIn } from "./reference.ts"
 
 /** Reads the schemas of one document. */
 export interface Document {
-  /** The schema that a `$ref` points to; `undefined` where there is none. */
+  /** Returns the schema that a `$ref` points to; `undefined` if there is none. */
   readonly resolve: (schema: JsonSchema) => unknown
-  /** Without `$ref` and `allOf`. */
+  /** Returns the schema without `$ref` and `allOf`. */
   readonly flat: (schema: unknown) => JsonSchema
-  /** The members of a union, flat, with what stands beside them; `undefined` where it is none. */
+  /**
+   * Returns the members of a union, flat, with the keywords that stand beside them; `undefined` if it is
+   * not a union.
+   */
   readonly members: (schema: JsonSchema) => ReadonlyArray<JsonSchema> | undefined
-  /** The one member that a value was probably meant for: by its literals, else by its kind. */
+  /** Returns the one member that a value was probably meant for: by its literals, or else by its kind. */
   readonly likely: (value: Value, members: ReadonlyArray<JsonSchema>) => JsonSchema | undefined
-  /** The key by whose literals the objects of a union are told apart, and these literals. */
+  /** Returns the key whose literals tell the objects of a union apart, with these literals. */
   readonly tag: (members: ReadonlyArray<JsonSchema>) => Tag | undefined
-  /** What the schema says at a path; `undefined` where it says nothing. */
+  /** Returns what the schema says at a path; `undefined` if it says nothing. */
   readonly at: (path: Path) => JsonSchema | undefined
-  /** All forms at a path: the schema, and the members of its union. */
+  /** Returns all forms at a path: the schema, and the members of its union. */
   readonly formsAt: (path: Path) => ReadonlyArray<JsonSchema>
-  /** Does a path of the document lead through a union? */
+  /** True if a path of the document leads through a union. */
   readonly isInUnion: (path: Path) => boolean
-  /** Is what stands at a path, a part of it, or what it is a part of, a secret: never to be quoted? */
+  /** True if the value at a path is secret, contains a secret, or is part of one. It must then not be quoted. */
   readonly isSecretAt: (path: Path) => boolean
-  /** How many schemas there are in it. */
+  /** The number of schemas in the document. */
   readonly size: number
 }
 
-/** What tells the members of a union apart. */
+/** The key that tells the members of a union apart, with its literals. */
 export interface Tag {
   readonly key: string
   readonly choices: ReadonlyArray<unknown>
@@ -48,77 +53,78 @@ const sizeOf = (root: JsonSchema): number => {
   return seen.size
 }
 
-/** The document of a schema, which has its definitions inside. */
+/** Returns the document of a schema that contains its definitions. */
 export const documentOf = memoized((root: JsonSchema): Document => {
   const targetOf = referencesIn(root)
   const targets = new Map<JsonSchema, unknown>()
-  const resolve = (schema: JsonSchema): unknown => remember(targets, schema, () => targetOf(schema))
+  const resolve = (schema: JsonSchema): unknown => getOrMake(targets, schema, () => targetOf(schema))
 
-  // A schema that is a part of itself adds nothing to itself.
-  const open = new Set<unknown>()
+  // A schema that contains itself adds nothing to itself.
+  const flattening = new Set<unknown>()
   const flatten = (schema: unknown): JsonSchema => {
     if (!isObject(schema)) return schema === false ? { not: {} } : {}
     if (schema["$ref"] === undefined && schema["allOf"] === undefined) return schema
-    if (open.has(schema)) return {}
-    open.add(schema)
-    // Definitions say nothing of a value, and would make another schema of what refers to itself at each turn.
+    if (flattening.has(schema)) return {}
+    flattening.add(schema)
+    // Definitions do not restrict a value. With them, a recursive schema would become a new schema at each
+    // level.
     const { $defs: _, $ref, allOf, definitions: __, ...rest } = schema
     const parts = [
       ...(typeof $ref === "string" ? [resolve(schema)] : []),
       ...(Array.isArray(allOf) ? allOf : [])
     ]
     const all = parts.reduce<JsonSchema>((all, part) => merge(all, flat(part)), rest)
-    open.delete(schema)
+    flattening.delete(schema)
     return all
   }
 
   const flats = new Map<unknown, JsonSchema>()
-  const flat = (schema: unknown): JsonSchema => remember(flats, schema, () => flatten(schema))
+  const flat = (schema: unknown): JsonSchema => getOrMake(flats, schema, () => flatten(schema))
 
   const unions = new Map<unknown, ReadonlyArray<JsonSchema> | undefined>()
   const members = (schema: JsonSchema): ReadonlyArray<JsonSchema> | undefined =>
-    remember(unions, schema, () => {
+    getOrMake(unions, schema, () => {
       const { $defs: _, anyOf, definitions: __, nullable, oneOf, ...rest } = flat(schema)
       const alternatives: unknown = Array.isArray(anyOf) ? anyOf : oneOf
-      const ofNull = nullable === true ? [{ type: "null" }] : []
+      const nullMember = nullable === true ? [{ type: "null" }] : []
       if (Array.isArray(alternatives)) {
         return [
-          ...choicesTogether(alternatives.map((member: unknown) => flat(merge(rest, flat(member))))),
-          ...ofNull
+          ...joinChoices(alternatives.map((member: unknown) => flat(merge(rest, flat(member))))),
+          ...nullMember
         ]
       }
       const type = rest["type"]
       if (Array.isArray(type) && !isChoice(rest)) {
-        return [...type.map((type: unknown) => ({ ...rest, type })), ...ofNull]
+        return [...type.map((type: unknown) => ({ ...rest, type })), ...nullMember]
       }
-      return ofNull.length > 0 && type !== "null" ? [rest, ...ofNull] : undefined
+      return nullMember.length > 0 && type !== "null" ? [rest, ...nullMember] : undefined
     })
 
   const likely = (value: Value, members: ReadonlyArray<JsonSchema>): JsonSchema | undefined => {
     const fitting = members.filter((member) => allowsKind(member, value))
     if (!isRecord(value) || fitting.length < 2) return fitting.length === 1 ? fitting[0] : undefined
-    const matching = (isMeant: (choice: unknown, written: unknown) => boolean) => {
-      const found = fitting.filter((member) => {
+    const onlyMatch = (matches: (choice: unknown, written: unknown) => boolean) => {
+      const matching = fitting.filter((member) => {
         const literals = literalsOf(member).filter(([key]) => Object.hasOwn(value, key))
         return literals.length > 0 &&
-          literals.every(([key, choices]) => choices.some((choice) => isMeant(choice, own(value, key))))
+          literals.every(([key, choices]) => choices.some((choice) => matches(choice, own(value, key))))
       })
-      return found.length === 1 ? found[0] : undefined
+      return matching.length === 1 ? matching[0] : undefined
     }
-    return matching((choice, written) => choice === written) ?? matching(isSpelledAlike)
+    return onlyMatch((choice, written) => choice === written) ?? onlyMatch(isSpelledAlike)
   }
 
   type Literals = ReadonlyArray<readonly [string, ReadonlyArray<unknown>]>
   const literals = new Map<JsonSchema, Literals>()
   const literalsOf = (member: JsonSchema): Literals =>
-    remember(literals, member, () =>
+    getOrMake(literals, member, () =>
       Object.entries(propertiesOf(member)).flatMap(([key, property]) => {
         const choices = choicesOf(flat(property))
         return choices === undefined ? [] : [[key, choices]]
       }))
 
   const tags = new Map<ReadonlyArray<JsonSchema>, Tag | undefined>()
-  const tag = (members: ReadonlyArray<JsonSchema>): Tag | undefined => remember(tags, members, () => tagOf(members))
+  const tag = (members: ReadonlyArray<JsonSchema>): Tag | undefined => getOrMake(tags, members, () => tagOf(members))
 
   const tagOf = (members: ReadonlyArray<JsonSchema>): Tag | undefined => {
     const objects = members.filter((member) => member["type"] === "object")
@@ -131,17 +137,18 @@ export const documentOf = memoized((root: JsonSchema): Document => {
     return undefined
   }
 
-  // A schema and the members of its union, and of theirs. Those of one that refers to itself are other ones at each turn.
-  const forms = (schema: unknown, found = new Set<JsonSchema>(), depth = 0): ReadonlySet<JsonSchema> => {
+  // Collects a schema, the members of its union, and their members. A recursive schema has new members at
+  // each level, so the depth is limited.
+  const forms = (schema: unknown, collected = new Set<JsonSchema>(), depth = 0): ReadonlySet<JsonSchema> => {
     const node = flat(schema)
-    if (!found.has(node) && depth < mostTurns) {
-      found.add(node)
-      for (const member of members(node) ?? []) forms(member, found, depth + 1)
+    if (!collected.has(node) && depth < mostTurns) {
+      collected.add(node)
+      for (const member of members(node) ?? []) forms(member, collected, depth + 1)
     }
-    return found
+    return collected
   }
 
-  // Of a union, its members too: which one was meant is not known here.
+  // Includes all members of a union: the one that was meant is unknown here.
   const withMembers = (schema: JsonSchema) => [schema, ...(members(schema) ?? [])]
 
   const at = (path: Path): JsonSchema | undefined =>
@@ -155,7 +162,7 @@ export const documentOf = memoized((root: JsonSchema): Document => {
     return schema === undefined ? [] : withMembers(schema)
   }
 
-  // All forms at each step of a path, as far as they are said.
+  // All forms at each step of a path, as far as the schema describes it.
   const along = (path: Path): ReadonlyArray<ReadonlyArray<JsonSchema>> => {
     const steps: Array<ReadonlyArray<JsonSchema>> = [Array.from(forms(root))]
     for (const key of path) {
@@ -174,24 +181,24 @@ export const documentOf = memoized((root: JsonSchema): Document => {
 
   const isSecretAt = (path: Path): boolean => {
     if (!hasSecrets(root)) return false
-    let nodes: ReadonlySet<JsonSchema> = lookedAt(root)
+    let nodes: ReadonlySet<JsonSchema> = applicableTo(root)
     for (const key of path) {
       if (Array.from(nodes).some(isSecret)) return true
       const next = new Set<JsonSchema>()
-      for (const node of nodes) lookedAt(innerOf(node, key), next)
-      // What stands where nothing is declared may be any part of what surrounds it.
+      for (const node of nodes) applicableTo(innerOf(node, key), next)
+      // The value at an undeclared path may be any part of its container.
       if (next.size === 0) break
       nodes = next
     }
     return holdsSecret(nodes)
   }
 
-  // All schemas that may have a say in a value at the same place, also those that only some values meet.
-  const lookedAt = (schema: unknown, found = new Set<JsonSchema>()): Set<JsonSchema> => {
+  // All schemas that may apply to a value at the same place, including conditional ones.
+  const applicableTo = (schema: unknown, collected = new Set<JsonSchema>()): Set<JsonSchema> => {
     const queue = new Set([schema])
     for (const next of queue) {
       if (!isObject(next)) continue
-      found.add(next)
+      collected.add(next)
       const { $ref, allOf, anyOf, dependencies, dependentSchemas, else: otherwise, if: condition, not, oneOf, then } =
         next
       const lists = [allOf, anyOf, oneOf].flatMap((list: unknown) => Array.isArray(list) ? list : [])
@@ -199,10 +206,10 @@ export const documentOf = memoized((root: JsonSchema): Document => {
       const target = typeof $ref === "string" ? [resolve(next)] : []
       for (const part of [...target, ...lists, ...byKey, condition, then, otherwise, not]) queue.add(part)
     }
-    return found
+    return collected
   }
 
-  // Is there a secret in what these schemas say, or in what they refer to?
+  // True if these schemas, or the schemas that they refer to, declare a secret.
   const holdsSecret = (nodes: Iterable<object>): boolean => {
     const queue = new Set<object>(nodes)
     for (const node of queue) {
@@ -223,7 +230,7 @@ export const documentOf = memoized((root: JsonSchema): Document => {
 // Keywords
 // -----------------------------------------------------------------------------
 
-/** The choices of a schema, where it has nothing but choices. */
+/** Returns the choices of a schema that has an `enum` or a `const`. */
 export const choicesOf = (schema: JsonSchema): ReadonlyArray<unknown> | undefined => {
   if (Object.hasOwn(schema, "const")) return constantOf(schema)
   return Array.isArray(schema["enum"]) ? schema["enum"] : undefined
@@ -233,20 +240,20 @@ const constantOf = memoized(({ const: only, enum: choices }: JsonSchema): Readon
   Array.isArray(choices) ? choices.filter((choice) => isEqual(choice, only)) : [only]
 )
 
-/** The declared properties of an object. */
+/** Returns the declared properties of an object. */
 export const propertiesOf = (schema: JsonSchema): JsonSchema => {
   const properties = schema["properties"]
-  return isObject(properties) ? properties : nothing
+  return isObject(properties) ? properties : noProperties
 }
 
-const nothing = {}
+const noProperties = {}
 const none: ReadonlyArray<never> = []
 
-/** The keys that an object must have. */
+/** Returns the keys that an object must have. */
 export const requiredOf = (schema: JsonSchema): ReadonlyArray<string> =>
   Array.isArray(schema["required"]) ? schema["required"] : none
 
-/** Must an object have a key? */
+/** True if an object must have the key. */
 export const isRequired = (key: string, schema: JsonSchema): boolean => {
   const required = requiredOf(schema)
   if (required.length < 8) return required.includes(key)
@@ -255,45 +262,48 @@ export const isRequired = (key: string, schema: JsonSchema): boolean => {
 
 const requiredKeys = memoized((required: ReadonlyArray<string>): ReadonlySet<string> => new Set(required))
 
-/** The schema of an array's item. */
+/** Returns the schema of an array's item. */
 export const itemOf = (schema: JsonSchema, index: number): unknown => {
   const { items, prefixItems = Array.isArray(items) ? items : undefined } = schema
   if (Array.isArray(prefixItems) && index < prefixItems.length) return prefixItems[index]
   return Array.isArray(items) ? schema["additionalItems"] : items
 }
 
-/** The schema of a key that is no declared property; `undefined` where nothing is said of it. */
+/** Returns the schema of an undeclared key; `undefined` if the object's schema does not describe it. */
 export const extraOf = (schema: JsonSchema, key: string): unknown => {
   const matching = patternsFor(schema, key)
   if (matching.length === 1) return matching[0]
   return matching.length > 1 ? { allOf: matching } : schema["additionalProperties"] ?? schema["unevaluatedProperties"]
 }
 
-/** The schemas of the patterns that a key matches. What a pattern that is not checked matches is not known, so anything may stand there. */
+/**
+ * Returns the schemas of the patterns that a key matches. A pattern that cannot be matched counts as a
+ * match, and allows anything.
+ */
 export const patternsFor = (schema: JsonSchema, key: string): ReadonlyArray<unknown> => {
   const patterns = schema["patternProperties"]
   if (!isObject(patterns)) return none
-  return compiled(patterns).flatMap(([pattern, inner]) =>
+  return compiledPatterns(patterns).flatMap(([pattern, inner]) =>
     pattern === undefined ? [true] : pattern.test(key) ? [inner] : none
   )
 }
 
-const compiled = memoized((patterns: JsonSchema): ReadonlyArray<readonly [Pattern | undefined, unknown]> =>
+const compiledPatterns = memoized((patterns: JsonSchema): ReadonlyArray<readonly [Pattern | undefined, unknown]> =>
   Object.entries(patterns).map(([source, inner]) => [patternOf(source), inner])
 )
 
-/** The schema of a part: an array's item, or what stands under a key. */
+/** Returns the schema of a part: an item of an array, or the value of a key. */
 export const innerOf = (schema: JsonSchema, key: string | number): unknown => {
   if (typeof key === "number") return itemOf(schema, key) ?? schema["unevaluatedItems"]
   const properties = propertiesOf(schema)
   return Object.hasOwn(properties, key) ? properties[key] : extraOf(schema, key)
 }
 
-/** The own value at a key of a schema. */
+/** Returns the own value of a key in a schema. */
 export const valueAt = (node: unknown, key: string): unknown =>
   isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
 
-/** May a value of this kind fit at all? */
+/** True if the schema allows values of this kind. */
 export const allowsKind = (schema: JsonSchema, value: Value): boolean => {
   const choices = choicesOf(schema)
   if (choices !== undefined) return choices.some((choice) => typeof choice === typeof value)
@@ -312,12 +322,15 @@ const isKind = (type: unknown, value: Value): boolean =>
     ? typeof value === "number"
     : typeof value === type
 
-/** The one object of a union that shares the most keys with a record. */
+/**
+ * Returns the member that shares the most keys with a record, less the required keys that the record lacks.
+ * Returns `undefined` if several members are equally near.
+ */
 export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): JsonSchema | undefined => {
   const shared = (member: JsonSchema) => {
     const keys = new Set(Object.keys(propertiesOf(member)))
-    const known = Object.keys(value).filter((key) => keys.has(key)).length
-    return known - requiredOf(member).filter((key) => !Object.hasOwn(value, key)).length
+    const sharedKeys = Object.keys(value).filter((key) => keys.has(key)).length
+    return sharedKeys - requiredOf(member).filter((key) => !Object.hasOwn(value, key)).length
   }
   const [first, second] = members.filter((member) => allowsKind(member, value))
     .map((member) => ({ member, score: shared(member) }))
@@ -329,12 +342,12 @@ export const nearest = (value: Record, members: ReadonlyArray<JsonSchema>): Json
 // Secrets
 // -----------------------------------------------------------------------------
 
-// As `Schema.Redacted` is shown, or as schemas from elsewhere say it.
+// Core's `Redacted` becomes `writeOnly`; schemas made elsewhere use either form.
 const isSecret = ({ format, writeOnly }: JsonSchema): boolean => writeOnly === true || format === "password"
 
-/** Is anything in a schema a secret: `writeOnly`, or of the format `password`? */
+/** True if any part of a schema is secret: `writeOnly`, or of the format `password`. */
 export const hasSecrets: (schema: object) => boolean = memoized((root: object): boolean => {
-  // A schema from elsewhere may be as deep as it is large, and what a program makes may contain itself.
+  // A schema made elsewhere may be as deep as it is large, and one made by a program may contain itself.
   const seen = new Set<object>([root])
   for (const value of seen) {
     if (isObject(value) && isSecret(value)) return true
@@ -352,23 +365,24 @@ const isSpelledAlike = (choice: unknown, written: unknown): boolean =>
   typeof choice === "string" && typeof written === "string" && written.length <= longestChoice &&
   folded(choice) === folded(written)
 
-/** A longer text is no choice. */
+/** A longer text is not compared with choices. */
 export const longestChoice = 1000
 
 const isChoice = (schema: JsonSchema): boolean => choicesOf(schema) !== undefined
 
-// The literals of a union are one enum: which of them a text means is one question.
-const choicesTogether = (members: ReadonlyArray<JsonSchema>): ReadonlyArray<JsonSchema> => {
+// Merges the literals of a union into one enum, so that a text is compared with all of them at once.
+const joinChoices = (members: ReadonlyArray<JsonSchema>): ReadonlyArray<JsonSchema> => {
   const literals = members.filter(isChoice)
   if (literals.length < 2) return members
   const choices = { enum: literals.flatMap((member) => choicesOf(member)!) }
   return [choices, ...members.filter((member) => !isChoice(member))]
 }
 
-// Both at once: properties and required keys add up, of the rest the first has its say.
+// Merges two schemas. Properties and required keys add up; of other keywords, those of the first schema
+// win.
 const merge = (first: JsonSchema, second: JsonSchema): JsonSchema => {
   if (Object.keys(first).length === 0) return second
-  const properties = both(propertiesOf(first), propertiesOf(second))
+  const properties = mergeProperties(propertiesOf(first), propertiesOf(second))
   const required = new Set([...requiredOf(first), ...requiredOf(second)])
   return {
     ...second,
@@ -378,7 +392,7 @@ const merge = (first: JsonSchema, second: JsonSchema): JsonSchema => {
   }
 }
 
-const both = (first: JsonSchema, second: JsonSchema): JsonSchema =>
+const mergeProperties = (first: JsonSchema, second: JsonSchema): JsonSchema =>
   Object.fromEntries([
     ...Object.entries(second),
     ...Object.entries(first).map(([key, schema]) => [
@@ -387,14 +401,14 @@ const both = (first: JsonSchema, second: JsonSchema): JsonSchema =>
     ])
   ])
 
-const remember = <K, V>(memory: Map<K, V>, key: K, make: () => V): V => {
-  const known = memory.get(key)
-  if (known !== undefined || memory.has(key)) return known!
+const getOrMake = <K, V>(memory: Map<K, V>, key: K, make: () => V): V => {
+  const stored = memory.get(key)
+  if (stored !== undefined || memory.has(key)) return stored!
   const made = make()
   if (memory.size > 10_000) memory.clear()
   memory.set(key, made)
   return made
 }
 
-/** So many unions may stand in one another. */
+/** The deepest nesting of unions that is followed. */
 export const mostTurns = 8

@@ -1,6 +1,4 @@
-/**
- * What a JSON Schema expects, in a few words of English: type, choices, bounds, format, pattern.
- */
+/** Describes what a JSON Schema expects, in a few words of English: type, choices, bounds, format, pattern. */
 import { isObject, type JsonSchema } from "../json.ts"
 import * as Suggestion from "../suggestion.ts"
 import { cut, excerpt, list, oneLine } from "../text/excerpt.ts"
@@ -8,27 +6,27 @@ import { isNumberToken, Unsafe, type Value } from "../value.ts"
 import { numberPattern } from "./check.ts"
 import { choicesOf, type Document, extraOf, propertiesOf, requiredOf } from "./document.ts"
 
-/** What is said of an integer that lost digits when it was read, where nothing is declared. */
+/** The expectation for an integer that lost digits, if the schema has none. */
 export const unsafeInteger = `a whole number of at most ${Number.MAX_SAFE_INTEGER}, or a text where one is accepted`
 
-/** A number is too large or too small for these types: they have a bound that goes without saying otherwise. */
+/** An implied bound that a number exceeds: for these types, the safe integers are the limit. */
 interface Limit {
   readonly keyword: "maximum" | "minimum"
   readonly types: ReadonlyArray<unknown>
 }
 
-/** What is expected; `undefined` where the schema does not say it plainly. */
+/** Describes what a schema expects; `undefined` if the schema does not say it plainly. */
 export const describe = (schema: unknown, document: Document, limit?: Limit, depth = 0): string | undefined => {
   if (schema === undefined || schema === true || depth > 4) return undefined
   const flat = document.flat(schema)
   const choices = choicesOf(flat)
-  if (choices !== undefined) return listed(flat["nullable"] === true ? [...choices, null] : choices)
+  if (choices !== undefined) return listChoices(flat["nullable"] === true ? [...choices, null] : choices)
   const members = document.members(flat)
   if (members !== undefined) {
     const tag = document.tag(members)
     const words = members.map((member) =>
       tag !== undefined && member["type"] === "object"
-        ? `object with '${tag.key}' (${listed(tag.choices)})`
+        ? `object with '${tag.key}' (${listChoices(tag.choices)})`
         : describe(member, document, limit, depth + 1)
     )
     return words.every((word) => typeof word === "string")
@@ -36,23 +34,23 @@ export const describe = (schema: unknown, document: Document, limit?: Limit, dep
       : undefined
   }
   const { type } = flat
-  if (typeof type !== "string") return flat["not"] === undefined ? withWords("value", flat, document) : "nothing"
-  return withWords(type, flat, document, limit) ?? type
+  if (typeof type !== "string") return flat["not"] === undefined ? describeType("value", flat, document) : "nothing"
+  return describeType(type, flat, document, limit) ?? type
 }
 
-/** The same for a value that does not fit: of many choices, the nearest first. */
+/** Describes what is expected in place of a value that does not fit. Of many choices, the nearest come first. */
 export const expectationFor = (value: Value | undefined, schema: unknown, document: Document): string | undefined => {
   const flat = document.flat(schema)
   const choices = choicesOf(flat)
   return typeof value === "string" && choices !== undefined && choices.length > mostChoices
-    ? listed(nearestFirst(value, choices))
+    ? listChoices(nearestFirst(value, choices))
     : describe(schema, document, limitFor(value))
 }
 
 const nearestFirst = (value: string, choices: ReadonlyArray<unknown>) =>
   Suggestion.nearest(value, choices.filter((choice) => typeof choice === "string"))
 
-// Too large for an integer may be all right for a number, unless it has lost digits.
+// A number that is too large for an integer may fit a `number`, unless it has lost digits.
 const limitFor = (value: Value | undefined): Limit | undefined => {
   const token = value instanceof Unsafe ? value.token : value
   if (typeof token !== "number" && (typeof token !== "string" || !isNumberToken(token))) return undefined
@@ -65,33 +63,35 @@ const limitFor = (value: Value | undefined): Limit | undefined => {
 
 const mostChoices = 20
 
-const listed = (choices: ReadonlyArray<unknown>): string => {
+const listChoices = (choices: ReadonlyArray<unknown>): string => {
   const shown = choices.slice(0, mostChoices).map((choice) => excerpt(choice)).join(
     " | "
   )
   return choices.length > mostChoices ? `${shown} | … (${choices.length - mostChoices} more)` : shown
 }
 
-// `string of 2 to 5 characters, with the format date (2024-01-31)`; `undefined` where nothing is to be added.
-const withWords = (
+// `string of 2 to 5 characters, with the format date (2024-01-31)`; `undefined` if there is nothing to say.
+const describeType = (
   type: string,
   schema: JsonSchema,
   document: Document,
   limit?: Limit
 ): string | undefined => {
   const words = [
-    ...(type === "integer" || type === "number" ? bounds(schema, limit?.types.includes(type) ? limit : undefined) : []),
-    ...(type === "string" ? sized(schema, "Length", "character") : []),
-    ...(type === "array" ? sized(schema, "Items", "item") : []),
-    ...(type === "object" ? [...sized(schema, "Properties", "key"), ...keyed(schema, document)] : []),
+    ...(type === "integer" || type === "number"
+      ? describeBounds(schema, limit?.types.includes(type) ? limit : undefined)
+      : []),
+    ...(type === "string" ? describeSize(schema, "Length", "character") : []),
+    ...(type === "array" ? describeSize(schema, "Items", "item") : []),
+    ...(type === "object" ? [...describeSize(schema, "Properties", "key"), ...describeKeys(schema, document)] : []),
     ...(type === "array" && schema["uniqueItems"] === true ? ["without duplicates"] : []),
-    ...(type === "string" ? [...formatted(schema), ...patterned(schema)] : [])
+    ...(type === "string" ? [...describeFormat(schema), ...describePattern(schema)] : [])
   ]
   return words.length === 0 ? (type === "value" ? undefined : type) : `${type} ${words.join(", ")}`
 }
 
-// The keys that an object must have, or what its values are.
-const keyed = (schema: JsonSchema, document: Document): ReadonlyArray<string> => {
+// The required keys, or else the type of the values.
+const describeKeys = (schema: JsonSchema, document: Document): ReadonlyArray<string> => {
   const required = requiredOf(schema)
   if (required.length > 0) return [`with ${list(required, 5)}`]
   const extra = Object.keys(propertiesOf(schema)).length === 0 ? extraOf(schema, "") : undefined
@@ -99,7 +99,7 @@ const keyed = (schema: JsonSchema, document: Document): ReadonlyArray<string> =>
   return typeof type === "string" ? [`of ${type} values`] : []
 }
 
-const bounds = (schema: JsonSchema, limit: Limit | undefined): ReadonlyArray<string> => {
+const describeBounds = (schema: JsonSchema, limit: Limit | undefined): ReadonlyArray<string> => {
   const [above, below] = [bound(schema, "exclusiveMinimum"), bound(schema, "exclusiveMaximum")]
   const least = bound(schema, "minimum") ??
     (limit?.keyword === "minimum" && above === undefined ? Number.MIN_SAFE_INTEGER : undefined)
@@ -116,16 +116,16 @@ const bounds = (schema: JsonSchema, limit: Limit | undefined): ReadonlyArray<str
   ]
 }
 
-// That an integer is one that a number can hold goes without saying.
+// Bounds at the limits of safe integers need no mention.
 const bound = (schema: JsonSchema, keyword: string): number | undefined => {
   const inclusive = keyword.replace(/^exclusive/, "").toLowerCase()
-  // OpenAPI 3.0 says by a boolean that the bound beside it is exclusive.
+  // In OpenAPI 3.0, a boolean says that the bound beside it is exclusive.
   const isExclusive = schema[`exclusive${inclusive.charAt(0).toUpperCase()}${inclusive.slice(1)}`] === true
   const value = isExclusive ? (keyword === inclusive ? undefined : schema[inclusive]) : schema[keyword]
   return typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER ? value : undefined
 }
 
-const sized = (schema: JsonSchema, what: string, unit: string): ReadonlyArray<string> => {
+const describeSize = (schema: JsonSchema, what: string, unit: string): ReadonlyArray<string> => {
   const [least, most] = [schema[`min${what}`], schema[`max${what}`]]
   const counted = (count: number) => `${count} ${unit}${count === 1 ? "" : "s"}`
   const atLeast = typeof least === "number" && least > 0 ? least : undefined
@@ -139,13 +139,13 @@ const examples: ReadonlyMap<unknown, string> = new Map([
   ["date-time", " (2024-01-31T12:00:00Z)"]
 ])
 
-const formatted = ({ format }: JsonSchema): ReadonlyArray<string> =>
+const describeFormat = ({ format }: JsonSchema): ReadonlyArray<string> =>
   typeof format === "string" && format !== "password"
     ? [`with the format ${cut(oneLine(format), 40)}${examples.get(format) ?? ""}`]
     : []
 
-// A format says more than its pattern.
-const patterned = ({ format, pattern }: JsonSchema): ReadonlyArray<string> =>
+// A format says more than the pattern beside it.
+const describePattern = ({ format, pattern }: JsonSchema): ReadonlyArray<string> =>
   typeof pattern !== "string" || format !== undefined
     ? []
     : [pattern === numberPattern ? "that holds a plain number (12.5)" : `matching ${cut(oneLine(pattern), 120)}`]

@@ -1,34 +1,37 @@
 import type { Place } from "../value.ts"
 
-/** What is known by field of a value: the items of an array are alike. A place is looked for by what holds it, so that a long path costs nothing. */
+/**
+ * Values by field. All items of an array share one field. A field is looked up from its container's, so a
+ * long path costs nothing.
+ */
 export class Fields<A> {
   value: A | undefined = undefined
   #inner: Map<string | null, Fields<A>> | undefined = undefined
-  // By place, and for the whole value.
-  readonly #known: Map<Place, Fields<A>>
+  // Shared by all fields of a value.
+  readonly #byPlace: Map<Place, Fields<A>>
 
-  constructor(known = new Map<Place, Fields<A>>()) {
-    this.#known = known
+  constructor(byPlace = new Map<Place, Fields<A>>()) {
+    this.#byPlace = byPlace
   }
 
-  /** The field of a place. */
+  /** Returns the field of a place. */
   at(place: Place | undefined): Fields<A> {
     if (place === undefined) return this
     const { above, key } = place
-    return (above === undefined ? this : this.#holding(above)).#part(typeof key === "number" ? null : key)
+    return (above === undefined ? this : this.#fieldOfContainer(above)).#part(typeof key === "number" ? null : key)
   }
 
-  // What holds many items is looked for once.
-  #holding(place: Place): Fields<A> {
-    const known = this.#known.get(place) ?? this.at(place)
-    this.#known.set(place, known)
-    return known
+  // The field of a container is looked up once, although the container may have many items.
+  #fieldOfContainer(place: Place): Fields<A> {
+    const field = this.#byPlace.get(place) ?? this.at(place)
+    this.#byPlace.set(place, field)
+    return field
   }
 
   #part(key: string | null): Fields<A> {
-    const known = this.#inner?.get(key)
-    if (known !== undefined) return known
-    const part = new Fields<A>(this.#known)
+    const existing = this.#inner?.get(key)
+    if (existing !== undefined) return existing
+    const part = new Fields<A>(this.#byPlace)
     this.#inner = (this.#inner ?? new Map<string | null, Fields<A>>()).set(key, part)
     return part
   }

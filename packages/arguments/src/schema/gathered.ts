@@ -1,14 +1,15 @@
 /**
- * Findings by field, those of one field over the items of an array together: sixty items that are wrong in the same way are one thing to say.
+ * Groups findings by field. The items of an array share their fields: sixty items with the same mistake
+ * need one message.
  */
 import type { Path } from "../json.ts"
 import { pathOf, type Place } from "../value.ts"
 import { ByPath } from "./byPath.ts"
 import { Fields } from "./field.ts"
 
-/** What was found of one field: all of it, but of an array's items the first few, and how many there are. */
+/** The findings about one field: the first few, and how many there are. */
 export interface Group<A> {
-  /** Where the first was found. */
+  /** The place of the first finding. */
   readonly path: Path
   readonly first: ReadonlyArray<A>
   readonly count: number
@@ -21,10 +22,10 @@ interface Gathering<A> {
   count: number
 }
 
-/** So many of a group are kept. */
+/** The most findings of a group that are kept. */
 const mostAlike = 3
 
-/** Gathers what is found of at most `limit` fields, one finding a place. */
+/** Gathers findings about at most `limit` fields, one for each place. */
 export class Gathered<A> {
   readonly #limit: number
   readonly #groups: Array<Gathering<A>> = []
@@ -34,27 +35,27 @@ export class Gathered<A> {
     this.#limit = limit
   }
 
-  /** How many fields there are findings of. */
+  /** The number of fields with findings. */
   get count(): number {
     return this.#groups.length
   }
 
   add(place: Place | undefined, make: () => A): void {
     const field = this.#fields.at(place)
-    const known = field.value
-    if (known === undefined) {
+    const group = field.value
+    if (group === undefined) {
       if (this.count === this.#limit) return
       field.value = { place, last: place, first: [make()], count: 1 }
       this.#groups.push(field.value)
-      // What is found of one place is found in a row, as far as its group goes.
-    } else if (!isSame(known.last, place)) {
-      known.last = place
-      known.count++
-      if (known.first.length < mostAlike) known.first.push(make())
+      // Within a group, the findings about one place come in a row.
+    } else if (!isSamePlace(group.last, place)) {
+      group.last = place
+      group.count++
+      if (group.first.length < mostAlike) group.first.push(make())
     }
   }
 
-  /** Is nothing more to be learnt below this place? Items are counted to the end. */
+  /** True if nothing below this place can be added. In an array it is false, because all items are counted. */
   isFull(place: Place | undefined): boolean {
     return this.count === this.#limit && !isInList(place)
   }
@@ -67,35 +68,41 @@ export class Gathered<A> {
 const isInList = (place: Place | undefined): boolean =>
   place !== undefined && (typeof place.key === "number" || isInList(place.above))
 
-const isSame = (one: Place | undefined, other: Place | undefined): boolean =>
+const isSamePlace = (one: Place | undefined, other: Place | undefined): boolean =>
   one === other ||
-  one !== undefined && other !== undefined && one.key === other.key && isSame(one.above, other.above)
+  one !== undefined && other !== undefined && one.key === other.key && isSamePlace(one.above, other.above)
 
-/** The findings of all groups, at most `limit`: of those that have more, the first few and a word for the others. */
+/**
+ * Returns the findings of all groups, at most `limit`. Of a large group, it returns the first few, and one
+ * finding that stands for the others.
+ */
 export const listed = <A>(
   groups: ReadonlyArray<Group<A>>,
   limit: number,
   others: (group: Group<A>, count: number) => A
 ): ReadonlyArray<A> => {
-  const all = (most: number) =>
+  const all = (mostEach: number) =>
     groups.flatMap((group) =>
-      group.count <= most ? group.first : [...group.first.slice(0, most), others(group, group.count - most)]
+      group.count <= mostEach ? group.first : [...group.first.slice(0, mostEach), others(group, group.count - mostEach)]
     )
-  for (let most = mostAlike; most > 1; most--) {
-    const findings = all(most)
+  for (let mostEach = mostAlike; mostEach > 1; mostEach--) {
+    const findings = all(mostEach)
     if (findings.length <= limit) return findings
   }
   return all(1).slice(0, limit)
 }
 
-/** Does a path lead into what was found, or to what it is a part of? Of a group that is counted, into any of it. */
+/**
+ * Returns a test for paths that lead into a finding, or to a part of the value that contains one. In a
+ * group with more findings than are kept, all items match.
+ */
 export const within = (groups: ReadonlyArray<Group<{ readonly path: Path }>>): (path: Path) => boolean => {
   const counted = new ByPath<true>(true)
   for (const { count, first, path } of groups) if (count > first.length) counted.set(path, true)
   const paths = groups.flatMap(({ first }) => first.map(({ path }) => path))
-  return (path) => counted.hasAlong(path) || paths.some((known) => isAlong(known, path))
+  return (path) => counted.hasAlong(path) || paths.some((other) => isPrefixEitherWay(other, path))
 }
 
-// Is one path a part of the other?
-const isAlong = (first: Path, second: Path): boolean =>
+// True if one path is the beginning of the other.
+const isPrefixEitherWay = (first: Path, second: Path): boolean =>
   first.slice(0, second.length).every((key, index) => key === second[index])

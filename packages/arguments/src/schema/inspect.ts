@@ -1,5 +1,6 @@
 /**
- * What is checked of a JSON Schema, what is not, and what nobody can check: never passed over in silence.
+ * Reports what is checked of a JSON Schema, what is not, and what makes it unusable. Nothing is ignored
+ * silently.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 import { memoized } from "../memo.ts"
@@ -12,29 +13,38 @@ import { patternOf } from "./pattern.ts"
 
 /** A keyword in a schema. */
 export interface KeywordAt {
-  /** Where in the schema the keyword stands: keys and indices from the root. */
+  /** Where the keyword stands in the schema: keys and indices from the root. */
   readonly path: Path
   readonly keyword: string
-  /** What is the matter with it, in a few words. */
+  /** The reason, in a few words. */
   readonly why: string
 }
 
-/** What is to be known of a schema before anything is held against it. */
+/** The limits of a schema, to be known before its first use. */
 export interface Inspection {
-  /** What is not checked: a value that breaks it is accepted all the same. */
+  /** Keywords that are not checked: a value that breaks them is accepted. */
   readonly unchecked: ReadonlyArray<KeywordAt>
-  /** What makes the schema useless: `fit` and `decode` throw a `SchemaRefused` for it. */
+  /** Keywords that make the schema unusable: `fit` and `decode` throw a `SchemaRefused` for it. */
   readonly refused: ReadonlyArray<KeywordAt>
 }
 
 /**
- * Finds what is not checked of a JSON Schema, and what makes it useless.
+ * Finds what is not checked of a JSON Schema, and what makes the schema unusable.
  *
- * When to use: when a tool is made of a schema that came from elsewhere. Log what is not checked, and refuse the tool if the schema is refused.
+ * When to use: when a tool is made from a schema that comes from elsewhere. Log what is not checked, and
+ * reject the tool if the schema is refused.
  *
- * Not checked are keywords that nobody here knows, formats other than `date` and `date-time`, patterns that cannot be matched in linear time (back references,
- * lookarounds but at the start), and `$dynamicRef`. Refused are keywords with the wrong content (`type: "int"`, `required: true`), and references that lead out
- * of the schema or nowhere.
+ * Unchecked:
+ *
+ * - unknown keywords and dialects, and `$dynamicRef`
+ * - formats other than `date` and `date-time`
+ * - patterns that cannot be matched in linear time, such as those with back references
+ *
+ * Refused:
+ *
+ * - keywords with the wrong content (`type: "int"`, `required: true`)
+ * - references that lead out of the schema or nowhere
+ * - such patterns inside `not`, `if`, `oneOf` or `contains`, where ignoring them would refuse right values
  *
  * @example
  * ```ts
@@ -48,7 +58,7 @@ export const inspect: (schema: JsonSchema) => Inspection = memoized((root) => {
   const unchecked: Array<KeywordAt> = []
   const refused: Array<KeywordAt> = []
   const seen = new Set<unknown>()
-  // Places, and not paths: a schema may be as deep as it is large.
+  // Places instead of paths: a schema may be as deep as it is large.
   const queue: Array<readonly [place: Place | undefined, schema: JsonSchema]> = [[undefined, root]]
   const { resolve } = documentOf(root)
   for (const [at, schema] of queue) {
@@ -74,7 +84,7 @@ type Verdict = readonly [list: "fine" | "unchecked" | "refused", why: string]
 
 const fine: Verdict = ["fine", ""]
 
-// A dialect of one's own may say something else by the same keywords.
+// Other dialects may give the same keywords another meaning.
 const dialects = /^https?:\/\/(?:json-schema\.org\/|spec\.openapis\.org\/)/
 
 const verdictOn = (
@@ -104,14 +114,14 @@ const verdictOn = (
     : []
   const unmatched = patterns.find((pattern) => patternOf(pattern) === undefined)
   if (unmatched === undefined) return fine
-  // There, what is passed over would refuse a value and not accept it.
+  // In these positions, ignoring a pattern would refuse a value instead of accepting it.
   const isInverse = pathOf(at).some((key) => key === "not" || key === "if" || key === "oneOf" || key === "contains")
   return [isInverse ? "refused" : "unchecked", `the pattern ${excerpt(unmatched, 40)}`]
 }
 
-/** A schema that nothing can be held against. */
+/** The schema cannot be used. */
 export class SchemaRefused extends TypeError {
-  /** What makes it useless. */
+  /** The keywords that make it unusable. */
   readonly keywords: ReadonlyArray<KeywordAt>
 
   constructor(keywords: ReadonlyArray<KeywordAt>) {
@@ -123,7 +133,7 @@ export class SchemaRefused extends TypeError {
   }
 }
 
-/** The same schema, or a `SchemaRefused` thrown. */
+/** Returns the same schema, or throws a `SchemaRefused`. */
 export const usable = (schema: JsonSchema): JsonSchema => {
   if (!isObject(schema)) {
     throw new SchemaRefused([{ path: [], keyword: "", why: `expected an object, got ${excerpt(schema, 40)}` }])

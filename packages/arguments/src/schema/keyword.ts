@@ -1,12 +1,13 @@
 /**
- * The keywords of JSON Schema: which are checked, what stands in them, and where schemas stand inside of schemas.
+ * The keywords of JSON Schema: which are checked, what they contain, and where subschemas stand.
  *
- * Those of draft 2020-12, and those of other dialects that say the same in another way: `definitions`, `dependencies`, a list as `items` and
- * `additionalItems` (draft 7 and older), `nullable` and a boolean `exclusiveMinimum` (OpenAPI 3.0).
+ * These are the keywords of draft 2020-12, and those of other dialects with the same meaning. Draft 7 and
+ * older have `definitions`, `dependencies`, a list as `items`, and `additionalItems`. OpenAPI 3.0 has
+ * `nullable` and a boolean `exclusiveMinimum`.
  */
 import { isObject, type JsonSchema, type Path } from "../json.ts"
 
-/** What stands in a keyword. */
+/** The content of a keyword. */
 type Content =
   | "anything"
   | "boolean"
@@ -26,7 +27,7 @@ type Content =
   | "text"
   | "types"
 
-/** The keywords that are checked. A schema in which one of them has another content is refused. */
+/** The keywords that are checked. A schema is refused if one of them has other content. */
 export const checked: ReadonlyMap<string, Content> = new Map<string, Content>([
   ["$defs", "schemas by name"],
   ["$ref", "reference"],
@@ -74,7 +75,7 @@ export const checked: ReadonlyMap<string, Content> = new Map<string, Content>([
   ["uniqueItems", "boolean"]
 ])
 
-/** Does a keyword ask nothing of a value? */
+/** True if a keyword does not restrict values. */
 export const isAnnotation = (keyword: string): boolean => annotations.has(keyword) || keyword.startsWith("x-")
 
 const annotations: ReadonlySet<string> = new Set([
@@ -83,7 +84,7 @@ const annotations: ReadonlySet<string> = new Set([
   "$dynamicAnchor",
   "$id",
   "$schema",
-  // Of OpenAPI; what references reach in it is looked at.
+  // OpenAPI. References into it are followed, and their targets are checked.
   "components",
   "default",
   "deprecated",
@@ -102,11 +103,12 @@ const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(v
 const isNames = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === "string")
 const isSchema = (value: unknown): boolean => typeof value === "boolean" || isObject(value)
 const isType = (value: unknown): boolean => typeof value === "string" && types.has(value)
-const isBy = (is: (value: unknown) => boolean) => (value: unknown): boolean =>
+const isMapOf = (is: (value: unknown) => boolean) => (value: unknown): boolean =>
   isObject(value) && Object.values(value).every(is)
-const isEach = (is: (value: unknown) => boolean) => (value: unknown): boolean => Array.isArray(value) && value.every(is)
+const isListOf = (is: (value: unknown) => boolean) => (value: unknown): boolean =>
+  Array.isArray(value) && value.every(is)
 
-/** What stands in a keyword, in words. */
+/** The content of a keyword, in words. */
 export const contents: { readonly [C in Content]: string } = {
   anything: "anything",
   boolean: "true or false",
@@ -127,38 +129,38 @@ export const contents: { readonly [C in Content]: string } = {
   types: `one of ${Array.from(types).join(", ")}, or a list of these`
 }
 
-/** Is it what stands in such a keyword? */
+/** Tests for the content of a keyword. */
 export const isOf: { readonly [C in Content]: (value: unknown) => boolean } = {
   anything: () => true,
   boolean: (value) => typeof value === "boolean",
   bound: (value) => typeof value === "boolean" || typeof value === "number",
   count: isCount,
-  dependencies: isBy((value) => isSchema(value) || isNames(value)),
+  dependencies: isMapOf((value) => isSchema(value) || isNames(value)),
   list: Array.isArray,
-  lists: isBy(isNames),
+  lists: isMapOf(isNames),
   names: isNames,
   number: (value) => typeof value === "number",
   positive: (value) => typeof value === "number" && value > 0,
   reference: (value) => typeof value === "string",
   schema: isSchema,
-  "schema or list": (value) => isSchema(value) || isEach(isSchema)(value),
-  schemas: isEach(isSchema),
-  "schemas by name": isBy(isSchema),
+  "schema or list": (value) => isSchema(value) || isListOf(isSchema)(value),
+  schemas: isListOf(isSchema),
+  "schemas by name": isMapOf(isSchema),
   text: (value) => typeof value === "string",
-  types: (value) => isType(value) || isEach(isType)(value)
+  types: (value) => isType(value) || isListOf(isType)(value)
 }
 
-/** The schemas inside of a schema, each with its path from there. */
+/** Returns the subschemas of a schema, each with its path. */
 export const schemasIn = (schema: JsonSchema): ReadonlyArray<readonly [path: Path, schema: unknown]> => {
-  const found: Array<readonly [Path, unknown]> = []
+  const inners: Array<readonly [Path, unknown]> = []
   for (const [keyword, value] of Object.entries(schema)) {
     const content = checked.get(keyword) ?? ""
-    if (content === "schema" || content === "schema or list" && !Array.isArray(value)) found.push([[keyword], value])
+    if (content === "schema" || content === "schema or list" && !Array.isArray(value)) inners.push([[keyword], value])
     else if (content.startsWith("schema") || content === "dependencies") {
       for (const [key, inner] of Object.entries(value ?? {})) {
-        found.push([[keyword, Array.isArray(value) ? Number(key) : key], inner])
+        inners.push([[keyword, Array.isArray(value) ? Number(key) : key], inner])
       }
     }
   }
-  return found.filter(([, inner]) => isObject(inner))
+  return inners.filter(([, inner]) => isObject(inner))
 }

@@ -1,50 +1,56 @@
 /**
- * JSON Schema's `pattern`, matched in time linear in the text, whatever the pattern.
+ * JSON Schema's `pattern`, matched in time linear in the text, for every pattern.
  *
- * Why not the engine's own RegExp? It backtracks: `^(a+)+$` takes it 21 s on 28 characters, and a schema is foreign code. It
- * still says what is a regular expression, and what one character is (`\p{Lu}`, `[^\s,]`); what follows what is ours:
+ * Why not the engine's own RegExp? It backtracks: `^(a+)+$` takes it 21 s on 28 characters, and schemas may
+ * come from strangers. RegExp still decides whether a source is a regular expression, and which characters
+ * an atom matches (`\p{Lu}`, `[^\s,]`). The sequence of atoms is matched here:
  *
- *     automaton   nodes that take one character, or ask about a place (Thompson 1968)
- *     matcher     all nodes that may come next are followed at once, and what each set of them becomes on which kind of
- *                 character is kept (Russ Cox, "Regular Expression Matching Can Be Simple And Fast", 2007)
+ *     automaton   nodes that take one character, or test a place (Thompson 1968)
+ *     matcher     follows all possible nodes at once, and caches which set of nodes follows on which kind of character
+ *                 (Russ Cox, "Regular Expression Matching Can Be Simple And Fast", 2007)
  *
- * What holds at a place between two characters is a bit of its mark: the start, the end, a word boundary, and a bit for each
- * lookaround. Those are automata that run over the text first, inner ones before outer ones: a lookbehind from its start, a
- * lookahead backwards from its end (Barrière and Pit-Claudel, "Linear Matching of JavaScript Regexes", 2024).
+ * Each place between two characters has a mark, which is a set of bits: the start, the end, a word
+ * boundary, and a bit for each lookaround. Lookarounds are automata that run over the text first, inner
+ * ones before outer ones. A lookbehind runs from the start of the text, a lookahead backwards from its end
+ * (Barrière and Pit-Claudel, "Linear Matching of JavaScript Regexes", 2024).
  *
- * Characters are code points, as the specification has it; V8 also finds what is empty, as `\B`, between two surrogates.
+ * Characters are code points, as the specification demands. V8 also finds empty matches, such as `\B`,
+ * between two surrogates.
  */
 
-/** A regular expression, searched for anywhere in a text. */
+/** A regular expression that is searched for anywhere in a text. */
 export interface Pattern {
   readonly test: (text: string) => boolean
 }
 
-/** A pattern from its source; `undefined` if it cannot be matched in linear time, or is no regular expression. */
+/** Compiles a pattern; `undefined` if it is not a regular expression, or cannot be matched in linear time. */
 export const patternOf = (source: string): Pattern | undefined => {
-  if (known.has(source)) return known.get(source)
-  const pattern = compiled(source)
-  if (known.size === mostKnown) known.delete(known.keys().next().value!)
-  known.set(source, pattern)
+  if (cache.has(source)) return cache.get(source)
+  const pattern = compile(source)
+  if (cache.size === mostCached) cache.delete(cache.keys().next().value!)
+  cache.set(source, pattern)
   return pattern
 }
 
-const known = new Map<string, Pattern | undefined>()
-const mostKnown = 1_000
+const cache = new Map<string, Pattern | undefined>()
+const mostCached = 1_000
 
 const longestSource = 10_000
-/** It recurses into groups. */
+/** Parsing recurses into groups. */
 const mostGroups = 250
-/** What repeats may expand to: no character costs more than a visit to each node. */
+/** The largest automaton, with repetitions expanded. A character costs at most one visit to each node. */
 const mostNodes = 2_500
-/** As many as there are bits for in a mark. */
+/** A mark has this many bits left for lookarounds. */
 const mostLookarounds = 28
-/** What is kept of a pattern's states and steps, at these costs and one for each node: a megabyte at most. */
-const mostKept = 100_000
+/**
+ * The most that the cached states and steps of a pattern may cost: the costs below, plus one for each node
+ * of a state. This is a megabyte at most.
+ */
+const mostCacheCost = 100_000
 const [costOfState, costOfStep] = [50, 5]
 const mostCharacters = 4_000
 
-const compiled = (source: string): Pattern | undefined => {
+const compile = (source: string): Pattern | undefined => {
   if (source.length > longestSource || !isRegExp(source)) return undefined
   const tokens = source.match(token) ?? []
   if (tokens.some((token) => unsupported.test(token))) return undefined
@@ -65,7 +71,7 @@ const isRegExp = (source: string): boolean => {
 // The automaton
 // -----------------------------------------------------------------------------
 
-/** It takes a character, if it has an atom, or asks about the mark of a place; and then goes on to others. */
+/** Takes a character, if it has an atom, or else tests the mark of a place. Then it goes on to other nodes. */
 interface Node {
   readonly atom: number | undefined
   readonly mask: number
@@ -76,27 +82,28 @@ interface Node {
 interface Automaton {
   readonly nodes: ReadonlyArray<Node>
   readonly first: number
-  /** Inner ones before outer ones. */
+  /** Inner lookarounds come before outer ones. */
   readonly lookarounds: ReadonlyArray<{ readonly first: number; readonly isAhead: boolean }>
-  /** The sources of what takes one character. */
+  /** The sources of the atoms, which take one character each. */
   readonly atoms: ReadonlyArray<string>
 }
 
-/** A part of a pattern, which can be added several times. */
+/** A part of a pattern. It can be added several times. */
 interface Part {
-  /** How many nodes it adds, or some more. */
+  /** An upper limit for the number of nodes that it adds. */
   readonly size: number
-  /** Adds its nodes before the one that comes next, and returns the first of them. */
+  /** Adds its nodes before the node `next`, and returns the first of them. */
   readonly before: (next: number) => number
 }
 
-// The node at which something has been found.
+// The node that is reached by a match.
 const accepting = 0
 // The bits of a mark.
 const [start, end, boundary, firstLookaround] = [1, 2, 4, 8]
 const wordCharacter = "\\w"
 
-// What a token is does not depend on where it stands: flag "u" has no octal escapes, and no brace stands for itself.
+// A token means the same everywhere: with the flag "u" there are no octal escapes, and a brace is never
+// literal.
 const token = new RegExp(
   [
     /\(\?(?:<?[=!]|:|<[^>]*>)?/, // a group
@@ -107,11 +114,11 @@ const token = new RegExp(
   ].map(({ source }) => source).join("|"),
   "gu"
 )
-// References back, which are not regular, and modifiers, which change what an atom is.
+// Back references are not regular. Modifiers change what an atom matches.
 const unsupported = /^(?:\(\?|\\[1-9k])$/
 const shorthands: Readonly<Record<string, string>> = { "*": "{0,}", "+": "{1,}", "?": "{0,1}" }
 
-/** The automaton of tokens that are known to be a regular expression, unless it is too large. */
+/** Builds the automaton of a valid regular expression from its tokens; `undefined` if it is too large. */
 const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
   const atoms = new Map<string, number>()
   const lookarounds: Array<{ readonly body: Part; readonly isAhead: boolean }> = []
@@ -127,11 +134,11 @@ const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
   }
   const sequence = (isBackwards: boolean): Part => {
     const items: Array<Part> = []
-    while (/^[^|)]/.test(tokens[at] ?? "")) items.push(repeated(term(tokens[at++]!, isBackwards)))
+    while (/^[^|)]/.test(tokens[at] ?? "")) items.push(repetition(term(tokens[at++]!, isBackwards)))
     const lastFirst = isBackwards ? items : items.toReversed()
     return { size: sizeOf(items), before: (next) => lastFirst.reduce((next, item) => item.before(next), next) }
   }
-  const repeated = (body: Part): Part => {
+  const repetition = (body: Part): Part => {
     const token = tokens[at] ?? ""
     const [, from, comma, to] = /^\{(\d+)(,?)(\d*)/.exec(shorthands[token.charAt(0)] ?? token) ?? []
     if (from === undefined) return body
@@ -141,7 +148,7 @@ const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
     const before = (next: number): number => {
       let [first, needed] = [next, least]
       if (most === Infinity) {
-        // The last one may come again: `(((a+)+)+)+` has one body so, and not sixteen.
+        // The last repetition loops on itself. So `(((a+)+)+)+` has one body, and not sixteen.
         const again: Array<number> = []
         const loop = node(again)
         first = body.before(loop)
@@ -188,7 +195,7 @@ const automatonOf = (tokens: ReadonlyArray<string>): Automaton | undefined => {
 
   const whole = choice(false)
   const size = sizeOf([whole, ...lookarounds.map(({ body }) => body)])
-  // Not `size > mostNodes`, since it may be NaN.
+  // Not `size > mostNodes`, because the size may be NaN.
   if (!(size <= mostNodes) || lookarounds.length > mostLookarounds) return undefined
   return {
     nodes,
@@ -204,33 +211,35 @@ const sizeOf = (parts: ReadonlyArray<Part>): number => parts.reduce((sum, { size
 // The matcher
 // -----------------------------------------------------------------------------
 
-/** The nodes that may come next, before it is known what holds at the place. */
+/** The nodes that may come next, before the mark of the place is known. */
 interface State {
-  /** The first one of the automaton is always there, since what is looked for may begin anywhere. */
+  /** The automaton's first node is always included, because a match may begin anywhere. */
   readonly nodes: readonly [first: number, ...others: Array<number>]
-  /** Had the state before it found something, at the place where it was? */
+  /** Whether the state before this one found a match at its place. */
   readonly hasFound: boolean
-  /** What it becomes, by the mark of the place and the kind of the character there. */
+  /** The next states, by the mark of the place and the kind of its character. */
   readonly next: Map<number, State>
 }
 
 const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
-  const asksForWords = nodes.some(({ mask }) => mask === boundary)
+  const hasWordBoundary = nodes.some(({ mask }) => mask === boundary)
   const word = atoms.indexOf(wordCharacter)
   const marksBelow = firstLookaround * 2 ** lookarounds.length
 
-  // Characters that no atom tells apart are of one kind; kind 0 is none at all.
-  const alone = atoms.map((atom) => /^[[\\.]/.test(atom) ? new RegExp(`^(?:${atom})$`, "u") : undefined)
+  // Characters that the same atoms match are of one kind. Kind 0 means that there is no character.
+  const testers = atoms.map((atom) => /^[[\\.]/.test(atom) ? new RegExp(`^(?:${atom})$`, "u") : undefined)
   const kinds = [""]
   const kindByAtoms = new Map<string, number>()
   const kindByCharacter = new Map<string, number>()
   const states = new Map<string, State>()
-  let kept = 0
+  let cacheCost = 0
 
   const kindOf = (character: string): number => {
-    const takenBy = atoms.map((atom, index) => alone[index]?.test(character) ?? atom === character ? "1" : "0").join("")
-    const kind = kindByAtoms.get(takenBy) ?? kinds.push(takenBy) - 1
-    kindByAtoms.set(takenBy, kind)
+    const atomBits = atoms.map((atom, index) => testers[index]?.test(character) ?? atom === character ? "1" : "0").join(
+      ""
+    )
+    const kind = kindByAtoms.get(atomBits) ?? kinds.push(atomBits) - 1
+    kindByAtoms.set(atomBits, kind)
     kindByCharacter.set(character, kind)
     return kind
   }
@@ -238,11 +247,11 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
     const bits = new Uint16Array((nodes.length >> 4) + 1)
     for (const index of next) bits[index >> 4]! |= 1 << (index & 15)
     const key = String.fromCharCode(Number(hasFound), ...bits)
-    const known = states.get(key)
-    if (known !== undefined) return known
+    const existing = states.get(key)
+    if (existing !== undefined) return existing
     const state = { nodes: next, hasFound, next: new Map<number, State>() }
     states.set(key, state)
-    kept += costOfState + next.length
+    cacheCost += costOfState + next.length
     return state
   }
   const step = (state: State, mark: number, kind: number): State => {
@@ -265,35 +274,35 @@ const matcher = ({ atoms, first, lookarounds, nodes }: Automaton): Pattern => {
         next.push(to[0]!)
       }
     }
-    // What was kept is dropped before it is too much; the state that it is at keeps no more steps then.
-    if (kept > mostKept) {
+    // The cache is cleared before it grows too large. The current state is then no longer part of it.
+    if (cacheCost > mostCacheCost) {
       states.clear()
-      kept = 0
+      cacheCost = 0
     }
-    const become = stateOf(next, isReached[accepting] === 1)
-    state.next.set(kind * marksBelow + mark, become)
-    kept += costOfStep
-    return become
+    const nextState = stateOf(next, isReached[accepting] === 1)
+    state.next.set(kind * marksBelow + mark, nextState)
+    cacheCost += costOfStep
+    return nextState
   }
 
   const test = (text: string): boolean => {
     if (kindByCharacter.size > mostCharacters) kindByCharacter.clear()
-    const read = new Int32Array(text.length)
+    const kindsInText = new Int32Array(text.length)
     let length = 0
-    for (const character of text) read[length++] = kindByCharacter.get(character) ?? kindOf(character)
+    for (const character of text) kindsInText[length++] = kindByCharacter.get(character) ?? kindOf(character)
     const marks = new Int32Array(length + 1)
     marks[0] = start
     marks[length]! |= end
-    if (asksForWords) {
-      const isWord = (at: number): boolean => kinds[read[at] ?? 0]![word] === "1"
+    if (hasWordBoundary) {
+      const isWord = (at: number): boolean => kinds[kindsInText[at] ?? 0]![word] === "1"
       for (let at = 0; at <= length; at++) if (isWord(at - 1) !== isWord(at)) marks[at]! |= boundary
     }
-    /** Marks the places where something is found with a bit, or stops at the first one if there is no bit for it. */
+    /** Sets the bit at all places with a match. Without a bit, it stops at the first match. */
     const search = (first: number, isBackwards: boolean, bit: number): boolean => {
       let state = stateOf([first], false)
-      for (let passed = 0; passed <= length; passed++) {
-        const at = isBackwards ? length - passed : passed
-        const kind = passed === length ? 0 : read[isBackwards ? at - 1 : at]!
+      for (let distance = 0; distance <= length; distance++) {
+        const at = isBackwards ? length - distance : distance
+        const kind = distance === length ? 0 : kindsInText[isBackwards ? at - 1 : at]!
         const mark = marks[at]!
         state = state.next.get(kind * marksBelow + mark) ?? step(state, mark, kind)
         if (!state.hasFound) continue

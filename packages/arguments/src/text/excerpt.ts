@@ -1,11 +1,9 @@
-/**
- * Text for a model's eyes is bounded and on one line: what is cut says how much was cut.
- */
+/** Text for a model is bounded and on one line. A cut text says how much was left out. */
 
 /**
- * Cuts a text after `limit` characters, and says how many were left out. Never inside a surrogate pair.
+ * Cuts a text after `limit` characters, and says how many were left out. It never cuts a surrogate pair.
  *
- * @param left how many were left out before
+ * @param left how many characters were left out before
  */
 export const cut = (text: string, limit: number, left = 0): string => {
   if (text.length <= limit && left === 0) return text
@@ -15,20 +13,20 @@ export const cut = (text: string, limit: number, left = 0): string => {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
-/** Control characters and line breaks become spaces, so that one line stays one line. */
+/** Replaces control characters and line breaks by spaces, so that the text stays on one line. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim()
 
-/** A value as one short line of JSON, for messages: `'"abc"'`, `'{"a":1}'`. */
+/** Formats a value as one short line of JSON, for messages: `'"abc"'`, `'{"a":1}'`. */
 export const excerpt = (value: unknown, limit = 80): string => {
   try {
     return oneLine(cut(JSON.stringify(value) ?? kind(value), limit))
   } catch {
-    // Cyclic, nested too deeply, or with a BigInt in it.
+    // The value is cyclic, nested too deeply, or contains a BigInt.
     return kind(value)
   }
 }
 
-/** What sort of value it is, without the value: "a string", "an array of 3". */
+/** Returns the kind of a value, without the value: "a string", "an array of 3". */
 export const kind = (value: unknown): string => {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
@@ -36,29 +34,29 @@ export const kind = (value: unknown): string => {
   try {
     return Array.isArray(value) ? `an array of ${value.length}` : "an object"
   } catch {
-    // A revoked proxy.
+    // The value is a revoked proxy.
     return "an object"
   }
 }
 
-/** `'a', 'b' and 3 more`: a list for a sentence. */
+/** Formats a list for a sentence: `'a', 'b' and 3 more`. */
 export const list = (items: ReadonlyArray<string>, limit = 10): string => {
   const shown = items.slice(0, limit).map((item) => `'${cut(oneLine(item), 80)}'`).join(", ")
   return items.length > limit ? `${shown} and ${items.length - limit} more` : shown
 }
 
-/** How many bytes a text has in UTF-8. */
+/** Returns the number of bytes of a text in UTF-8. */
 export const utf8Length = (text: string): number => {
   let bytes = 0
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)
-    // Two units of a surrogate pair make four bytes.
+    // The two units of a surrogate pair make four bytes.
     bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit & 0xf800) === 0xd800 ? 2 : 3
   }
   return bytes
 }
 
-/** The line and the column of an offset, both from 1; columns in UTF-16 units. */
+/** Returns the line and the column of an offset, both from 1. Columns count UTF-16 units. */
 export const placeOf = (text: string, offset: number): { readonly line: number; readonly column: number } => {
   let line = 1
   let start = 0

@@ -1,8 +1,6 @@
-/**
- * What cannot be read of a text: which mistake it is, where, and what would have been right there. `words` puts it into sentences.
- */
+/** The faults of a text: their kind, their place, and the expectation there. `words` puts them into sentences. */
 
-/** The classes of mistakes in a text. */
+/** The kinds of faults in a text. */
 export const faultKinds = [
   "array",
   "bareword",
@@ -33,7 +31,7 @@ export const faultKinds = [
 
 export type FaultKind = typeof faultKinds[number]
 
-/** What would have been right; some of them name something (`of`). */
+/** The expectation at the place of a fault. Some expectations name something (`of`). */
 export type Expected =
   | "another_key"
   | "bytes"
@@ -70,7 +68,7 @@ export type Expected =
   | "value"
   | "value_or_no_key"
 
-/** The first thing in a text that cannot be read. */
+/** The first fault in a text. */
 export interface Fault {
   readonly kind: FaultKind
   /** In UTF-16 units from the start of the text. */

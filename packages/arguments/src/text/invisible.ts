@@ -1,6 +1,4 @@
-/**
- * Characters that nobody sees, and so nobody finds: they are told by name.
- */
+/** Invisible characters. They are hard to find, so they are reported by name. */
 
 const names: ReadonlyMap<number, string> = new Map([
   [0x00, "a NUL character"],
@@ -20,16 +18,16 @@ const names: ReadonlyMap<number, string> = new Map([
   [0xfeff, "a byte order mark"]
 ])
 
-// White space of any script, format and control characters; but for what JSON itself has as white space.
+// White space of any script, format characters and control characters, except JSON's own white space.
 const invisible = /(?![ \t\n\r])[\p{Z}\p{Cf}\p{Cc}]/uy
 
-/** Is it a character that cannot be seen, and that JSON does not have between tokens? */
+/** True if the character is invisible, and is not JSON's white space. */
 export const isInvisible = (text: string, offset: number): boolean => {
   invisible.lastIndex = offset
   return invisible.test(text)
 }
 
-/** `a no-break space (U+00A0)` */
+/** Returns the name of the character: `a no-break space (U+00A0)`. */
 export const nameOfInvisible = (text: string, offset: number): string => {
   const code = text.codePointAt(offset) ?? 0
   return `${names.get(code) ?? "an invisible character"} (U+${code.toString(16).toUpperCase().padStart(4, "0")})`

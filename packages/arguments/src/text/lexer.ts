@@ -1,12 +1,13 @@
 /**
- * The tokens of JSON, as the grammar has them or as models write them: strings, numbers, words, white space and comments.
+ * The tokens of JSON, in the standard form or as models write them: strings, numbers, words, white space
+ * and comments.
  *
- * What it accepts beyond JSON is a repair, and a repair is a fault where the text has to be strict JSON: one lexer, two modes.
- * It keeps where it has got to, what it repaired on the way, and the first thing that it could not read.
+ * Everything that it accepts beyond JSON is a repair. In strict mode, a repair is a fault. The lexer keeps
+ * its position, its repairs, and the first fault.
  */
 import type { Expected, Fault, FaultKind } from "./fault.ts"
 
-/** What can be repaired inside a value. */
+/** Repairs inside a value. */
 export type RepairKind =
   | "comment"
   | "control_character"
@@ -20,13 +21,13 @@ export type RepairKind =
 
 /** How a text is read. */
 export interface Mode {
-  /** Is it to be JSON as `JSON.parse` takes it? A repair is a fault then, and keys may repeat. */
+  /** Whether the text must be JSON as `JSON.parse` accepts it. A repair is then a fault, and keys may repeat. */
   readonly isStrict?: boolean
   /** The deepest nesting of objects and arrays that is read. */
   readonly depth: number
 }
 
-/** What strict JSON expects in place of what a repair accepts. */
+/** The expectation of strict JSON in place of each repair. */
 const strictly: { readonly [K in RepairKind]: Expected } = {
   comment: "no_comment",
   control_character: "control_escape",
@@ -39,18 +40,18 @@ const strictly: { readonly [K in RepairKind]: Expected } = {
   unquoted_key: "key"
 }
 
-// What a model meant is guessed at; a service meant nothing but JSON.
+// These are guesses at what a model meant. A service means JSON, so they do not apply in strict mode.
 const isGuess = (expected: Expected): boolean =>
   expected === "computed" || expected === "number" || expected === "text_in_quotes" || expected === "value_or_no_key"
 
-/** What a value was, as far as it matters to what may follow it. */
+/** The kind of the last value, as far as it decides what may follow. */
 type Shape = "string" | "number" | "word" | "container"
 
 const [tab, lineFeed, carriageReturn, space, doubleQuote, hash, singleQuote] = [9, 10, 13, 32, 0x22, 0x23, 0x27]
 const [asterisk, comma, slash, closeBracket, closeBrace] = [0x2a, 0x2c, 0x2f, 0x5d, 0x7d]
 const [openSingle, openDouble] = [0x2018, 0x201c]
 
-/** A quote, and what ends the string that it begins. */
+/** The closing quote of each opening quote. */
 const closers: Readonly<Record<number, string>> = {
   [doubleQuote]: "\"",
   [singleQuote]: "'",
@@ -58,7 +59,7 @@ const closers: Readonly<Record<number, string>> = {
   [openDouble]: "”"
 }
 
-/** Does it begin a string? */
+/** True if the character begins a string. */
 export const isQuote = (unit: number): boolean =>
   unit === doubleQuote || unit === singleQuote || unit === openSingle || unit === openDouble
 
@@ -76,10 +77,10 @@ export const operator = /[-+*/%^&|<>=!~?(]/y
 const control = /[\u0000-\u001f]/
 export const quotes = /["'\u2018\u2019\u201c\u201d]/
 const lineEnd = /[\n\r]/g
-// What may be a part of a string, and line breaks that end a comment to some and not to others.
+// Characters that may belong to a string, and line breaks that end a comment in some languages only.
 const unclear = /["'\u2018\u2019\u201c\u201d\u2028\u2029]/
-const keyed = /[\p{L}\p{N}_$][ \t]*:(?!\/\/)/u
-const blanks = /\s/
+const keyLike = /[\p{L}\p{N}_$][ \t]*:(?!\/\/)/u
+const whiteSpace = /\s/
 const arithmetic = /^[\s~+\-*/%(),]*(?:\.?\d[\w.]*[\s~+\-*/%(),]+)*(?:\.?\d[\w.]*)?$/
 const hex = /[0-9a-fA-F]{4}/y
 const cutHex = /[0-9a-fA-F]{0,3}$/y
@@ -91,7 +92,7 @@ const specialCurly = /[\u2019\u201d\\\u0000-\u001f]/g
 const words: ReadonlyMap<string, boolean | null> = new Map([["true", true], ["false", false], ["null", null]])
 const pythonWords: ReadonlyMap<string, boolean | null> = new Map([["True", true], ["False", false], ["None", null]])
 const nonFinite = new Set(["NaN", "Infinity", "nan", "inf", "infinity", "-Infinity"])
-/** Words that are values to some reader, and so are no names of keys to all. */
+/** Words that are values in some language. They are never read as unquoted keys. */
 export const reserved = new Set([...words.keys(), ...pythonWords.keys(), ...nonFinite, "undefined"])
 
 const escapes: Readonly<Record<string, string>> = {
@@ -109,16 +110,16 @@ const singleEscapes: Readonly<Record<string, string>> = { ...shared, "'": "'" }
 
 export class Lexer {
   readonly text: string
-  /** Where it has got to. */
+  /** The current position. */
   at: number
   fault: Fault | undefined = undefined
-  /** What was repaired, with where the first of its kind was. */
+  /** The repairs, each with the offset of the first one of its kind. */
   readonly repairs = new Map<RepairKind, number>()
-  /** Was there a whole number that a JavaScript number cannot hold? */
+  /** Whether an integer was read that a JavaScript number cannot hold. */
   hasUnsafeInteger = false
-  /** How many objects and arrays it is in. */
+  /** The number of objects and arrays around the current position. */
   protected depth = 0
-  /** Is it a value that is to come next? */
+  /** Whether a value comes next. */
   protected isValueNext = false
   protected shape: Shape = "container"
   protected readonly mode: Mode
@@ -129,7 +130,7 @@ export class Lexer {
     this.mode = mode
   }
 
-  /** Passes over white space, and over comments inside a value. */
+  /** Skips white space, and comments inside a container. */
   blank(afterNumber = false): void {
     for (;;) {
       const unit = this.text.charCodeAt(this.at)
@@ -150,7 +151,7 @@ export class Lexer {
       return undefined
     }
     this.shape = "word"
-    // What ends with the text may go on after it.
+    // A word at the end of the text may go on.
     if (this.at === this.text.length && (this.depth > 0 || cutWord.test(name))) {
       this.failed("cut_off", this.at, "rest_of_word")
       return undefined
@@ -206,7 +207,7 @@ export class Lexer {
   // Strings
   // ---------------------------------------------------------------------------
 
-  /** The string that begins here, without its quotes. */
+  /** Reads the string that begins here, and returns it without its quotes. */
   string(quote: number): string | undefined {
     const { text } = this
     const closer = closers[quote]!
@@ -222,7 +223,7 @@ export class Lexer {
         return undefined
       }
     }
-    if (plain.includes("\\")) return this.escaped(start, closer)
+    if (plain.includes("\\")) return this.stringWithEscapes(start, closer)
     const raw = plain.search(control)
     if (raw !== -1) this.repaired("control_character", start + raw)
     if (end === -1) {
@@ -233,29 +234,29 @@ export class Lexer {
     return plain
   }
 
-  private escaped(start: number, closer: string): string | undefined {
+  private stringWithEscapes(start: number, closer: string): string | undefined {
     const { text } = this
     const parts: Array<string> = []
     let from = start
     const special = closer === "\"" ? specialDouble : closer === "'" ? specialSingle : specialCurly
     for (;;) {
       special.lastIndex = from
-      const found = special.exec(text)
-      if (found === null) {
+      const match = special.exec(text)
+      if (match === null) {
         this.failed("cut_off", text.length, "closing_quote", closer)
         return undefined
       }
-      const at = found.index
+      const at = match.index
       parts.push(text.slice(from, at))
-      const char = found[0]
+      const char = match[0]
       if (char === closer) {
         this.at = at + 1
         return parts.join("")
       }
       if (char === "\\") {
-        const read = this.escape(at, closer)
-        if (read === undefined) return undefined
-        parts.push(read)
+        const character = this.escape(at, closer)
+        if (character === undefined) return undefined
+        parts.push(character)
         from = this.at
       } else {
         // A control character, or another closing quote.
@@ -266,7 +267,7 @@ export class Lexer {
     }
   }
 
-  /** What an escape stands for; stands behind it then. */
+  /** Returns the character that an escape stands for, and moves behind the escape. */
   private escape(at: number, closer: string): string | undefined {
     const { text } = this
     const letter = text[at + 1]
@@ -283,43 +284,44 @@ export class Lexer {
       this.failed("cut_off", text.length, "rest_of_escape")
       return undefined
     }
-    // In single quotes, a single quote is escaped as in the languages that have them, which do not agree on a slash.
-    const own = closer === "'" ? singleEscapes : escapes
-    const read = Object.hasOwn(own, letter) ? own[letter] : undefined
-    if (read === undefined) this.failed("invalid_escape", at, "escape")
-    return read
+    // In single quotes, the single quote is escaped, as in the languages that have them. These disagree on
+    // `\/`, so it is not accepted.
+    const allowed = closer === "'" ? singleEscapes : escapes
+    const character = Object.hasOwn(allowed, letter) ? allowed[letter] : undefined
+    if (character === undefined) this.failed("invalid_escape", at, "escape")
+    return character
   }
 
   // ---------------------------------------------------------------------------
   // Comments
   // ---------------------------------------------------------------------------
 
-  /** Passes over a comment, if this is one: `//` and `#` to the end of the line, or in between of `/*` and its end. */
+  /** Skips a comment, if there is one: from `//` or `#` to the end of the line, or a block comment. */
   private comment(unit: number, afterNumber: boolean): boolean {
     const { at, text } = this
     if (unit === hash || text.charCodeAt(at + 1) === slash) {
       lineEnd.lastIndex = at
       const end = lineEnd.exec(text)?.index ?? text.length
       const inside = text.slice(unit === hash ? at + 1 : at + 2, end)
-      // 7 // 2 is a division to some, and 7 with a comment to others.
+      // In some languages, `7 // 2` is a division; in others, it is 7 with a comment.
       if (afterNumber && unit === slash && arithmetic.test(inside)) {
         return this.failed("expression", at, "computed")
       }
-      // A key and its value may have been meant, or an item: `[1, #2, #3`.
-      const isUnclear = keyed.test(inside) || this.isValueNext && unit === hash && /^[^\s#!]/.test(inside)
-      return this.commented(at, end, inside) &&
+      // The comment may be meant as a key and its value, or as an item: `[1, #2, #3`.
+      const isUnclear = keyLike.test(inside) || this.isValueNext && unit === hash && /^[^\s#!]/.test(inside)
+      return this.acceptComment(at, end, inside) &&
         (!isUnclear || this.failed("unclear_comment", at, "no_comment"))
     }
     if (text.charCodeAt(at + 1) !== asterisk) return false
     const end = text.indexOf("*/", at + 2)
     if (end === -1) return this.failed("cut_off", text.length, "end_of_comment")
-    return this.commented(at, end + 2, text.slice(at + 2, end))
+    return this.acceptComment(at, end + 2, text.slice(at + 2, end))
   }
 
-  private commented(from: number, to: number, inside: string): boolean {
+  private acceptComment(from: number, to: number, inside: string): boolean {
     if (unclear.test(inside)) return this.failed("unclear_comment", from, "no_comment")
-    // 1500#00 may be one value.
-    if (this.text.charCodeAt(from) === hash && from > 0 && !blanks.test(this.text.charAt(from - 1))) {
+    // `1500#00` may be one value.
+    if (this.text.charCodeAt(from) === hash && from > 0 && !whiteSpace.test(this.text.charAt(from - 1))) {
       return this.failed("unclear_comment", from, "no_hash")
     }
     this.repaired("comment", from)
@@ -328,15 +330,15 @@ export class Lexer {
   }
 
   // ---------------------------------------------------------------------------
-  // Inside
+  // Shared
   // ---------------------------------------------------------------------------
 
-  /** Reads what a sticky pattern matches here. */
+  /** Reads the text that a sticky pattern matches here. */
   protected match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.at
-    const found = pattern.exec(this.text)?.[0]
-    if (found !== undefined) this.at = pattern.lastIndex
-    return found
+    const token = pattern.exec(this.text)?.[0]
+    if (token !== undefined) this.at = pattern.lastIndex
+    return token
   }
 
   protected isQuoteHere(): boolean {
@@ -352,19 +354,19 @@ export class Lexer {
     return pattern.test(this.text)
   }
 
-  /** Strict JSON has no repairs. */
+  /** Records a repair. In strict mode, it is a fault. */
   protected repaired(kind: RepairKind, offset: number): void {
     if (this.mode.isStrict === true) this.failed("unexpected_character", offset, strictly[kind])
     else if (!this.repairs.has(kind)) this.repairs.set(kind, offset)
   }
 
-  /** The first fault counts. Where the text has ended, it is that. */
+  /** Records the first fault. At the end of the text, every fault is `cut_off`. */
   protected failed(kind: FaultKind, offset: number, expected: Expected, of?: string): false {
     if (this.fault !== undefined) return false
-    const told = this.mode.isStrict === true && isGuess(expected) ? "value" : expected
+    const reported = this.mode.isStrict === true && isGuess(expected) ? "value" : expected
     this.fault = offset >= this.text.length && kind !== "cut_off"
-      ? { kind: "cut_off", offset: this.text.length, expected: told, of }
-      : { kind, offset, expected: told, of }
+      ? { kind: "cut_off", offset: this.text.length, expected: reported, of }
+      : { kind, offset, expected: reported, of }
     return false
   }
 }

@@ -1,12 +1,14 @@
 /**
  * Reads JSON, or JSON as models write it, in one pass.
  *
- * What it accepts beyond JSON is what has one reading, and each such place is a repair: a
- * trailing comma, a comment, single quotes, Python's constants, a key without quotes. Everything else is a fault, the first of
- * which ends the reading. It never looks back and never tries twice, so that its time is linear in the text, whatever the
- * text; and it recurses no deeper than it is allowed to.
+ * Beyond JSON, it accepts only what has one reading: a trailing comma, a comment, single quotes, Python's
+ * constants, a key without quotes. Each of these is a repair. Everything else is a fault, and the first
+ * fault ends the reading.
  *
- * What was read before a fault is kept: a container that is not complete has what is complete in it.
+ * The reader never looks back and never tries twice, so its time is linear in the text. The mode limits how
+ * deep it recurses.
+ *
+ * The part that was read before a fault is kept: an incomplete container has its complete parts.
  */
 import { define, type Json, type Path } from "../json.ts"
 import { deepest } from "../options.ts"
@@ -17,7 +19,7 @@ import { identifier, isQuote, Lexer, type Mode, operator, quotes, reserved } fro
 
 type Container = Array<Json> | Record<string, Json>
 
-/** The source texts of numbers, by what holds them. */
+/** The source texts of numbers, by container and key. */
 export type NumberTokens = Map<object, Map<string | number, string>>
 
 const [plus, comma, minus, colon] = [0x2b, 0x2c, 0x2d, 0x3a]
@@ -29,14 +31,14 @@ const beginsWithComma = /["'\u2018\u2019\u201c\u201d][ \t\r\n]*,/y
 const mayFollowKey = /[\s:/#=,}\]]/
 
 export class Reader extends Lexer {
-  /** The closers after which there was more: one that comes too early looks like one too many at the end. */
+  /** The closers with more text behind them. One that closes too early looks like a surplus one at the end. */
   readonly closedBeforeMore = new Set<string>()
-  /** The source texts of numbers that JavaScript would write in another way. */
+  /** The source texts of numbers that JavaScript would write differently. */
   readonly tokens: NumberTokens = new Map()
-  /** The keys and indices of the value that is being read, or has just been read. */
+  /** The keys and indices of the value that is being read, or was just read. */
   readonly path: Array<string | number> = []
 
-  /** One value. On a fault it is what was complete of it, or `undefined`. */
+  /** Reads one value. After a fault, it returns the complete part of the value, or `undefined`. */
   value(): Json | undefined {
     const { at, text } = this
     const unit = text.charCodeAt(at)
@@ -67,7 +69,7 @@ export class Reader extends Lexer {
       const valueAt = this.at
       const value = this.value()
       if (value !== undefined) this.set(holder, key, value, keyAt, valueAt)
-    } while (this.more(closeBrace))
+    } while (this.hasNext(closeBrace))
     return this.leave(holder)
   }
 
@@ -77,18 +79,18 @@ export class Reader extends Lexer {
     do {
       const valueAt = this.at
       this.path.length = this.depth - 1
-      // Of an array with nothing in it yet, it is the array that is read.
+      // If the array ends with the text before its first item, the path leads to the array itself.
       if (holder.length > 0 || valueAt < this.text.length) this.path.push(holder.length)
       const value = this.value()
       if (value !== undefined) {
-        this.remember(holder, holder.length, value, valueAt)
+        this.rememberToken(holder, holder.length, value, valueAt)
         holder.push(value)
       }
-    } while (this.more(closeBracket))
+    } while (this.hasNext(closeBracket))
     return this.leave(holder)
   }
 
-  /** Into a container: is there something in it? */
+  /** Enters a container. Returns whether it has any content. */
   private enter(closer: number): boolean {
     const { depth } = this.mode
     if (this.depth === depth) return this.failed("too_deep", this.at, "levels", String(depth))
@@ -99,7 +101,7 @@ export class Reader extends Lexer {
     return this.fault === undefined && this.text.charCodeAt(this.at) !== closer
   }
 
-  /** Out of a container: over its closer, if it has been read to its end. */
+  /** Leaves a container behind its closer, if the container was read to its end. */
   private leave<C extends Container>(holder: C): C {
     if (this.fault === undefined) {
       this.at++
@@ -110,8 +112,8 @@ export class Reader extends Lexer {
     return holder
   }
 
-  /** After a value: does another one follow? Stands before it then, else before the closer. */
-  private more(closer: number): boolean {
+  /** Moves on after a value. Returns true before another value, and false before the closer. */
+  private hasNext(closer: number): boolean {
     if (this.fault !== undefined) return false
     const end = this.at
     this.isValueNext = false
@@ -144,7 +146,7 @@ export class Reader extends Lexer {
     valueAt: number
   ): void {
     if (this.mode.isStrict === true) {
-      // As `JSON.parse` does: the last one counts, and no key is special.
+      // As in `JSON.parse`, the last value counts, and no key is special.
       define(holder, key, value)
       return
     }
@@ -155,7 +157,7 @@ export class Reader extends Lexer {
     if (Object.hasOwn(holder, key)) {
       const earlier = this.tokenOf(holder, key)
       const token = typeof value === "number" ? this.text.slice(valueAt, this.at) : undefined
-      // A number that is written in two ways is one number still, as long as no digits were lost.
+      // A number in two spellings is still one number, as long as it did not lose digits.
       const isNumber = typeof value === "number" && Object.is(holder[key], value) &&
         Number.isSafeInteger(Math.trunc(value))
       if (this.fault === undefined && !isNumber && !this.isSame(holder[key], value, earlier, token)) {
@@ -164,21 +166,21 @@ export class Reader extends Lexer {
       }
       this.repaired("duplicate_key", keyAt)
       if (token !== earlier) {
-        this.keep(holder, key, "")
+        this.storeToken(holder, key, "")
         return
       }
     }
-    this.remember(holder, key, value, valueAt)
+    this.rememberToken(holder, key, value, valueAt)
     holder[key] = value
   }
 
-  private remember(holder: Container, key: string | number, value: Json, from: number): void {
+  private rememberToken(holder: Container, key: string | number, value: Json, from: number): void {
     if (typeof value !== "number") return
     const token = this.text.slice(from, this.at)
-    if (token !== String(value)) this.keep(holder, key, token)
+    if (token !== String(value)) this.storeToken(holder, key, token)
   }
 
-  private keep(holder: Container, key: string | number, token: string): void {
+  private storeToken(holder: Container, key: string | number, token: string): void {
     const tokens = this.tokens.get(holder) ?? new Map<string | number, string>()
     this.tokens.set(holder, tokens.set(key, token))
   }
@@ -187,7 +189,10 @@ export class Reader extends Lexer {
     return tokenIn(this.tokens, holder, key)
   }
 
-  /** Do two values say the same? Numbers that are equal may be written in two ways, and the way they are written may count. */
+  /**
+   * True if two values are the same. Equal numbers must also have the same spelling, because the spelling
+   * may count.
+   */
   private isSame(
     a: Json | undefined,
     b: Json | undefined,
@@ -243,7 +248,7 @@ export class Reader extends Lexer {
     this.blank()
     if (this.fault !== undefined) return false
     if (this.text.charCodeAt(this.at) !== colon) {
-      // A letter right behind a quote: that one did not end the key.
+      // If a letter follows directly, the quote before it did not end the key.
       const isInText = this.at === end && this.sees(identifier)
       return this.failed(isInText || this.isQuoteHere() ? "unescaped_quote" : "missing_colon", this.at, "colon")
     }
@@ -254,7 +259,7 @@ export class Reader extends Lexer {
   }
 
   // ---------------------------------------------------------------------------
-  // After a value that no comma follows
+  // A value without a comma after it
   // ---------------------------------------------------------------------------
 
   private withoutComma(closer: number, end: number): boolean {
@@ -271,10 +276,11 @@ export class Reader extends Lexer {
         : "unescaped_quote"
       return this.failed(kind, at, ...orCloser)
     }
-    // 5" are inches. What begins with a comma may be what stands between two texts, one of which lost its quote.
+    // In `5"`, the quote means inches. A quote before a comma may stand between two texts, one of which
+    // lost its quote.
     const isStray = this.isQuoteHere() && (this.shape === "number" && at === end || this.sees(beginsWithComma))
     if (isStray) return this.failed("unescaped_quote", at, ...orCloser)
-    // On one line, 1 234 may be one number, [7] [0] an element, and two words one text.
+    // On one line, `1 234` may be one number, `[7] [0]` an element, and two words one text.
     const isOnNewLine = this.text.slice(end, at).replace(blockComments, "").includes("\n")
     const isStart = closer === closeBrace
       ? isQuote(unit) || this.sees(identifier)
@@ -292,34 +298,34 @@ const tokenIn = (tokens: NumberTokens, holder: object, key: string | number): st
   return typeof value === "number" ? tokens.get(holder)?.get(key) ?? String(value) : undefined
 }
 
-/** The source text of each number of a value, by its path; read when it is first asked for. */
+/** Returns a function that finds the source text of a number by its path. It reads the text on its first call. */
 export const numbersOf = (text: string, start: number): (path: Path) => string | undefined => {
-  let read: { readonly root: Json | undefined; readonly tokens: NumberTokens } | undefined
+  let cached: { readonly root: Json | undefined; readonly tokens: NumberTokens } | undefined
   return (path) => {
-    read ??= readTokens(text, start)
-    let at: unknown = read.root
+    cached ??= readTokens(text, start)
+    let at: unknown = cached.root
     for (const key of path.slice(0, -1)) {
       at = typeof at === "object" && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
     }
     const key = path.at(-1)
-    return typeof at === "object" && at !== null && key !== undefined ? tokenIn(read.tokens, at, key) : undefined
+    return typeof at === "object" && at !== null && key !== undefined ? tokenIn(cached.tokens, at, key) : undefined
   }
 }
 
-// What was read once is no deeper than it may be.
+// The text was read before, within the limit on its depth.
 const readTokens = (text: string, start: number) => {
   const reader = new Reader(text, start, { depth: deepest })
   reader.blank()
   return { root: reader.value(), tokens: reader.tokens }
 }
 
-/** What a text of strict JSON says that says one thing, with nothing around it; or why it does not. */
+/** Reads a text that is strict JSON with exactly one reading; otherwise returns the fault. */
 export const plainly = (
   text: string,
   mode: Mode
 ): { readonly value: Json; readonly hasUnsafeInteger: boolean } | Fault => {
-  const plain = faithfully(text, mode.depth)
-  if (plain !== undefined) return { value: plain, hasUnsafeInteger: false }
+  const faithful = parseFaithfully(text, mode.depth)
+  if (faithful !== undefined) return { value: faithful, hasUnsafeInteger: false }
   const reader = new Reader(text, 0, mode)
   reader.blank()
   const value = reader.value()
@@ -332,8 +338,9 @@ export const plainly = (
     : { value, hasUnsafeInteger }
 }
 
-// By far the most texts are JSON that says one thing. Nobody looks at the error of the others.
-const faithfully = (text: string, depth: number): Json | undefined => {
+// Nearly all texts are JSON with exactly one reading. For the others, the error of `JSON.parse` is not
+// used.
+const parseFaithfully = (text: string, depth: number): Json | undefined => {
   const value = parsed(text)
   return value !== undefined && isFaithful(value, text, depth) ? value : undefined
 }

@@ -1,22 +1,24 @@
 /**
- * Strict JSON (RFC 8259): the first fault of a text that `JSON.parse` refuses, and the source texts of the values of one that it takes.
+ * Strict JSON (RFC 8259). Finds the first fault of a text that `JSON.parse` refuses, and the source texts
+ * of values in one that it accepts.
  *
- * `JSON.parse` decides what is JSON. Its errors differ from engine to engine and often lack the place, so the {@link Reader} looks for it then.
+ * `JSON.parse` decides what is JSON. Its errors differ between engines and often lack the place, so the
+ * {@link Reader} finds it.
  */
 import type { Path } from "../json.ts"
 import type { Fault } from "./fault.ts"
 import { Lexer, type Mode } from "./lexer.ts"
 import { Reader } from "./reader.ts"
 
-/** A fault, and the keys and indices of the value that was being read, or had just been read. */
+/** A fault, with the path of the value that was being read, or was just read. */
 export interface PlacedFault extends Fault {
   readonly path: Path
 }
 
-// Far deeper than what is of use, and no danger to the stack.
+// Far deeper than any practical text, and still safe for the stack.
 const strict: Mode = { isStrict: true, depth: 1000 }
 
-/** The first fault of a text; `undefined` when it is JSON. */
+/** Returns the first fault of a text; `undefined` if the text is JSON. */
 export const strictFault = (text: string): PlacedFault | undefined => {
   const reader = new Reader(text, 0, strict)
   reader.blank()
@@ -33,7 +35,10 @@ export interface Source {
   readonly text: string
 }
 
-/** The source texts of the values at the paths of a form, in the order of the text. In the form, `"*"` stands for any key or index. */
+/**
+ * Returns the source texts of the values at all paths of a form, in the order of the text. In the form,
+ * `"*"` stands for any key or index.
+ */
 export const sourcesIn = (text: string, form: Path): ReadonlyArray<Source> => {
   const reader = new SourceReader(text, 0, strict)
   reader.blank()
@@ -41,7 +46,7 @@ export const sourcesIn = (text: string, form: Path): ReadonlyArray<Source> => {
   return reader.sources
 }
 
-/** Follows a path, and skips whatever is not on it, however deep it is. */
+/** Follows a path, and skips everything else, however deep it is. */
 class SourceReader extends Lexer {
   readonly sources: Array<Source> = []
 
@@ -63,7 +68,7 @@ class SourceReader extends Lexer {
     }
   }
 
-  // Passes over what stands between values; is there no other one?
+  // Skips the separators between values. Returns whether the container ends here.
   #isClosed(): boolean {
     this.match(/[\s,:]*/y)
     return this.match(/[}\]]|$/y) !== undefined

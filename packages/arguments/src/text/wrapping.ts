@@ -1,9 +1,7 @@
-/**
- * What is wrapped around an argument text and says nothing: a byte order mark, a code fence, template tokens.
- */
+/** Wrapping around an argument text that has no meaning: a byte order mark, a code fence, template tokens. */
 import type { TextRepairKind } from "../repair.ts"
 
-/** The part of a text that is left, and what was passed over. */
+/** The part of a text that is left, and the wrapping that was skipped. */
 export interface Around {
   from: number
   to: number
@@ -12,88 +10,89 @@ export interface Around {
 
 const token =
   /<\|[^<>|{}"\n]{1,64}\|>|<｜[^<>｜{}"\n]{1,64}｜>|<\/?(?:tools?|tool_calls?|functions?|function_calls?|arguments|args|parameters|params|input|json|s|bos|eos|end_of_turn)>/y
-const opening = /^<\w/
+const openingToken = /^<\w/
 const longestToken = 72
 const fence = /`{3,}/y
-// A word on the line of the fence; before the object itself, only what is no name.
+// Accepts any word on the line of the fence. Directly before the object, it accepts only `json`, `json5`
+// and `jsonc`.
 const info = /[\w+.-]*[ \t]*(?=\n)|(?:json[5c]?)?[ \t]*/y
 
-/** Takes the wrapping off both ends. */
+/** Removes the wrapping from both ends. */
 export const peel = (text: string): Around => {
-  const around: Around = { from: 0, to: text.length, repairs: [] }
+  const peeled: Around = { from: 0, to: text.length, repairs: [] }
   let isFenced = false
   for (;;) {
-    if (peelStart(text, around) || peelEnd(text, around)) continue
-    if (isFenced || !peelFence(text, around)) return around
+    if (peelStart(text, peeled) || peelEnd(text, peeled)) continue
+    if (isFenced || !peelFence(text, peeled)) return peeled
     isFenced = true
   }
 }
 
-/** Where the object of a text begins, as far as nothing but silent wrapping stands before it. */
+/** Returns where the text begins behind its silent wrapping. */
 export const openingOf = (text: string): number => {
-  const around = { from: 0, to: text.length, repairs: [] }
-  while (peelStart(text, around) || peelOpeningFence(text, around)) continue
-  return around.from
+  const peeled = { from: 0, to: text.length, repairs: [] }
+  while (peelStart(text, peeled) || peelOpeningFence(text, peeled)) continue
+  return peeled.from
 }
 
-/** Passes over one thing at the start; says whether there was one. */
-export const peelStart = (text: string, around: Around): boolean => {
-  skipSpace(text, around)
-  if (around.from === 0 && text.startsWith("\ufeff")) {
-    around.repairs.push(["byte_order_mark", 0])
-    around.from = 1
+/** Skips one piece of wrapping at the start. Returns whether there was one. */
+export const peelStart = (text: string, peeled: Around): boolean => {
+  skipSpace(text, peeled)
+  if (peeled.from === 0 && text.startsWith("\ufeff")) {
+    peeled.repairs.push(["byte_order_mark", 0])
+    peeled.from = 1
     return true
   }
-  const end = endOf(token, text, around.from)
-  if (end === undefined || end > around.to) return false
-  passed(around, "template_token", around.from)
-  around.from = end
+  const end = endOf(token, text, peeled.from)
+  if (end === undefined || end > peeled.to) return false
+  passed(peeled, "template_token", peeled.from)
+  peeled.from = end
   return true
 }
 
-const peelEnd = (text: string, around: Around): boolean => {
-  while (around.to > around.from && isSpace(text.charCodeAt(around.to - 1))) around.to--
-  if (text[around.to - 1] !== ">") return false
-  const start = text.lastIndexOf("<", around.to - 1)
-  if (start < around.from || around.to - start > longestToken || endOf(token, text, start) !== around.to) return false
-  // What opens at the end was cut off.
-  if (opening.test(text.slice(start, around.to))) return false
-  passed(around, "template_token", start)
-  around.to = start
+const peelEnd = (text: string, peeled: Around): boolean => {
+  while (peeled.to > peeled.from && isSpace(text.charCodeAt(peeled.to - 1))) peeled.to--
+  if (text[peeled.to - 1] !== ">") return false
+  const start = text.lastIndexOf("<", peeled.to - 1)
+  if (start < peeled.from || peeled.to - start > longestToken || endOf(token, text, start) !== peeled.to) return false
+  // An opening token at the end means that the text was cut off.
+  if (openingToken.test(text.slice(start, peeled.to))) return false
+  passed(peeled, "template_token", start)
+  peeled.to = start
   return true
 }
 
-const peelFence = (text: string, around: Around): boolean => {
-  const opened = endOf(fence, text, around.from)
+const peelFence = (text: string, peeled: Around): boolean => {
+  const opened = endOf(fence, text, peeled.from)
   if (opened === undefined) return false
-  const ticks = text.slice(around.from, opened)
-  const closing = around.to - ticks.length
+  const ticks = text.slice(peeled.from, opened)
+  const closing = peeled.to - ticks.length
   if (closing < opened || !text.startsWith(ticks, closing) || text[closing - 1] === "`") return false
-  peelOpeningFence(text, around)
-  around.to = closing
+  peelOpeningFence(text, peeled)
+  peeled.to = closing
   return true
 }
 
-const peelOpeningFence = (text: string, around: Around): boolean => {
-  const opened = endOf(fence, text, around.from)
+const peelOpeningFence = (text: string, peeled: Around): boolean => {
+  const opened = endOf(fence, text, peeled.from)
   if (opened === undefined) return false
-  passed(around, "code_fence", around.from)
-  around.from = endOf(info, text, opened) ?? opened
+  passed(peeled, "code_fence", peeled.from)
+  peeled.from = endOf(info, text, opened) ?? opened
   return true
 }
 
-/** Notes the first of each kind that was passed over. */
+/** Records a repair, unless there is one of its kind. */
 export const passed = ({ repairs }: Around, kind: TextRepairKind, offset: number): void => {
-  if (!repairs.some(([known]) => known === kind)) repairs.push([kind, offset])
+  if (!repairs.some(([existing]) => existing === kind)) repairs.push([kind, offset])
 }
 
-const skipSpace = (text: string, around: Around): void => {
-  while (around.from < around.to && isSpace(text.charCodeAt(around.from))) around.from++
+const skipSpace = (text: string, peeled: Around): void => {
+  while (peeled.from < peeled.to && isSpace(text.charCodeAt(peeled.from))) peeled.from++
 }
 
 const isSpace = (unit: number): boolean => unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09
 
-/** Where a sticky pattern ends that matches here. */
+/** Returns the end of the match of a sticky pattern; `undefined` if it does not match here. */
 export const endOf = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : undefined

@@ -1,9 +1,9 @@
 /**
- * A reply in the making: the pieces that a server sends, put together in its own form.
+ * Assembles a reply from the pieces that a server sends, in the server's own form.
  *
  * Both formats have the same message in different envelopes: a text, and calls as
- * `{ id, function: { name, arguments } }`. What else a server adds (its model's reasoning, signatures) is kept
- * with it, since it has to go back unchanged.
+ * `{ id, function: { name, arguments } }`. Other fields of a server (its model's reasoning, signatures) are
+ * kept, because they must be sent back unchanged.
  */
 import type { Model, ToolCall } from "@fallible/core"
 import * as Option from "effect/Option"
@@ -12,25 +12,25 @@ import * as Schema from "effect/Schema"
 import { asJson, type Fields, isObjectText, write } from "./json.ts"
 import { type Path, sourcesAt } from "./source.ts"
 
-/** A message, or a piece of one, as lenient as servers are careless. */
+/** A message, or a piece of one. The schema is lenient, because servers are careless. */
 export const Message = Schema.Struct({
   content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.Unknown)]))),
   refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
   tool_calls: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Record(Schema.String, Schema.Unknown))))
 })
 
-/** What one piece says, in any format. */
+/** The content of one piece, in any format. */
 export interface Chunk {
-  /** A message, or what is to be added to one. */
+  /** A message, or a part that is added to one. */
   readonly message: Fields
   readonly usage?: Model.Usage | undefined
   /** Why the model stopped, once it has. */
   readonly finish?: "stop" | "length" | "refused" | "failed" | undefined
-  /** Is it the last piece, or a whole? */
+  /** Whether this is the last piece, or a whole reply. */
   readonly done: boolean
 }
 
-/** The text of a piece. Some servers send it in parts. */
+/** Returns the text of a piece. Some servers send it in parts. */
 export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string =>
   typeof content === "string"
     ? content
@@ -38,7 +38,7 @@ export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string
     ? content.map((part: unknown) => stringAt(part, "text")).join("")
     : ""
 
-/** A message whose calls have the source text of their arguments, also where a server sent an object. */
+/** Gives each call the source text of its arguments, even if the server sent an object. */
 export const withSources = (message: Fields, body: string, path: Path): Fields => {
   const calls = callsAt(message)
   if (!calls.some((call) => isParsed(argumentsOf(call)))) return message
@@ -60,7 +60,7 @@ export const withSources = (message: Fields, body: string, path: Path): Fields =
 // Putting pieces together
 // -----------------------------------------------------------------------------
 
-/** What there is of a streamed reply. It grows in place: a long reply has thousands of pieces. */
+/** A streamed reply so far. It grows in place, because a long reply has thousands of pieces. */
 export class Assembly {
   readonly #message: Growing = {}
   #usage: Model.Usage | undefined
@@ -72,7 +72,7 @@ export class Assembly {
     this.#finish = finish ?? this.#finish
   }
 
-  /** Has the model said why it stopped? */
+  /** Whether the model has said why it stopped. */
   get isFinished(): boolean {
     return this.#finish !== undefined
   }
@@ -82,32 +82,32 @@ export class Assembly {
   }
 }
 
-// All of it was parsed for this reply, and nobody else has it.
+// All of it was parsed for this reply and is not shared, so it may change in place.
 type Growing = Record<string, unknown>
 
 const merge = (all: Growing, piece: Fields, depth = 0): void => {
   for (const [key, value] of Object.entries(piece)) {
-    // Nobody means it, and to set it is to change what the object is.
+    // A model never means this key, and setting it would change the object's prototype.
     if (key === "__proto__") continue
-    if (key === "tool_calls") all[key] = withCalls(all[key], value)
-    else all[key] = joined(key, all[key], value, depth)
+    if (key === "tool_calls") all[key] = mergeCalls(all[key], value)
+    else all[key] = joinValues(key, all[key], value, depth)
   }
 }
 
-// Said once, though some servers repeat them in every piece.
+// These are set once, although some servers repeat them in every piece.
 const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
 
-// No server means more.
+// Deeper than any server's reply.
 const deepest = 64
 
-const joined = (key: string, before: unknown, value: unknown, depth: number): unknown => {
+const joinValues = (key: string, before: unknown, value: unknown, depth: number): unknown => {
   if (before === undefined || before === null || before === "") return value
   if (value === null || value === "" || labels.has(key)) return before
   if (typeof before === "string" && typeof value === "string") {
     return key === "name" && before === value ? before : before + value
   }
   if (key === "content" && !(Array.isArray(before) && Array.isArray(value))) {
-    return joined(key, contentParts(before), contentParts(value), depth)
+    return joinValues(key, contentParts(before), contentParts(value), depth)
   }
   if (Array.isArray(before) && Array.isArray(value)) {
     for (const element of value) before.push(element)
@@ -120,15 +120,15 @@ const joined = (key: string, before: unknown, value: unknown, depth: number): un
 
 const isGrowing = (value: unknown): value is Growing => Predicate.isObject(value)
 
-/** A content in parts, of which a text is one. */
+/** Returns the parts of a content. A text is a single part. */
 const contentParts = (content: unknown): ReadonlyArray<unknown> =>
   Array.isArray(content) ? content : [{ type: "text", text: content }]
 
-const withCalls = (before: unknown, pieces: unknown): unknown => {
+const mergeCalls = (before: unknown, pieces: unknown): unknown => {
   const calls: Array<Growing> = Array.isArray(before) ? before : []
-  const begun = calls.length
+  const countBefore = calls.length
   for (const piece of callsAt({ tool_calls: pieces })) {
-    const at = belongingTo(calls, piece, begun)
+    const at = indexOfCall(calls, piece, countBefore)
     const call = calls[at]
     if (call === undefined) calls.push({ ...piece })
     else merge(call, piece)
@@ -136,30 +136,36 @@ const withCalls = (before: unknown, pieces: unknown): unknown => {
   return calls
 }
 
-/** Which call a piece belongs to; -1 when it begins a new one. Those from `begun` on came together with it. */
-const belongingTo = (calls: ReadonlyArray<Fields>, piece: Fields, begun: number): number => {
+/**
+ * Returns the index of the call that a piece belongs to; -1 if it begins a new one. Calls from
+ * `countBefore` on came together with the piece.
+ */
+const indexOfCall = (calls: ReadonlyArray<Fields>, piece: Fields, countBefore: number): number => {
   const { index } = piece
-  // Without an index there is only the order.
+  // Without an index, a piece belongs to the last call.
   const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
   const call = calls[at]
   if (call === undefined || stringAt(functionOf(piece), "name") === "") return at
-  return at >= begun || isOther(call, piece) ? -1 : at
+  return at >= countBefore || isAnotherCall(call, piece) ? -1 : at
 }
 
-/** A piece with a name may be of a call that has one: some servers repeat it, and some number all calls 0. */
-const isOther = (call: Fields, piece: Fields): boolean => {
+/**
+ * True if a piece with a name begins another call. Some servers repeat the name of a call, and some give
+ * all calls the index 0.
+ */
+const isAnotherCall = (call: Fields, piece: Fields): boolean => {
   const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
   if (before !== "" && id !== "" && before !== id) return true
-  const isSame = typeof piece["index"] === "number" && before !== "" && before === id
+  const isSameCall = typeof piece["index"] === "number" && before !== "" && before === id
   const text = stringAt(functionOf(call), "arguments")
-  return !isSame && text.trimEnd().endsWith("}") && isObjectText(text)
+  return !isSameCall && text.trimEnd().endsWith("}") && isObjectText(text)
 }
 
 // -----------------------------------------------------------------------------
 // The reply
 // -----------------------------------------------------------------------------
 
-/** A reply, which keeps the provider's own form under its name. */
+/** Makes a reply, which keeps the provider's own form under the provider's name. */
 export const toReply = (provider: string, { finish, message, usage }: Chunk): Model.Reply => ({
   text: textOf({ message }),
   calls: callsAt(message).map(toCall),
@@ -168,7 +174,7 @@ export const toReply = (provider: string, { finish, message, usage }: Chunk): Mo
   ...nativeOf(provider, message)
 })
 
-// What is nested too deeply to be written cannot go back.
+// A message that is nested too deeply to be written cannot be sent back.
 const nativeOf = (provider: string, message: Fields): Pick<Model.Reply, "native"> =>
   Option.isNone(write(message)) ? {} : { native: { [provider]: asJson(message) } }
 
@@ -181,11 +187,11 @@ const toCall = (call: Fields): ToolCall.ToolCall => {
   }
 }
 
-/** The calls of a message. */
+/** Returns the calls of a message. */
 export const callsAt = (message: Fields): ReadonlyArray<Fields> =>
   Array.isArray(message["tool_calls"]) ? message["tool_calls"].filter(Predicate.isObject) : []
 
-/** What a call is of. */
+/** Returns the function of a call: its name and its arguments. */
 export const functionOf = (call: Fields): Fields => Predicate.isObject(call["function"]) ? call["function"] : {}
 
 const argumentsOf = (call: Fields): unknown => functionOf(call)["arguments"]
@@ -193,6 +199,6 @@ const argumentsOf = (call: Fields): unknown => functionOf(call)["arguments"]
 const isParsed = (value: unknown): boolean => value !== undefined && value !== null && typeof value !== "string"
 
 const stringAt = (value: unknown, key: string): string => {
-  const found = Predicate.isObject(value) ? value[key] : undefined
-  return typeof found === "string" ? found : ""
+  const text = Predicate.isObject(value) ? value[key] : undefined
+  return typeof text === "string" ? text : ""
 }

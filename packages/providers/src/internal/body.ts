@@ -1,4 +1,4 @@
-/** What a server sent, read as JSON: a whole body, or one piece of a streamed one. */
+/** Reads JSON from a server: a whole body, or one piece of a streamed one. */
 import type { Model, ModelFailure } from "@fallible/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -9,14 +9,14 @@ import * as Failures from "./failures.ts"
 import { parse } from "./json.ts"
 import { problemOf } from "./problem.ts"
 
-/** Is it all of a reply, the first piece of a streamed one, or a later piece? */
+/** A whole reply, the first piece of a streamed one, or a later piece. */
 export type Form = "whole" | "first" | "later"
 
 /**
- * Reads pieces of a shape. An `error` in place of it is the server's own account of what went wrong, which many give
- * under a status of success.
+ * Returns a reader for bodies of one shape. If the body has an `error`, it is the server's own report of a
+ * problem. Many servers send it with a success status.
  *
- * @param field one that every reply has, and by which it is told from anything else
+ * @param field a field that every reply has, which tells it from anything else
  */
 export const reader = <A>(
   schema: Schema.Schema<A>,
@@ -29,14 +29,17 @@ export const reader = <A>(
     const error = errorIn(body)
     if (error !== undefined) return Effect.fail(Failures.reported(server, problemOf(error)))
     const chunk = isBody(body) ? toChunk(body, text, form) : undefined
-    // A piece may do without a message, a whole may not.
+    // A piece may have no message; a whole reply must have one.
     return chunk === undefined || (form === "whole" && Object.keys(chunk.message).length === 0)
       ? Effect.fail(Failures.malformed(server, text, form !== "later" && isForeign(text, field)))
       : Effect.succeed(chunk)
   }
 }
 
-/** Is a text a page, say, or the JSON of another service? A reply that is cut off is not. */
+/**
+ * True if the text is not from a model's server: a page, for example, or the JSON of another service. A
+ * reply that was cut off is not foreign.
+ */
 export const isForeign = (text: string, field: string): boolean =>
   Option.match(parse(text), {
     onNone: () => !/^\s*[{[]/.test(text),
@@ -44,11 +47,11 @@ export const isForeign = (text: string, field: string): boolean =>
   })
 
 const errorIn = (body: unknown): unknown => {
-  const found: unknown = Array.isArray(body) ? body[0] : body
-  return Predicate.isObject(found) && found["error"] ? found["error"] : undefined
+  const object: unknown = Array.isArray(body) ? body[0] : body
+  return Predicate.isObject(object) && object["error"] ? object["error"] : undefined
 }
 
-/** The tokens of a reply. Of a prompt that it had in its cache, a server may say nothing. */
+/** Returns the tokens of a reply. A server may leave out the tokens of a prompt that was in its cache. */
 export const usageOf = (counts: unknown, input: string, output: string): Model.Usage | undefined => {
   if (!Predicate.isObject(counts)) return undefined
   const [inputTokens, outputTokens] = [counts[input], counts[output]]

@@ -3,21 +3,21 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { escape } from "effect/RegExp"
 
-/** Where a provider is, and how it knows its caller. */
+/** The address of a provider, and the credentials for it. */
 export interface Endpoint {
-  /** Where requests go, without name, password and query: nothing in it is secret. */
+  /** Where requests go, without a user name, password or query. It contains no secret. */
   readonly url: string
-  /** Its values may be secret: `HttpClient` keeps those that are redacted out of its spans and errors. */
+  /** The values may be secret. `HttpClient` keeps redacted ones out of its spans and errors. */
   readonly query: ReadonlyArray<readonly [name: string, value: Redacted.Redacted]>
-  /** Is there a word without a value in the query? It may be a key, and spans show it as a name. */
+  /** Whether the query has a word without a value. The word may be a key, and spans would show it as a name. */
   readonly hasBareWord: boolean
   /** The `authorization` header. */
   readonly authorization: Redacted.Redacted | undefined
-  /** A text from elsewhere without what is secret here. */
+  /** Removes the secrets of this endpoint from a text. */
   readonly hide: (text: string) => string
 }
 
-/** An endpoint, or a `TypeError` that says what is wrong with its address or its key. */
+/** Makes an endpoint. Throws a `TypeError` that says what is wrong with the address or the key. */
 export const make = (options: {
   readonly baseUrl: string
   readonly path: string
@@ -27,13 +27,13 @@ export const make = (options: {
   if (problem !== undefined) throw new TypeError(`Expected ${problem}.`)
   const url = new URL(options.baseUrl)
   const key = options.apiKey === undefined ? "" : Redacted.value(options.apiKey).trim()
-  // `fetch` refuses an address with a name and a password in it; other clients make this header of them.
-  const [name, password] = [plain(url.username), plain(url.password)]
+  // `fetch` refuses an address with a name and a password in it. Other clients turn them into this header.
+  const [name, password] = [decodePart(url.username), decodePart(url.password)]
   const basic = name === "" && password === "" ? "" : Base64.encode(`${name}:${password}`)
   const pairs = url.search.slice(1).split("&").filter((pair) => pair !== "")
-  const queried = pairs.map((pair) => pair.slice(pair.indexOf("=") + 1))
-  // Alone, a name is a token.
-  const secrets = [key, basic, password === "" ? name : password, ...url.searchParams.values(), ...queried]
+  const rawValues = pairs.map((pair) => pair.slice(pair.indexOf("=") + 1))
+  // A name without a password is a token.
+  const secrets = [key, basic, password === "" ? name : password, ...url.searchParams.values(), ...rawValues]
   const base = url.pathname.replace(/\/+$/, "")
   return {
     url: `${url.origin}${base}${base.endsWith(options.path) ? "" : options.path}`,
@@ -48,10 +48,11 @@ export const make = (options: {
   }
 }
 
-/** A part of an address as it was before it became one; as it stands, when it was not made to be one. */
-const plain = (part: string): string => Option.getOrElse(Option.liftThrowable(decodeURIComponent)(part), () => part)
+/** Decodes a part of an address. A part that cannot be decoded stays as it is. */
+const decodePart = (part: string): string =>
+  Option.getOrElse(Option.liftThrowable(decodeURIComponent)(part), () => part)
 
-/** What a base URL should be, when it is not. */
+/** Returns what a base URL should be; `undefined` if it is valid. */
 export const urlProblem = (text: string): string | undefined => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol)
@@ -59,37 +60,38 @@ export const urlProblem = (text: string): string | undefined => {
     : "an address that begins with http:// or https://, such as http://127.0.0.1:8080/v1"
 }
 
-/** A model's name; a `TypeError`, when there is none. */
+/** Returns the trimmed name of a model. Throws a `TypeError` if it is empty. */
 export const modelName = (text: string): string => {
   if (text.trim() === "") throw new TypeError(`Expected ${aModel}.`)
   return text.trim()
 }
 
-/** What the name of a model should be, when it is not. */
+/** Describes a model's name, for error messages. */
 export const aModel = "the name of a model, as its server lists it"
 
-/** What a key should be, when it is not. */
+/** Describes a key, for error messages. */
 export const aKey = "a key of letters, digits and punctuation: no HTTP header may have anything else"
 
-// A header with anything else in it is refused with an error that quotes it, and so gives the key away.
+// For any other character, a client's error would quote the header, and so reveal the key.
 const keyProblem = (key: Redacted.Redacted | undefined): string | undefined =>
   key === undefined || isHeaderText(Redacted.value(key)) ? undefined : aKey
 
-/** May it stand in a header? White space around it is cut off. */
+/** True if the text may stand in a header. White space around it is trimmed. */
 export const isHeaderText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text.trim())
 
-// What is shorter stands in many a text by chance: `ollama` is what servers without keys are often given.
+// A shorter text appears in many texts by chance. For example, servers without keys are often given
+// `ollama`.
 const leastSecret = 8
 
 const hider = (candidates: ReadonlyArray<string>) => {
   const forms = candidates.filter(({ length }) => length >= leastSecret).flatMap(formsOf)
-  // The longest first: a shorter one may be a part of it.
+  // The longest first, because a shorter one may be a part of it.
   const longestFirst = Array.from(new Set(forms)).toSorted((a, b) => b.length - a.length).map((form) => escape(form))
   const secrets = new RegExp(longestFirst.join("|"), "gi")
   return (text: string): string => longestFirst.length === 0 ? text : text.replace(secrets, "<redacted>")
 }
 
-/** As it is, as a part of an address, as a query has it, and as some write it in JSON. */
+/** Returns a secret as it is, as a part of an address, as in a query, and in both spellings of JSON. */
 const formsOf = (secret: string): ReadonlyArray<string> => {
   const quoted = JSON.stringify(secret).slice(1, -1)
   const queried = new URLSearchParams([["", secret]]).toString().slice(1)

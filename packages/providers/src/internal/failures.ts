@@ -1,6 +1,6 @@
 /**
- * What can go wrong between here and a server, as `ModelFailure`s: sorted by what happens next, in words for the
- * people who run the program, bounded, and without anything secret.
+ * Failures between the program and a server, as `ModelFailure`s. Each is classified by what can be done
+ * about it. The texts are for the people who run the program; they are bounded, and contain no secrets.
  */
 import { ModelFailure } from "@fallible/core"
 import * as Duration from "effect/Duration"
@@ -11,17 +11,17 @@ import * as Result from "effect/Result"
 import type { Endpoint } from "./endpoint.ts"
 import { asText, kindOf, type Problem } from "./problem.ts"
 
-/** Who is asked. */
+/** The server that is called. */
 export interface Server {
-  /** As it is called in messages: "Ollama". */
+  /** The name in messages: "Ollama". */
   readonly name: string
   readonly endpoint: Endpoint
   readonly model: string
-  /** What to do when nobody answers. */
+  /** Advice if the server does not answer. */
   readonly ifUnreachable: string
-  /** What to do when there is no such model. */
+  /** Advice if the server does not have the model. */
   readonly ifUnknownModel: string
-  /** What to do when the caller is not let in. */
+  /** Advice if the server denies access. */
   readonly ifDenied: string
 }
 
@@ -29,22 +29,22 @@ export interface Server {
 // No answer
 // -----------------------------------------------------------------------------
 
-/** The request did not get there, or the server hung up on it. */
+/** Reports a request that did not arrive, or a connection that the server closed. */
 export const unreachable = (server: Server, error: HttpClientError): ModelFailure => {
   const { cause } = error
   const code = systemCode(cause)
   if (error.reason._tag !== "TransportError") return unsendable(server, cause)
-  if (isTimeout(code)) return gaveUp(server)
+  if (isTimeout(code)) return clientTimedOut(server)
   const untrusted = /CERT|SSL|TLS|SIGNED|VERIFY|EPROTO/.test(code)
   const hint = untrusted
     ? "Check whether the address should begin with http:// or https://, and the server's certificate."
-    // It was there, and hung up.
+    // The server was there, and closed the connection.
     : /RESET|PIPE|UND_ERR_SOCKET/.test(code)
     ? undefined
     : server.ifUnreachable
   return new ModelFailure({
     code: "connection",
-    detail: `${server.name} could not be reached at ${server.endpoint.url}: ${inWords(server, code, cause)}.`,
+    detail: `${server.name} could not be reached at ${server.endpoint.url}: ${describeCause(server, code, cause)}.`,
     ...(hint === undefined ? {} : { hint }),
     transient: !untrusted,
     cause: withoutSecrets(server, cause)
@@ -59,10 +59,13 @@ const unsendable = (server: Server, cause: unknown) =>
     cause: withoutSecrets(server, cause)
   })
 
-// What a client gives up on by itself.
+// The HTTP client's own timeouts.
 const isTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
 
-/** The server took too long. Not transient: it may still be at work, and would be asked to do the same once more. */
+/**
+ * Reports that the server took too long. This is not transient: the server may still be at work, and a
+ * retry would repeat that work.
+ */
 export const timedOut = (server: Server, timeout: Duration.Duration): ModelFailure =>
   new ModelFailure({
     code: "timeout",
@@ -71,7 +74,7 @@ export const timedOut = (server: Server, timeout: Duration.Duration): ModelFailu
     transient: false
   })
 
-/** A streamed reply went on for too long. */
+/** Reports that a streamed reply took too long. */
 export const unfinished = (server: Server, timeout: Duration.Duration): ModelFailure =>
   new ModelFailure({
     code: "timeout",
@@ -80,7 +83,7 @@ export const unfinished = (server: Server, timeout: Duration.Duration): ModelFai
     transient: false
   })
 
-const gaveUp = (server: Server): ModelFailure =>
+const clientTimedOut = (server: Server): ModelFailure =>
   new ModelFailure({
     code: "timeout",
     detail: `The HTTP client gave up on ${server.name}, at ${server.endpoint.url}.`,
@@ -88,13 +91,13 @@ const gaveUp = (server: Server): ModelFailure =>
     transient: false
   })
 
-const inWords = (server: Server, code: string, cause: unknown): string => {
-  const saying = sayings.get(code) ?? "the connection failed"
+const describeCause = (server: Server, code: string, cause: unknown): string => {
+  const description = descriptions.get(code) ?? "the connection failed"
   const detail = code === "" ? bounded(server.endpoint.hide(innermost(cause))) : code
-  return detail === "" ? saying : `${saying} (${detail})`
+  return detail === "" ? description : `${description} (${detail})`
 }
 
-const sayings: ReadonlyMap<string, string> = new Map([
+const descriptions: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "it refused the connection"],
   ["ECONNRESET", "the connection was reset"],
   ["UND_ERR_SOCKET", "the connection was closed"],
@@ -106,26 +109,26 @@ const sayings: ReadonlyMap<string, string> = new Map([
   ["UND_ERR_CONNECT_TIMEOUT", "connecting to it took too long"]
 ])
 
-/** The system's own word for what happened: it is a few causes down. */
+/** Returns the system's error code, which is a few causes down. */
 const systemCode = (cause: unknown, depth = 0): string => {
   if (!Predicate.isObject(cause) || depth > 5) return ""
-  return typeof cause["code"] === "string" ? cause["code"] : systemCode(below(cause), depth + 1)
+  return typeof cause["code"] === "string" ? cause["code"] : systemCode(nextCause(cause), depth + 1)
 }
 
 const innermost = (cause: unknown, depth = 0): string => {
   if (!Predicate.isObject(cause)) return ""
-  const next = below(cause)
+  const next = nextCause(cause)
   return Predicate.isObject(next) && depth < 5 ? innermost(next, depth + 1) : asText(cause["message"])
 }
 
-const below = ({ cause, errors }: { readonly [key: PropertyKey]: unknown }): unknown =>
+const nextCause = ({ cause, errors }: { readonly [key: PropertyKey]: unknown }): unknown =>
   Array.isArray(errors) && errors.length > 0 ? errors[0] : cause
 
 // -----------------------------------------------------------------------------
-// An answer that is no reply
+// Answers that are not replies
 // -----------------------------------------------------------------------------
 
-/** An answer with a status that is not of success. */
+/** Reports an answer whose status is not a success. */
 export const refused = (
   server: Server,
   status: number,
@@ -134,53 +137,54 @@ export const refused = (
 ): ModelFailure =>
   new ModelFailure({
     ...(retryAfter === undefined ? {} : { retryAfter, hint: `Ask again in ${Duration.format(retryAfter)}.` }),
-    ...described(server, status, problem, `${server.name} answered ${status}`),
+    ...fieldsOf(server, status, problem, `${server.name} answered ${status}`),
     status
   })
 
-/** A problem that came under a status of success, or in the middle of a stream. */
+/** Reports a problem that came with a success status, or in the middle of a stream. */
 export const reported = (server: Server, problem: Problem): ModelFailure =>
-  new ModelFailure(described(
+  new ModelFailure(fieldsOf(
     server,
     problem.status ?? (/invalid_request/.test(problem.code) ? 400 : undefined),
     problem,
     `${server.name} failed`
   ))
 
-const described = (server: Server, status: number | undefined, problem: Problem, happened: string) => {
+const fieldsOf = (server: Server, status: number | undefined, problem: Problem, happened: string) => {
   const kind = kindOf(status, problem)
   const hint = hints(server).get(kind.code)
-  const said = bounded(server.endpoint.hide(problem.message))
+  const message = bounded(server.endpoint.hide(problem.message))
   return {
     ...kind,
-    detail: said === "" ? `${happened}.` : `${happened}: ${JSON.stringify(said)}`,
+    detail: message === "" ? `${happened}.` : `${happened}: ${JSON.stringify(message)}`,
     ...(hint === undefined ? {} : { hint })
   }
 }
 
-/** What to do about each. */
+/** Returns advice by failure code. */
 const hints = (server: Server): ReadonlyMap<string, string> =>
   new Map([
     ["quota_exhausted", "Check the account's plan and its billing."],
     ["context_overflow", "Shorten the conversation or the tools' results, or take a model that reads more."],
-    ["refused", otherwise],
+    ["refused", askDifferently],
     ["permission_denied", server.ifDenied],
     ["unknown_model", server.ifUnknownModel],
     ["bad_address", `Is the address right? Requests went to ${server.endpoint.url}.`]
   ])
 
-const otherwise = "Ask for something else, or in another way."
+const askDifferently = "Ask for something else, or in another way."
 
-const refusal = (detail: string) => new ModelFailure({ code: "refused", detail, hint: otherwise, transient: false })
+const refusal = (detail: string) =>
+  new ModelFailure({ code: "refused", detail, hint: askDifferently, transient: false })
 
-/** The model will not answer. */
+/** Reports that the model refused to answer. */
 export const declined = (server: Server, text: string): ModelFailure =>
   refusal(`The model refused: ${JSON.stringify(bounded(server.endpoint.hide(text)))}`)
 
-/** A filter around the model stopped its reply. */
+/** A content filter stopped the reply. */
 export const filtered: ModelFailure = refusal("A content filter stopped the reply.")
 
-/** The reply was cut off before anything was said. */
+/** The reply reached its token limit before it said anything. */
 export const usedUp: ModelFailure = new ModelFailure({
   code: "max_tokens",
   detail: "The model used up the most tokens that a reply may have before it said anything.",
@@ -188,7 +192,7 @@ export const usedUp: ModelFailure = new ModelFailure({
   transient: false
 })
 
-/** What came is not a reply; when it is foreign, something else than a model's server sent it. */
+/** Reports a body that is not a reply. If it is foreign, it did not come from a model's server. */
 export const malformed = (server: Server, body: string, isForeign: boolean): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
@@ -199,7 +203,7 @@ export const malformed = (server: Server, body: string, isForeign: boolean): Mod
     transient: true
   })
 
-/** More came than any reply has. */
+/** Reports a body that is larger than any reply. */
 export const oversized = (server: Server, bytes: number): ModelFailure =>
   new ModelFailure({
     code: "malformed_reply",
@@ -207,10 +211,10 @@ export const oversized = (server: Server, bytes: number): ModelFailure =>
     transient: false
   })
 
-/** A number of bytes. */
+/** In bytes. */
 export const mebibyte = 1024 * 1024
 
-/** The reply ended before it was complete. */
+/** Reports a reply that ended before it was complete. */
 export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
   new ModelFailure({
     code: "cut_off",
@@ -219,23 +223,23 @@ export const cutOff = (server: Server, cause?: unknown): ModelFailure =>
     cause
   })
 
-/** The connection broke in the middle of a reply, or there was none in the first place. */
+/** Reports a connection that broke in the middle of a reply, or an answer without a body. */
 export const brokenOff = (server: Server, { cause, reason }: HttpClientError): ModelFailure =>
   reason._tag === "EmptyBodyError"
     ? malformed(server, "", true)
     : isTimeout(systemCode(cause))
-    ? gaveUp(server)
+    ? clientTimedOut(server)
     : cutOff(server, withoutSecrets(server, cause))
 
-/** The request asks for what the provider does not have. */
+/** Reports a request for something that the provider does not support. */
 export const unsupported = (detail: string, hint: string): ModelFailure =>
   new ModelFailure({ code: "unsupported", detail, hint, transient: false })
 
 // -----------------------------------------------------------------------------
-// What they are made of
+// Shared
 // -----------------------------------------------------------------------------
 
-/** How long a server asks to be left alone: a number of seconds, or a date. */
+/** Returns how long a server asks callers to wait, from a number of seconds or a date. */
 export const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Duration | undefined => {
   const header = headers["retry-after"]
   const parsed = header === undefined ? undefined : Result.getOrUndefined(Headers.parseRetryAfter(header))
@@ -243,20 +247,20 @@ export const retryAfterIn = (headers: Headers.Headers, now: number): Duration.Du
 }
 
 /**
- * The original error; or a copy without secrets, where it or an error behind it quotes one. Some runtimes put the whole
- * address into a message or a field.
+ * Returns the original error. If it, or an error behind it, quotes a secret, returns a copy without the
+ * secret. Some runtimes put the whole address into a message or a field.
  */
 const withoutSecrets = (server: Server, error: unknown, depth = 0): unknown => {
   if (typeof error === "string") return server.endpoint.hide(error)
   if (typeof error !== "object" || error === null || depth > 10) return error
-  const inside = (value: unknown) => withoutSecrets(server, value, depth + 1)
+  const hide = (value: unknown) => withoutSecrets(server, value, depth + 1)
   if (Array.isArray(error)) {
-    const errors = error.map(inside)
+    const errors = error.map(hide)
     return errors.some((value, index) => value !== error[index]) ? errors : error
   }
   const fields = Object.entries(Object.getOwnPropertyDescriptors(error))
   const hidden = fields.flatMap(([name, field]) => {
-    const value = typeof field.value === "string" || /^(cause|errors)$/.test(name) ? inside(field.value) : field.value
+    const value = typeof field.value === "string" || /^(cause|errors)$/.test(name) ? hide(field.value) : field.value
     return value === field.value ? [] : [[name, { ...field, value }] as const]
   })
   return hidden.length === 0

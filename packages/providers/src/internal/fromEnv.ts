@@ -1,15 +1,15 @@
-/** Settings from the environment. No error quotes a value: it may hold a secret. */
+/** Settings from the environment. No error quotes a value, because it may be secret. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Endpoint from "./endpoint.ts"
 
-/** What the program says wins, and then the variable is not read. */
+/** Prefers the program's own value. The variable is then not read. */
 export const given = <A>(value: A | undefined, config: Config.Config<A>): Config.Config<A> =>
   value === undefined ? config : Config.succeed(value)
 
-/** The name of a model, which has to be there. */
+/** Reads the name of a model, which is required. */
 export const model = (name: string): Config.Config<string> => {
   const decode = Schema.decodeUnknownEffect(Schema.Struct({ [name]: Named }))
   return Config.String(name).pipe(
@@ -25,7 +25,7 @@ export const model = (name: string): Config.Config<string> => {
 
 const Named = Schema.String.check(Schema.makeFilter((text) => text === "" ? `Expected ${Endpoint.aModel}` : undefined))
 
-/** An address; an empty variable counts as none. */
+/** Reads an address. An empty variable counts as absent. */
 export const address = (
   name: string,
   options: { readonly fallback: string; readonly problem: (text: string) => string | undefined }
@@ -43,7 +43,7 @@ export const address = (
     Config.map((text) => text.trim() === "" ? options.fallback : text)
   )
 
-/** A key; an empty variable counts as none. */
+/** Reads a key. An empty variable counts as absent. */
 export const apiKey = (name: string): Config.Config<Redacted.Redacted | undefined> =>
   Config.schema(
     Schema.String.check(

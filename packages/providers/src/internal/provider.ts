@@ -1,11 +1,12 @@
 /**
- * A model over HTTP, from the few things in which providers differ: a {@link Format}, and who is asked.
+ * A model over HTTP, made from what differs between providers: a {@link Format} and a server.
  *
  *     request ─ encode ─ send ─ status ─┬ whole: read ────────────────────────── reply
  *                                       └ streamed: frames ─ read ─ add ─ … ──── parts, reply
  *
- * A whole reply is one piece, and a streamed one is many; each is read by the same function. What fails before a
- * reply has begun is asked again here, on a schedule; a stream that has begun is not, since its text is out.
+ * A whole reply is one piece, and a streamed one is many; the same function reads both. A failure before
+ * the reply has begun is retried here, on a schedule. A stream that has begun is not retried, because its
+ * text is already out.
  */
 import { Model, ModelFailure, RetryPolicy } from "@fallible/core"
 import * as Clock from "effect/Clock"
@@ -26,34 +27,34 @@ import type { Form } from "./body.ts"
 import * as Failures from "./failures.ts"
 import { problemIn } from "./problem.ts"
 
-/** What differs from provider to provider. */
+/** The parts that differ between providers. */
 export interface Format {
-  /** A request's body. */
+  /** Makes the body of a request. */
   readonly encode: (
     request: Model.Request,
     to: { readonly server: Failures.Server; readonly stream: boolean }
   ) => Effect.Effect<Schema.JsonObject, ModelFailure>
-  /** The text of that body. */
+  /** Writes that body as a text. */
   readonly write: (body: Schema.JsonObject) => string
-  /** Where one piece of a streamed body ends and the next one begins. */
+  /** Splits a streamed body into pieces. */
   readonly frames: (
     body: Stream.Stream<Uint8Array, ModelFailure>,
     server: Failures.Server
   ) => Stream.Stream<string, ModelFailure>
-  /** One piece, or a whole body. */
+  /** Reads one piece, or a whole body. */
   readonly read: (text: string, form: Form, server: Failures.Server) => Effect.Effect<Assembly.Chunk, ModelFailure>
 }
 
-/** A model in a format, at a server. */
+/** Makes a model from a format and a server. */
 export const make = (
   format: Format,
   server: Failures.Server,
   client: HttpClient.HttpClient,
   { retry = RetryPolicy.transient, streamTimeout = "1 hour", timeout = "5 minutes" }: Settings
 ): Model.Model["Service"] => {
-  const silence = limit(timeout, (time) => Failures.timedOut(server, time))
-  const whole = limit(streamTimeout, (time) => Failures.unfinished(server, time))
-  // What is open when the scope ends is closed with it: an interrupted run leaves no connection.
+  const pieceLimit = limit(timeout, (time) => Failures.timedOut(server, time))
+  const replyLimit = limit(streamTimeout, (time) => Failures.unfinished(server, time))
+  // Connections are closed with the scope, so an interrupted run leaves none open.
   const scoped = HttpClient.withScope(client)
 
   const open = (request: Model.Request, stream: boolean) =>
@@ -65,20 +66,20 @@ export const make = (
         Effect.flatMap((response) => textOf(server, response)),
         Effect.flatMap((body) => wholeReply(format, server, body)),
         Effect.scoped,
-        within(silence),
+        limitedBy(pieceLimit),
         Model.retry(retry)
       ),
     stream: (request) =>
       Stream.suspend(() => {
         let attempts = 0
-        const opened = Effect.suspend(() => {
+        const openOnce = Effect.suspend(() => {
           attempts++
-          return within(silence)(open(request, true))
+          return limitedBy(pieceLimit)(open(request, true))
         })
-        return Model.retry(opened, retry).pipe(
+        return Model.retry(openOnce, retry).pipe(
           Effect.map((response) =>
             Stream.mapError(
-              partsOf(format, server, format.frames(bytesOf(server, response), server), silence, whole),
+              partsOf(format, server, format.frames(bytesOf(server, response), server), pieceLimit, replyLimit),
               (failure) => attempts === 1 ? failure : new ModelFailure({ ...failure, cause: failure.cause, attempts })
             )
           ),
@@ -88,7 +89,7 @@ export const make = (
   }
 }
 
-/** How long to wait, and what comes then. */
+/** How long to wait, and the failure after that. */
 interface Limit {
   readonly time: Duration.Duration
   readonly failure: ModelFailure
@@ -100,7 +101,7 @@ const limit = (input: Duration.Input, failure: (time: Duration.Duration) => Mode
   return { time, failure: failure(time) }
 }
 
-const within = ({ failure, time }: Limit) =>
+const limitedBy = ({ failure, time }: Limit) =>
   Effect.timeoutOrElse({ duration: time, orElse: () => Effect.fail(failure) })
 
 // -----------------------------------------------------------------------------
@@ -115,7 +116,7 @@ const send = <R>(server: Failures.Server, client: HttpClient.HttpClient.With<Htt
       (isDisabled) => server.endpoint.hasBareWord ? constTrue : isDisabled
     ),
     Effect.catch((error) =>
-      // Some clients take a status for an error.
+      // Some clients treat a failure status as an error.
       error.reason._tag === "StatusCodeError"
         ? Effect.succeed(error.reason.response)
         : Effect.fail(Failures.unreachable(server, error))
@@ -167,15 +168,15 @@ const bytesOf = (server: Failures.Server, { stream }: HttpClientResponse): Strea
 const textOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string, ModelFailure> =>
   Stream.mkString(Stream.decodeText(bytesOf(server, response)))
 
-// An error says what it says at once, and in the first few lines: what comes after that is not listened to.
+// Reads the first lines of an error, which say what is wrong. The rest is ignored.
 const beginningOf = (server: Failures.Server, response: HttpClientResponse): Effect.Effect<string> =>
   Effect.suspend(() => {
-    let heard = ""
-    const listen = Stream.runForEachWhile(Stream.decodeText(bytesOf(server, response)), (text) => {
-      heard += text
-      return Effect.succeed(heard.length < 65_536)
+    let received = ""
+    const reading = Stream.runForEachWhile(Stream.decodeText(bytesOf(server, response)), (text) => {
+      received += text
+      return Effect.succeed(received.length < 65_536)
     })
-    return listen.pipe(Effect.timeoutOption("2 seconds"), Effect.ignore, Effect.map(() => heard))
+    return reading.pipe(Effect.timeoutOption("2 seconds"), Effect.ignore, Effect.map(() => received))
   })
 
 // -----------------------------------------------------------------------------
@@ -199,67 +200,70 @@ const replyOf = (server: Failures.Server, chunk: Assembly.Chunk): Effect.Effect<
     : Effect.succeed(reply)
 }
 
-/** The parts of a streamed reply. It is complete when it says so; a connection that ends before is cut off. */
+/**
+ * Returns the parts of a streamed reply. The reply says when it is complete; if the connection ends before,
+ * it was cut off.
+ */
 const partsOf = (
   format: Format,
   server: Failures.Server,
   frames: Stream.Stream<string, ModelFailure>,
-  silence: Limit,
-  whole: Limit
+  pieceLimit: Limit,
+  replyLimit: Limit
 ): Stream.Stream<Model.Part, ModelFailure> =>
   Stream.suspend(() => {
-    const sofar = new Assembly.Assembly()
+    const assembly = new Assembly.Assembly()
     let form: Form = "first"
-    let over = false
-    // When it was first asked for: what keeps coming does not put it off.
-    const untilEnd = deadline(afterEnd)
-    const untilOver = deadline(afterMark)
-    const untilTooLate = deadline(whole.time)
-    const next = (now: number): Limit => {
-      // Pieces may come for ever, and say nothing.
-      const left = untilTooLate(now)
-      if (over) return { ...silence, time: untilOver(now) }
-      if (sofar.isFinished) return { ...silence, time: untilEnd(now) }
-      return Duration.isLessThan(left, silence.time) ? { ...whole, time: left } : silence
+    let hasReplied = false
+    // Each time starts when it is first requested. Further pieces do not extend it.
+    const leftForMark = deadline(afterEnd)
+    const leftForBody = deadline(afterMark)
+    const leftForReply = deadline(replyLimit.time)
+    const nextLimit = (now: number): Limit => {
+      // Pieces may keep coming without any content, so the whole reply has a limit, too.
+      const left = leftForReply(now)
+      if (hasReplied) return { ...pieceLimit, time: leftForBody(now) }
+      if (assembly.isFinished) return { ...pieceLimit, time: leftForMark(now) }
+      return Duration.isLessThan(left, pieceLimit.time) ? { ...replyLimit, time: left } : pieceLimit
     }
 
-    const replied = Effect.suspend(() =>
-      Effect.map(replyOf(server, sofar.chunk), (reply): ReadonlyArray<Model.Part> => {
-        over = true
+    const emitReply = Effect.suspend(() =>
+      Effect.map(replyOf(server, assembly.chunk), (reply): ReadonlyArray<Model.Part> => {
+        hasReplied = true
         return [{ _tag: "Replied", reply }]
       })
     )
-    // What goes wrong after a reply's end, with its usage, say, is not worth losing it.
-    const ended = (failure: ModelFailure): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> =>
-      over ? Effect.succeed([]) : sofar.isFinished ? replied : Effect.fail(failure)
-    const heard = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
-      sofar.add(piece)
+    // A failure after a reply's end, for example in its usage, must not lose the reply.
+    const endWith = (failure: ModelFailure): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> =>
+      hasReplied ? Effect.succeed([]) : assembly.isFinished ? emitReply : Effect.fail(failure)
+    const addPiece = (piece: Assembly.Chunk): Effect.Effect<ReadonlyArray<Model.Part>, ModelFailure> => {
+      assembly.add(piece)
       form = "later"
       const text = Assembly.textOf(piece)
       const parts: ReadonlyArray<Model.Part> = text === "" ? [] : [{ _tag: "TextDelta", text }]
-      return piece.done ? Effect.map(replied, (last) => [...parts, ...last]) : Effect.succeed(parts)
+      return piece.done ? Effect.map(emitReply, (last) => [...parts, ...last]) : Effect.succeed(parts)
     }
     const read = (text: string) =>
-      over ? Effect.succeed([]) : Effect.matchEffect(format.read(text, form, server), {
-        onFailure: ended,
-        onSuccess: heard
+      hasReplied ? Effect.succeed([]) : Effect.matchEffect(format.read(text, form, server), {
+        onFailure: endWith,
+        onSuccess: addPiece
       })
 
-    return paced(frames, next).pipe(
+    return withLimits(frames, nextLimit).pipe(
       Stream.mapEffect(read),
-      Stream.concat(Stream.fromEffect(Effect.suspend(() => ended(Failures.cutOff(server))))),
-      Stream.catch((failure) => Stream.fromEffect(ended(failure))),
+      Stream.concat(Stream.fromEffect(Effect.suspend(() => endWith(Failures.cutOff(server))))),
+      Stream.catch((failure) => Stream.fromEffect(endWith(failure))),
       Stream.flattenIterable
     )
   })
 
-/** How long to wait for what may follow a reply's end: what it took, and the mark that this was all. */
+/** How long to wait after a reply's end for its usage and its end mark. */
 const afterEnd = Duration.seconds(1)
 
-/** How long to wait for the end of the body after that: then its connection can be used again. */
+/** How long to wait for the end of the body after the mark. The connection can then be used again. */
 const afterMark = Duration.millis(100)
 
-/** What is left until then, from the first time that it is asked for. */
+/** Returns the time that is left. The time starts with the first call. */
 const deadline = (after: Duration.Duration) => {
   let at: number | undefined
   return (now: number): Duration.Duration => {
@@ -268,12 +272,12 @@ const deadline = (after: Duration.Duration) => {
   }
 }
 
-/** Waits for each piece; what keeps a connection alive is none. */
-const paced = (
+/** Limits the wait for each piece. Signals that only keep a connection alive are not pieces. */
+const withLimits = (
   frames: Stream.Stream<string, ModelFailure>,
   next: (now: number) => Limit
 ): Stream.Stream<string, ModelFailure> =>
   Stream.transformPull(
     frames,
-    (pull) => Effect.succeed(Effect.flatMap(Clock.currentTimeMillis, (now) => within(next(now))(pull)))
+    (pull) => Effect.succeed(Effect.flatMap(Clock.currentTimeMillis, (now) => limitedBy(next(now))(pull)))
   )

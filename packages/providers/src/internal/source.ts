@@ -7,16 +7,16 @@ export const each = Symbol("each")
 export type Path = ReadonlyArray<string | number | typeof each>
 
 /**
- * The source text of the values at a path with one `each` in it, by the index that stands for it.
+ * Returns the source texts of the values at a path with one `each`, by the index in its place.
  *
- * A model's arguments are to reach dispatch as they were written; where a server sends them as an object, `JSON.parse`
- * would lose the digits of a long number, and all but the last of two equal keys.
+ * Arguments must reach dispatch as the model wrote them. If a server sends them as an object, `JSON.parse`
+ * loses the digits of a long number, and all but the last of several equal keys.
  *
- * @param text valid JSON: it has been parsed
+ * @param text valid JSON that has been parsed
  */
 export const sourcesAt = (text: string, path: Path): ReadonlyMap<number, string> => {
-  const found = sources(text, path.map((step) => step === each ? "*" : step))
-  return new Map(found.map((source) => [Number(source.path[path.indexOf(each)]), source.text]))
+  const matches = sources(text, path.map((step) => step === each ? "*" : step))
+  return new Map(matches.map((source) => [Number(source.path[path.indexOf(each)]), source.text]))
 }
 
 class Source {
@@ -27,21 +27,21 @@ class Source {
   }
 }
 
-/** The text of an object, which {@link writeWithSources} writes as it stands. */
+/** Stands for an object by its text, which {@link writeWithSources} writes unchanged. */
 export const asSource = (text: string): Schema.JsonObject => asJson(new Source(text))
 
-// It stands for what it becomes.
+// A source stands for the object that it becomes.
 const asJson = (source: Source): Schema.JsonObject => source as unknown as Schema.JsonObject
 
-/** The text of a body. Half of a surrogate pair is replaced: as an escape, many a server will not read it. */
-export const write = (body: Schema.Json): string => mended(JSON.stringify(body))
+/** Writes a body. Half of a surrogate pair is replaced, because many servers cannot read its escape. */
+export const write = (body: Schema.Json): string => replaceLoneSurrogates(JSON.stringify(body))
 
-/** The same of a body that has sources in it. */
+/** Writes a body that contains sources. */
 export const writeWithSources = (body: Schema.Json): string => {
-  // Until nothing else in the body looks like it, whoever wrote that.
+  // Lengthens the mark until nothing else in the body looks like it.
   for (let mark = "source-";; mark += mark) {
     const sources: Array<string> = []
-    const text = mended(
+    const text = replaceLoneSurrogates(
       JSON.stringify(
         body,
         (_, value: unknown) => value instanceof Source ? `${mark}${sources.push(value.text) - 1}` : value
@@ -54,5 +54,6 @@ export const writeWithSources = (body: Schema.Json): string => {
   }
 }
 
-// `JSON.stringify` writes a whole pair as it is; what it escapes is a half.
-const mended = (text: string): string => text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd")
+// `JSON.stringify` writes a whole pair as it is. Only a half is escaped.
+const replaceLoneSurrogates = (text: string): string =>
+  text.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "$1\ufffd")

@@ -1,4 +1,4 @@
-/** OpenAI's Chat Completions, seen from the server. */
+/** OpenAI's Chat Completions, from the server's side. */
 import type { Model, Transcript } from "@fallible/core"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -12,7 +12,7 @@ import { parse } from "./json.ts"
 // Requests
 // -----------------------------------------------------------------------------
 
-/** A name that real servers take. */
+/** A name that real servers accept. */
 export const Name = Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/))
 
 export const Tools = Schema.NonEmptyArray(Schema.Struct({
@@ -24,7 +24,7 @@ export const Tools = Schema.NonEmptyArray(Schema.Struct({
   })
 }))
 
-// As strict as the strictest: some servers parse them.
+// As strict as the strictest server: some servers parse the arguments.
 const ArgumentText = Schema.String.check(
   Schema.makeFilter((text) => isObjectText(text) ? undefined : "the text of a JSON object")
 )
@@ -71,7 +71,7 @@ const Request = Schema.Struct({
 })
 
 const decodeRequest = Schema.decodeUnknownResult(Request)
-const known = new Set(Object.keys(Request.fields))
+const knownFields = new Set(Object.keys(Request.fields))
 
 const decode: Format["decode"] = (body) =>
   Result.match(decodeRequest(body), {
@@ -80,7 +80,7 @@ const decode: Format["decode"] = (body) =>
       const messages = decodeMessages(request.messages)
       const problem = request.tools === undefined && request.tool_choice !== undefined
         ? "'tool_choice' is only allowed when 'tools' are specified."
-        : wrongTool(request) ?? History.problemIn(messages)
+        : unknownToolProblem(request) ?? History.problemIn(messages)
       return problem ?? {
         messages,
         tools: (request.tools ?? []).map((tool) => tool.function),
@@ -91,13 +91,13 @@ const decode: Format["decode"] = (body) =>
     }
   })
 
-const wrongTool = ({ tool_choice: choice, tools }: typeof Request.Type): string | undefined =>
+const unknownToolProblem = ({ tool_choice: choice, tools }: typeof Request.Type): string | undefined =>
   typeof choice === "object" && !tools?.some((tool) => tool.function.name === choice.function.name)
     ? `Tool choice '${choice.function.name}' not found in 'tools' parameter.`
     : undefined
 
 const decodeMessages = (messages: ReadonlyArray<typeof Message.Type>): ReadonlyArray<Transcript.Message> => {
-  // A result does not say which tool it is of.
+  // A result does not name its tool.
   const names = new Map<string, string>()
   return messages.map((message) => {
     if (message.role === "assistant") {
@@ -149,12 +149,12 @@ const optionsOf = (request: typeof Request.Type, body: unknown): Model.Options =
       ? request.tool_choice
       : { tool: request.tool_choice.function.name }
   }),
-  ...othersIn(body, known)
+  ...othersIn(body, knownFields)
 })
 
-/** What a request has beyond what every server knows. */
-export const othersIn = (body: unknown, known: ReadonlySet<string>): Pick<Model.Options, "provider"> => {
-  const others = Object.entries(body as Schema.JsonObject).filter(([key]) => !known.has(key))
+/** Returns the fields of a request that not every server knows. */
+export const othersIn = (body: unknown, definedFields: ReadonlySet<string>): Pick<Model.Options, "provider"> => {
+  const others = Object.entries(body as Schema.JsonObject).filter(([key]) => !definedFields.has(key))
   return others.length === 0 ? {} : { provider: Object.fromEntries(others) }
 }
 
@@ -200,10 +200,10 @@ const callOf = ({ arguments: text, id, name }: Model.Reply["calls"][number]): ob
   function: { name, ...(text === undefined ? {} : { arguments: text }) }
 })
 
-/** What a script's reply has in a provider's own form. */
+/** Returns the fields of a scripted reply in a provider's own form. */
 export const nativeOf = ({ native }: Model.Reply, provider: string): object => {
-  const own = Predicate.isObject(native) ? native[provider] : undefined
-  return Predicate.isObject(own) ? own : {}
+  const form = Predicate.isObject(native) ? native[provider] : undefined
+  return Predicate.isObject(form) ? form : {}
 }
 
 const streamed: Format["streamed"] = (reply, { usage }) =>
@@ -215,7 +215,7 @@ const streamed: Format["streamed"] = (reply, { usage }) =>
         tool_calls: [{ index, ...callOf({ ...call, ...(call.arguments === undefined ? {} : { arguments: "" }) }) }]
       })
     ),
-    ...inTurns(reply.calls.map((call, index) =>
+    ...interleave(reply.calls.map((call, index) =>
       pieces(call.arguments ?? "").map((text) => chunk({ tool_calls: [{ index, function: { arguments: text } }] }))
     )),
     chunk({}, finishOf(reply)),
@@ -230,8 +230,8 @@ const frame: Format["frame"] = (data) => `data: ${data}\n\n`
 const chunk = (delta: object, finish: string | null = null): string =>
   JSON.stringify(completion("chat.completion.chunk", { choices: [{ index: 0, delta, finish_reason: finish }] }))
 
-/** The first of each, then the second of each: servers may mix the calls that they stream. */
-const inTurns = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
+/** Takes the first item of each list, then the second of each. Servers may mix the calls that they stream. */
+const interleave = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
   Array.from(
     { length: Math.max(0, ...lists.map(({ length }) => length)) },
     (_, at) => lists.flatMap((list) => list.slice(at, at + 1))

@@ -1,10 +1,13 @@
-/** A line of a text of blocks, and the heading of its block. */
+/** A line of a text, and the heading of its block. */
 interface Line {
   readonly heading: string
   readonly text: string
 }
 
-/** The lines that are not indented head those that are; empty ones say nothing. */
+/**
+ * Splits a text into lines with their headings. A line without indentation is a heading. Empty lines are
+ * left out.
+ */
 const linesOf = (text: string): ReadonlyArray<Line> => {
   let heading = ""
   return text.split(/\r?\n/).filter((text) => text.trim() !== "").map((text) => {
@@ -14,17 +17,17 @@ const linesOf = (text: string): ReadonlyArray<Line> => {
 }
 
 /**
- * The fewest lines that differ between two texts of blocks, each after the heading of its block: with `-` those of the first
- * text, with `+` those of the second one. Empty when all lines are the same.
+ * Returns the fewest lines in which two texts differ, each after the heading of its block. `-` marks a line
+ * of the first text, `+` a line of the second. Empty if all lines are the same.
  */
 export const differences = (first: string, second: string): ReadonlyArray<string> => {
   const [before, after] = [linesOf(first), linesOf(second)]
   const common = commonFrom(before, after)
   const differing: Array<string> = []
-  let shown = ""
-  const differs = (sign: string, { heading, text }: Line) => {
-    if (heading !== shown && heading !== text) differing.push(`  ${heading}`)
-    shown = heading
+  let lastHeading = ""
+  const addLine = (sign: string, { heading, text }: Line) => {
+    if (heading !== lastHeading && heading !== text) differing.push(`  ${heading}`)
+    lastHeading = heading
     differing.push(`${sign} ${text}`)
   }
   let [i, j] = [0, 0]
@@ -34,10 +37,10 @@ export const differences = (first: string, second: string): ReadonlyArray<string
       i++
       j++
     } else if (now === undefined || old !== undefined && common(i + 1, j) >= common(i, j + 1)) {
-      differs("-", old!)
+      addLine("-", old!)
       i++
     } else {
-      differs("+", now)
+      addLine("+", now)
       j++
     }
   }
@@ -46,7 +49,7 @@ export const differences = (first: string, second: string): ReadonlyArray<string
 
 const isSame = (a: Line, b: Line): boolean => a.text === b.text && a.heading === b.heading
 
-/** How many lines two texts have in common, in one order, from a line of each on. */
+/** Counts the lines that two texts have in common, in the same order, from two given lines on. */
 const commonFrom = (before: ReadonlyArray<Line>, after: ReadonlyArray<Line>) => {
   const width = after.length + 1
   const counts = new Uint32Array((before.length + 1) * width)

@@ -1,34 +1,34 @@
 import type { Model, ModelFailure } from "@fallible/core"
 import type { Recorded } from "../ScriptedModel.ts"
 
-/** How a model server is spoken to, seen from the server. */
+/** The protocol of a model server, from the server's side. */
 export interface Format {
   readonly name: "ollama" | "openai"
-  /** Where requests go. */
+  /** The path of requests. */
   readonly path: string
-  /** What a request asks for, or what is wrong with it. */
+  /** Returns what a request asks for, or what is wrong with it. */
   readonly decode: (body: unknown) => Asked | string
-  /** A whole reply. */
+  /** Writes a whole reply. */
   readonly whole: (reply: Model.Reply) => string
-  /** A streamed reply, in the pieces in which a model makes it. */
+  /** Writes a streamed reply, in the pieces in which a model makes it. */
   readonly streamed: (reply: Model.Reply, asked: Pick<Asked, "usage">) => ReadonlyArray<string>
-  /** One piece of a streamed body. */
+  /** Writes one piece of a streamed body. */
   readonly frame: (text: string) => string
   readonly streamType: string
-  /** A reply that says no, where the format has that. */
+  /** Makes a reply that refuses, if the format has one. */
   readonly refusal?: (text: string) => Model.Reply
-  /** What the server says of a failure. */
+  /** Writes what the server reports about a failure. */
   readonly problem: (failure: Pick<ModelFailure, "code" | "detail">) => string
 }
 
-/** A request that is right. */
+/** A valid request. */
 export interface Asked extends Recorded {
   readonly stream: boolean
-  /** Is a stream to say what it took? */
+  /** Whether a stream must report its usage. */
   readonly usage: boolean
 }
 
-/** A text in pieces, none of which ends inside a character. */
+/** Splits a text into pieces, never inside a character. */
 export const pieces = (text: string): ReadonlyArray<string> => {
   const characters = Array.from(text)
   const length = 3

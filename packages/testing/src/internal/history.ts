@@ -1,21 +1,24 @@
 import type { Transcript } from "@fallible/core"
 
-/** What is wrong with a conversation, if anything: every call has its result, right behind it, and nothing else has one. */
+/**
+ * Returns what is wrong with a conversation, if anything. Every call needs a result directly behind it, and
+ * every result needs a call.
+ */
 export const problemIn = (messages: ReadonlyArray<Transcript.Message>): string | undefined => {
-  const waiting = new Set<string>()
-  const unanswered = () => `the calls ${Array.from(waiting).join(", ")} have no result.`
+  const pending = new Set<string>()
+  const unanswered = () => `the calls ${Array.from(pending).join(", ")} have no result.`
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`
     if (message.role === "tool") {
-      if (!waiting.delete(message.callId)) return `${at}: the result of '${message.callId}' answers no call.`
+      if (!pending.delete(message.callId)) return `${at}: the result of '${message.callId}' answers no call.`
       continue
     }
-    if (waiting.size > 0) return `${at}: ${unanswered()}`
+    if (pending.size > 0) return `${at}: ${unanswered()}`
     if (message.role !== "assistant") continue
     for (const { id } of message.calls) {
-      if (waiting.has(id)) return `${at}: two calls have the id '${id}'.`
-      waiting.add(id)
+      if (pending.has(id)) return `${at}: two calls have the id '${id}'.`
+      pending.add(id)
     }
   }
-  return waiting.size > 0 ? unanswered() : undefined
+  return pending.size > 0 ? unanswered() : undefined
 }

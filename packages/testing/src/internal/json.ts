@@ -1,4 +1,4 @@
 import * as Option from "effect/Option"
 
-/** A JSON text's value; nothing, when it is none. */
+/** Parses a JSON text; none if it is not JSON. */
 export const parse: (text: string) => Option.Option<unknown> = Option.liftThrowable((text) => JSON.parse(text))

@@ -1,4 +1,4 @@
-/** Ollama's own chat, seen from the server. */
+/** Ollama's own chat format, from the server's side. */
 import type { Model, Transcript } from "@fallible/core"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -47,7 +47,7 @@ const Request = Schema.Struct({
 })
 
 const decodeRequest = Schema.decodeUnknownResult(Request)
-const known = new Set(Object.keys(Request.fields))
+const knownFields = new Set(Object.keys(Request.fields))
 
 const decode: Format["decode"] = (body) =>
   Result.match(decodeRequest(body), {
@@ -91,14 +91,14 @@ const decodeMessage = (message: typeof Message.Type): Transcript.Message => {
   }
 }
 
-/** The bytes tell, as they tell Ollama. */
+/** Recognizes the media type by the bytes, as Ollama does. */
 const mediaTypeOf = (base64: string): string =>
   base64.startsWith("R0lG") ? "image/gif" : base64.startsWith("iVBOR") ? "image/png" : "image/jpeg"
 
 const optionsOf = ({ options = {} }: typeof Request.Type, body: unknown): Model.Options => ({
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.num_predict === undefined ? {} : { maxTokens: options.num_predict }),
-  ...othersIn(body, known)
+  ...othersIn(body, knownFields)
 })
 
 // -----------------------------------------------------------------------------
@@ -113,15 +113,15 @@ const withCalls = (message: object, { calls }: Model.Reply): string => {
   return calls.length === 0 ? text : text.replace(/\}$/, `,"tool_calls":[${calls.map(callOf).join()}]}`)
 }
 
-// The argument text as it stands: an object is what Ollama sends, and what is none is a script's own affair.
+// Writes the argument text unchanged. Ollama itself sends objects; a script may send anything else.
 const callOf = ({ arguments: text, id, name }: Model.Reply["calls"][number]): string =>
   `{"id":${JSON.stringify(id)},"function":{"name":${JSON.stringify(name)}${
-    text === undefined ? "" : `,"arguments":${asValue(text)}`
+    text === undefined ? "" : `,"arguments":${jsonOf(text)}`
   }}}`
 
-const asValue = (text: string): string => Option.isSome(parse(text)) ? text : JSON.stringify(text)
+const jsonOf = (text: string): string => Option.isSome(parse(text)) ? text : JSON.stringify(text)
 
-const ended = ({ truncated, usage }: Model.Reply) => ({
+const endingOf = ({ truncated, usage }: Model.Reply) => ({
   done_reason: truncated === true ? "length" : "stop",
   done: true,
   ...(usage === undefined ? {} : { prompt_eval_count: usage.inputTokens, eval_count: usage.outputTokens })
@@ -130,14 +130,14 @@ const ended = ({ truncated, usage }: Model.Reply) => ({
 const withMessage = (fields: object, message: string): string => line(fields).replace(/\}$/, `,"message":${message}}`)
 
 const whole: Format["whole"] = (reply) =>
-  withMessage(ended(reply), withCalls({ content: reply.text, ...nativeOf(reply, "ollama") }, reply))
+  withMessage(endingOf(reply), withCalls({ content: reply.text, ...nativeOf(reply, "ollama") }, reply))
 
 const streamed: Format["streamed"] = (reply) =>
   [
     line({ message: { role: "assistant", content: "", ...nativeOf(reply, "ollama") }, done: false }),
     ...pieces(reply.text).map((content) => line({ message: { role: "assistant", content }, done: false })),
     ...(reply.calls.length === 0 ? [] : [withMessage({ done: false }, withCalls({ content: "" }, reply))]),
-    line({ message: { role: "assistant", content: "" }, ...ended(reply) })
+    line({ message: { role: "assistant", content: "" }, ...endingOf(reply) })
   ].map(frame)
 
 const frame: Format["frame"] = (json) => `${json}\n`

@@ -14,7 +14,7 @@ const words: Readonly<Record<Fault, string>> = {
   none: "the service acts, and answers"
 }
 
-/** What may go wrong, the likely first. */
+/** All faults, the most likely first. */
 export const faults: ReadonlyArray<Fault> = [
   "acted_and_dropped",
   "dropped",
@@ -26,32 +26,32 @@ export const faults: ReadonlyArray<Fault> = [
   "none"
 ]
 
-/** What the service knows of a key. */
-interface Known {
+/** The state of a key. */
+interface KeyState {
   readonly body: unknown
   hasActed: boolean
 }
 
 interface Settings extends Answers {
   readonly goesByKeys: boolean
-  /** How late it may act, in milliseconds. */
+  /** The longest delay before it acts, in milliseconds. */
   readonly lateBy: number
 }
 
-/** A service under a plan. */
+/** A service that follows a plan. */
 export class Service {
   /** How often it has acted. */
   acted = 0
   readonly #plan: Array<Fault>
-  /** Does it act once for each key? */
+  /** Whether it acts once for each key. */
   goesByKeys: boolean
   readonly #answers: Answers
   readonly #lateBy: number
   readonly #tell: (line: string) => void
-  readonly #known = new Map<string, Known>()
+  readonly #keys = new Map<string, KeyState>()
   #requests = 0
 
-  /** @param tell is told of each request, for people */
+  /** @param tell receives a line of text for each request */
   constructor(plan: ReadonlyArray<Fault>, options: Settings, tell: (line: string) => void) {
     this.#plan = [...plan]
     this.goesByKeys = options.goesByKeys
@@ -60,7 +60,7 @@ export class Service {
     this.#tell = tell
   }
 
-  /** As a handler sees it: what it runs by itself, runs on the clock of the check. */
+  /** The service as a handler sees it. Effects that it runs itself use the clock of the check. */
   readonly made: Effect.Effect<FakeService> = Effect.map(Effect.context(), (context): FakeService => {
     const { answer = () => ({ done: true }), found = (_, done) => ({ done }) } = this.#answers
     const act = (request: Request = {}) =>
@@ -68,40 +68,40 @@ export class Service {
     const look = (request: Request = {}) => Effect.sync(() => found(request, this.#hasActedFor(request)))
     const fetch: typeof globalThis.fetch = async (input, init) => {
       const request = new globalThis.Request(input, init)
-      const asked = { key: request.headers.get("idempotency-key") ?? undefined, body: await request.text() }
-      const response = Effect.match(/^(GET|HEAD)$/.test(request.method) ? look(asked) : act(asked), {
+      const received = { key: request.headers.get("idempotency-key") ?? undefined, body: await request.text() }
+      const response = Effect.match(/^(GET|HEAD)$/.test(request.method) ? look(received) : act(received), {
         onSuccess: (value) => Response.json(value),
-        onFailure: (failure) => failure._tag === "Answered" ? responseOf(failure) : lost()
+        onFailure: (failure) => failure._tag === "Answered" ? responseOf(failure) : connectionLost()
       })
       const { signal } = request
-      const answered = await Effect.runPromiseWith(context)(response, { signal }).catch((error) => {
+      const result = await Effect.runPromiseWith(context)(response, { signal }).catch((error) => {
         signal.throwIfAborted()
         throw error
       })
-      if (answered instanceof Response) return answered
-      throw answered
+      if (result instanceof Response) return result
+      throw result
     }
     return { act, look, fetch }
   })
 
   #hasActedFor({ key }: Request): boolean {
-    return key === undefined ? this.acted > 0 : this.#known.get(key)?.hasActed === true
+    return key === undefined ? this.acted > 0 : this.#keys.get(key)?.hasActed === true
   }
 
   #act(request: Request): Effect.Effect<void, Dropped | Answered> {
     const { body, key } = request
-    const known = this.goesByKeys && key !== undefined ? this.#known.get(key) : undefined
+    const state = this.goesByKeys && key !== undefined ? this.#keys.get(key) : undefined
     const fault = this.#plan.shift() ?? "none"
-    const say = (what: string) => this.#tell(`Request ${++this.#requests}${this.#named(key)}: ${what}.`)
-    if (known !== undefined && JSON.stringify(known.body) !== JSON.stringify(body)) {
-      say("the service answers 422, since the key came with another body")
+    const log = (what: string) => this.#tell(`Request ${++this.#requests}${this.#letterOf(key)}: ${what}.`)
+    if (state !== undefined && JSON.stringify(state.body) !== JSON.stringify(body)) {
+      log("the service answers 422, since the key came with another body")
       return Effect.fail(status(422))
     }
-    if (known?.hasActed === false) {
-      say("the service answers 409, since it is still at work on the key")
+    if (state?.hasActed === false) {
+      log("the service answers 409, since it is still at work on the key")
       return Effect.fail(status(409))
     }
-    say(known === undefined ? words[fault] : words[fault].replace("the service acts", "the service knows the key"))
+    log(state === undefined ? words[fault] : words[fault].replace("the service acts", "the service knows the key"))
     switch (fault) {
       case "none":
         return this.#commit(request)
@@ -125,13 +125,13 @@ export class Service {
     }
   }
 
-  // Once for each key, if it goes by keys; also when whoever asked has gone.
+  // Acts once for each key, if the service honours keys. It acts even if the caller has gone.
   #commit({ body, key }: Request, after = 0): Effect.Effect<void> {
-    if (this.goesByKeys && key !== undefined && this.#known.has(key)) return Effect.void
-    const known: Known = { body, hasActed: false }
-    if (key !== undefined) this.#known.set(key, known)
+    if (this.goesByKeys && key !== undefined && this.#keys.has(key)) return Effect.void
+    const state: KeyState = { body, hasActed: false }
+    if (key !== undefined) this.#keys.set(key, state)
     const commit = Effect.sync(() => {
-      known.hasActed = true
+      state.hasActed = true
       this.acted++
     })
     return after === 0
@@ -141,8 +141,8 @@ export class Service {
 
   readonly #letters = new Map<string, string>()
 
-  // Keys are long, and only which are the same counts.
-  #named(key: string | undefined): string {
+  // Names a key by a letter. Keys are long, and only whether they are equal matters.
+  #letterOf(key: string | undefined): string {
     if (key === undefined) return ""
     const letter = this.#letters.get(key) ?? String.fromCharCode("a".charCodeAt(0) + this.#letters.size)
     this.#letters.set(key, letter)
@@ -155,6 +155,6 @@ const status = (status: number, headers: Readonly<Record<string, string>> = {}) 
 const responseOf = ({ headers, status }: Answered) =>
   Response.json({ message: `Status ${status}.` }, { status, headers })
 
-// As Node's own.
-const lost = () =>
+// An error like Node's own.
+const connectionLost = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }) })

@@ -6,7 +6,7 @@ import { cut, mostDetail } from "../value/text.ts"
 
 type Counts = Omit<Ledger, "failures" | "repairs">
 
-/** A ledger that is still being written: immutable, and as cheap to extend after a thousand failures as after one. */
+/** A ledger under construction: immutable, and as cheap to extend after a thousand failures as after one. */
 export class Account {
   readonly #counts: Counts
   readonly #failures: AppendOnly<Entry>
@@ -35,7 +35,7 @@ export class Account {
     return this.#counts.calls
   }
 
-  /** Tokens in and out, as far as they were counted. */
+  /** Input and output tokens, as far as models reported them. */
   get tokens(): number {
     return this.#counts.inputTokens + this.#counts.outputTokens
   }
@@ -44,7 +44,7 @@ export class Account {
     return this.#counts.turns
   }
 
-  /** What is new since an earlier one of the same run. */
+  /** Returns what was added since an earlier account of the same run. */
   since(earlier: Account): Ledger {
     const { calls, inputTokens, outputTokens, turns } = this.#counts
     const before = earlier.#counts
@@ -58,7 +58,7 @@ export class Account {
     }
   }
 
-  /** The model failed, whether or not it was asked again. */
+  /** Adds failures of the model, whether or not it was asked again. */
   modelFailed(failures: ReadonlyArray<ModelEntry>): Account {
     return failures.length === 0 ? this : new Account(this.#counts, this.#failures.append(failures), this.#repairs)
   }
@@ -100,17 +100,17 @@ const counted = (counts: Counts, { calls, inputTokens, outputTokens, turns }: Co
   outputTokens: counts.outputTokens + outputTokens
 })
 
-// What is told of an agent that corrected the arguments of a call has the place of that call.
-const placedIn = <Told extends Entry | Repaired>(
-  told: Told,
+// Gives an entry of an agent that corrected a call's arguments the place of that call.
+const placedIn = <Placed extends Entry | Repaired>(
+  entry: Placed,
   { call, turn }: Pick<CallEntry, "turn" | "call">
-): Told => ({
-  ...told,
+): Placed => ({
+  ...entry,
   turn,
-  ...("call" in told ? { call } : {})
+  ...("call" in entry ? { call } : {})
 })
 
-// Most calls are: nothing failed, nothing was repaired.
+// True for most calls: nothing failed, and nothing was repaired.
 const isPlain = ({ _tag, handled, repairs = [] }: ToolOutcome): boolean =>
   _tag === "Completed" && handled.length === 0 && repairs.length === 0
 
@@ -123,6 +123,6 @@ const failuresOf = (
   const handled = outcome.handled.map(({ by, ...failure }) => ({ ...call, ...failure, ended: by }))
   if (outcome._tag !== "Failed") return handled
   const { _tag: tag, code, detail, severity } = outcome.failure
-  const told: CallEntry = { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }
-  return [...handled, severity === undefined ? told : { ...told, severity }]
+  const entry: CallEntry = { ...call, tag, code, detail: cut(detail, mostDetail), ended: "told" }
+  return [...handled, severity === undefined ? entry : { ...entry, severity }]
 }

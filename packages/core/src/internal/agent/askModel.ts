@@ -21,31 +21,31 @@ import { faultOf, isReply, withDistinctIds } from "./modelReply.ts"
 import type { RunContext } from "./runContext.ts"
 import { StepStart } from "./stepStart.ts"
 
-/** What asking needs of a run. */
+/** What a run needs to ask its model. */
 export interface Asking extends RunContext {
   readonly model: Model.Model["Service"]
   readonly toolkit: Toolkit
-  /** Is the model to be offered only what may be called now? */
+  /** True if the model is offered only the tools that are available now. */
   readonly offersAvailable: boolean
   readonly modelRetry: Schedule.Schedule<unknown, Model.ModelFailure>
   readonly watch: ((event: Happened) => void) | undefined
 }
 
 // -----------------------------------------------------------------------------
-// What the model failed with
+// Failures of the model
 // -----------------------------------------------------------------------------
 
-// A part of what the journal has of a step, so that a ledger is the same when the step is not run again.
+// The journal records the failures with the step, so that a replayed step leads to the same ledger.
 const failures = Schema.Array(ModelEntry)
 
-/** A reply, and the failures before it, if there were any: most replies come without more. */
+/** A reply, with the failures before it if there were any. Most replies have none. */
 const Asked = Schema.Union([Model.Reply, Schema.Struct({ reply: Model.Reply, failures })])
 export type Asked = typeof Asked.Type
 
-/** Which of the two it is: no other than a reply has a text. */
+/** True if a reply came without failures: only a reply has a text. */
 export const isReplyAlone = (asked: Asked): asked is Model.Reply => "text" in asked
 
-/** No reply: the last failure, and all of them. */
+/** The last failure and all failures of a turn without a reply. */
 const Unanswered = Schema.Struct({ failure: Model.ModelFailure.schema, failures })
 type Unanswered = typeof Unanswered.Type
 
@@ -71,32 +71,32 @@ export const askModel = (
   run.place.turn = turn
   const step = { name: `turn/${turn}/model`, success: Asked, error: Unanswered }
   const asking = (tools: ReadonlyArray<Definition>, options: Model.Options) =>
-    typed(run, turn, Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
+    withTypedFailure(run, turn, Model.retry(respond(run, turn, { transcript, tools, options }), run.modelRetry))
   const replies = run.offersAvailable
     ? Effect.flatMap(Availability.offered(run.toolkit), (tools) => asking(tools, fitting(options, tools)))
     : asking(run.toolkit.definitions, options)
-  const lost = (cause: unknown, known: Asked | undefined) =>
+  const lost = (cause: unknown, ownResult: Asked | undefined) =>
     Effect.mapError(
       unrecorded(cause),
-      (failure) => unanswered(run, turn, failure, timesAsked(retried) + (known === undefined ? 0 : 1))
+      (failure) => unanswered(run, turn, failure, timesAsked(retried) + (ownResult === undefined ? 0 : 1))
     )
-  const asked = (replies: Effect.Effect<Asked, Unanswered>) =>
+  const recorded = (replies: Effect.Effect<Asked, Unanswered>) =>
     Effect.map(journaled(run, step, replies, lost), (asked): Asked => {
       retried.length = 0
       return isReplyAlone(asked) ? withDistinctIds(asked) : { ...asked, reply: withDistinctIds(asked.reply) }
     })
-  if (watch === undefined) return asked(replies)
+  if (watch === undefined) return recorded(replies)
 
-  return Effect.flatMap(Model.onRetry, (tell) => {
+  return Effect.flatMap(Model.onRetry, (outerOnRetry) => {
     let attempt = 0
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.suspend(() => {
         watch({ _tag: "ModelRetried", turn, attempt: ++attempt, failure, wait })
-        return tell(failure, wait)
+        return outerOnRetry(failure, wait)
       })
     const beginning = new StepStart((replay) => watch({ _tag: "TurnStarted", turn, ...replay }))
-    const told = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
-    return Effect.map(Effect.timed(asked(told)), ([elapsed, asked]) => {
+    const watched = Effect.provideService(beginning.of(replies), Model.onRetry, onRetry)
+    return Effect.map(Effect.timed(recorded(watched)), ([elapsed, asked]) => {
       const replay = beginning.replay()
       watch({ _tag: "ModelReplied", turn, reply: isReplyAlone(asked) ? asked : asked.reply, elapsed, ...replay })
       return asked
@@ -104,7 +104,7 @@ export const askModel = (
   })
 }
 
-// A choice of what is not offered would be refused by the provider.
+// Drops the choice of a tool that is not offered: the provider would reject it.
 const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Model.Options => {
   const { toolChoice, ...others } = options
   const isOffered = toolChoice === undefined || (typeof toolChoice === "object"
@@ -113,7 +113,7 @@ const fitting = (options: Model.Options, tools: ReadonlyArray<Definition>): Mode
   return isOffered ? options : others
 }
 
-// The port is a user's code: what it throws, or makes up, is a failure of the model like any other, and logged whole.
+// A model is a user's code. A throw or an ill-typed result counts as a failure of the model, and is logged in full.
 const respond = (
   { model, retried, watch }: Asking,
   turn: number,
@@ -125,11 +125,11 @@ const respond = (
         ? answered("The model's respond", model.respond(request))
         : streamed(model.stream(request), (text) => watch({ _tag: "TextDelta", turn, text }))
     ),
-    (exit) => judged(exit, retried, turn)
+    (exit) => judge(exit, retried, turn)
   )
 
-// So are the schedule of its retries, and the budget that they have.
-const typed = <A>(
+// The schedule and the budget of retries are a user's code, too.
+const withTypedFailure = <A>(
   run: Asking,
   turn: number,
   asking: Effect.Effect<A, Model.ModelFailure>
@@ -142,20 +142,22 @@ const typed = <A>(
     const { defect } = died
     heed("The model", defect)
     return Effect.andThen(
-      Defect.report("The model failed because of a fault of its own", Cause.die(defect)),
-      Effect.suspend(() => Effect.fail(unanswered(run, turn, faulty(defect))))
+      Defect.report("The model failed with an internal error", Cause.die(defect)),
+      Effect.suspend(() => Effect.fail(unanswered(run, turn, defectFailure(defect))))
     )
   })
 
 const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: (text: string) => void) => {
   if (!Stream.isStream(parts)) {
     heed("The model", parts)
-    return Effect.die(new IllTyped(`The model's stream is ${kind(parts)}, and not a Stream.`))
+    return Effect.die(new IllTyped(`The model's stream must be a Stream; got ${kind(parts)}.`))
   }
   return Effect.flatMap(
     Stream.runFold(parts, (): Model.Reply | undefined => undefined, (reply, part) => {
       if (part._tag === "Replied") return part.reply
-      if (typeof part.text !== "string") throw new IllTyped(`A text of the model's stream is ${kind(part.text)}.`)
+      if (typeof part.text !== "string") {
+        throw new IllTyped(`The text of a part of the model's stream must be a string; got ${kind(part.text)}.`)
+      }
       onText(part.text)
       return reply
     }),
@@ -163,7 +165,7 @@ const streamed = (parts: Stream.Stream<Model.Part, Model.ModelFailure>, onText: 
   )
 }
 
-const judged = (
+const judge = (
   exit: Exit.Exit<Asked, Model.ModelFailure>,
   retried: ReadonlyArray<Model.ModelFailure>,
   turn: number
@@ -175,26 +177,26 @@ const judged = (
   }
   const [reason] = exit.cause.reasons
   if (reason !== undefined && Cause.isFailReason(reason) && isA(Model.ModelFailure)(reason.error)) return exit
-  // It died, interrupted itself, or failed with something else.
+  // The model died, interrupted itself, or failed with something else.
   return Effect.die(Cause.squash(exit.cause))
 }
 
-const faulty = (cause: unknown) =>
+const defectFailure = (cause: unknown) =>
   new Model.ModelFailure({
     code: "defect",
     detail: isA(IllTyped)(cause)
       ? cause.message
-      : "The model failed because of a fault in the program that asks it.",
+      : "The model failed with an error in the program that calls it.",
     transient: false,
     cause
   })
 
-/** What a run ends with when its journal fails beside the model. */
+/** Fails with the failure of a run whose journal failed outside of a call. */
 export const unrecorded = (cause: unknown) =>
   Effect.fail(
     new Model.ModelFailure({
       code: "defect",
-      detail: "The journal of the run failed because of a fault of its own.",
+      detail: "The journal of the run failed with an internal error.",
       transient: false,
       cause
     })

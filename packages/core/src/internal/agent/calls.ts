@@ -14,32 +14,32 @@ import type * as Toolkit from "../../Toolkit.ts"
 import * as ToolOutcome from "../../ToolOutcome.ts"
 import { anyIntentOf } from "../arguments/intent.ts"
 import { isNotRun, ordered } from "../dispatch/order.ts"
-import { isExemptFromLimits } from "./exemptFromLimits.ts"
+import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
 import { journaled } from "./journaled.ts"
 import type { Run, State } from "./runState.ts"
 import { StepStart } from "./stepStart.ts"
 
-/** Runs a call; a resumed one goes on from where it was suspended, with the user's replies to its questions. */
+/** Runs a call. A resumed call continues where it was suspended, with the user's replies to its questions. */
 type Perform<T extends Tool.Any> = (
   call: ToolCall.ToolCall,
   index: number,
   suspended?: ToolOutcome.Suspended
 ) => Dispatched<T>
 
-/** What came of the calls of a turn. */
+/** The result of the calls of a turn. */
 export interface Called {
   readonly outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
-  /** What is known of all calls since then. */
+  /** The facts of all calls, including these. */
   readonly facts: CallFacts.CallFacts
 }
 
 /**
  * Runs the calls of a reply.
  *
- * Whether a call may run is decided in the order of the calls, with what came of all before it; for those that run together, before any
- * of them starts.
+ * Decides in the order of the calls whether each may run, from the outcomes of the calls before it. For calls
+ * that run together, decides before any of them starts.
  *
- * @param choose says for each call whether and how to run it
+ * @param choose decides for each call whether and how to run it; default: run every call
  */
 export const runCalls = <T extends Tool.Any>(
   run: Run<T>,
@@ -55,8 +55,8 @@ export const runCalls = <T extends Tool.Any>(
       const refusal = tool !== undefined && isExemptFromLimits(tool)
         ? undefined
         : run.spending.refusal(index, calls.length, facts)
-      return Effect.map(dispatched(run, turn, call, index, { facts, refusal }, suspended), (outcome) => {
-        // The outcome of a suspended call is yet to come.
+      return Effect.map(runCall(run, turn, call, index, { facts, refusal }, suspended), (outcome) => {
+        // A suspended call has no final outcome yet.
         if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
         return outcome
       })
@@ -65,10 +65,10 @@ export const runCalls = <T extends Tool.Any>(
   })
 
 /**
- * Runs the rest of a suspended turn: the first call that waits, with the user's reply, and then those that it held back. A call that has its
- * outcome keeps it, also when one before it asks again.
+ * Runs the rest of a suspended turn: the first suspended call, with the user's reply, and then the calls that it
+ * held back. A call that already has an outcome keeps it, even if an earlier call asks again.
  *
- * @param outcomes what came of the calls when the run was suspended
+ * @param outcomes the outcomes of the calls when the run was suspended
  */
 export const resumeCalls = <T extends Tool.Any>(
   run: Run<T>,
@@ -82,31 +82,31 @@ export const resumeCalls = <T extends Tool.Any>(
     const before = outcomes[index]!
     if (before._tag === "Suspended" && index === first) {
       const replies = [...before.replies, { id: before.id, question: before.question, reply: userReply }]
-      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => together(before, outcome))
+      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => joined(before, outcome))
     }
     return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
   }
-  const kept = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
+  const latest = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
   return Effect.map(runCalls(run, state, reply, choose), ({ facts, outcomes }) => ({
     facts,
-    outcomes: outcomes.map(kept)
+    outcomes: outcomes.map(latest)
   }))
 }
 
-/** What is known once a call has its outcome. */
+/** Returns the facts after a call has its outcome. */
 export const afterCall = <T extends Tool.Any>(
   { toolkit }: Run<T>,
   facts: CallFacts.CallFacts,
   { name }: ToolCall.ToolCall,
   outcome: ToolOutcome.ToolOutcome
 ): CallFacts.CallFacts => {
-  // Of one that is not there any more, nobody knows what it does.
+  // A tool that was removed counts as non-idempotent: its side effect is unknown.
   const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
   return CallFacts.ended(facts, outcome, tool)
 }
 
-// A step of the journal, with events around it when somebody watches. A call's position in its turn counts from 0 here.
-const dispatched = <T extends Tool.Any>(
+// Runs a call as a step of the journal, and emits its events if the run is watched. Here, `index` counts from 0.
+const runCall = <T extends Tool.Any>(
   run: Run<T>,
   turn: number,
   call: ToolCall.ToolCall,
@@ -125,20 +125,20 @@ const dispatched = <T extends Tool.Any>(
     ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
   }
   const dispatch = (options: Dispatch.CallOptions) => Dispatch.call(run.toolkit, call, options)
-  // A resumed call is a step of its own: the step of the first name says that it was suspended.
+  // A resumed call is another step: the step with the first name has recorded the suspension.
   const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
-  // A tool that has been removed since then may have acted.
+  // A tool that was removed since then may have acted.
   const acts = run.toolkit.tools.get(call.name)?.sideEffect !== "none"
-  const stepIn = (options: Dispatch.CallOptions, begin: Around<T>) => ({
+  const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => ({
     name,
     success: ToolOutcome.schema,
     error: Schema.Never,
     lost: acts ? begin(dispatch({ ...options, wasBegun: true })) : undefined
   })
-  const unrecorded = (known: ToolOutcome.ToolOutcome | undefined) =>
-    Effect.succeed(known ?? unknownOutcome(run.toolkit, call, "run"))
+  const unrecorded = (ownResult: ToolOutcome.ToolOutcome | undefined) =>
+    Effect.succeed(ownResult ?? unknownOutcome(run.toolkit, call, "run"))
   if (watch === undefined) {
-    return journaled(run, stepIn(options, (self) => self), dispatch(options), (_, known) => unrecorded(known))
+    return journaled(run, stepIn(options, (self) => self), dispatch(options), (_, ownResult) => unrecorded(ownResult))
   }
 
   const event = { turn, index: index + 1, call }
@@ -149,11 +149,11 @@ const dispatched = <T extends Tool.Any>(
   }
   return Effect.suspend(() => {
     const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
-    const begin: Around<T> = (self) => beginning.of(self)
+    const begin: Wrap<T> = (self) => beginning.of(self)
     const watched = { ...options, onEvent }
-    const outcome = journaled(run, stepIn(watched, begin), begin(dispatch(watched)), (_, known) => {
+    const outcome = journaled(run, stepIn(watched, begin), begin(dispatch(watched)), (_, ownResult) => {
       beginning.begin()
-      return unrecorded(known)
+      return unrecorded(ownResult)
     })
     return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
       const replay = beginning.replay()
@@ -165,9 +165,9 @@ const dispatched = <T extends Tool.Any>(
 
 type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
 
-type Around<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
+type Wrap<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
 
-// What came of a call cannot be told: whether it has acted is not known.
+// Returns the outcome of a call whose result is lost. If the tool acts, the outcome is in doubt.
 export const unknownOutcome = (
   toolkit: Toolkit.Toolkit,
   call: ToolCall.ToolCall,
@@ -186,8 +186,8 @@ export const unknownOutcome = (
   }
 }
 
-// The effort of a call that ran in two parts adds up.
-const together = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
+// Adds up the effort of a call that ran in two parts.
+const joined = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
   const attempts = before.attempts + outcome.attempts
   const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
   return {

@@ -13,7 +13,7 @@ import { assistantMessage } from "./messages.ts"
 import type { Run, State } from "./runState.ts"
 import type { UsedUp } from "./runUsage.ts"
 
-const sofar = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
+const progressOf = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
 
 export const answerOf = ({ account, facts, transcript }: State, reply: Reply): Answer => ({
   text: reply.text,
@@ -27,14 +27,14 @@ export const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, { bu
   run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
   return new AgentFailure.LimitReached({
     limit,
-    detail: `The ${isOwn ? "agent" : "run around this one"} used up its ${
+    detail: `The ${isOwn ? "agent" : "outer run"} used up its ${
       AgentBudget.describe(budget, limit)
     } without an answer.`,
-    ...sofar(state)
+    ...progressOf(state)
   })
 }
 
-// A defect is logged where it is found.
+// Ends a run whose model failed, and logs the failure. A defect has already been logged where it occurred.
 export const endedByModel = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
@@ -46,7 +46,7 @@ export const endedByModel = <T extends Tool.Any>(
   return failure.code === "defect"
     ? ended
     : Effect.andThen(
-      logFailure("The model", failure, `The run ended${attempts > 1 ? `, afterCall ${attempts} attempts` : ""}.`).pipe(
+      logFailure("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
         Effect.annotateLogs({ ...run.place })
       ),
       ended
@@ -54,7 +54,7 @@ export const endedByModel = <T extends Tool.Any>(
 }
 
 export const modelFailed = (state: State, failure: ModelFailure) =>
-  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...sofar(state) })
+  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...progressOf(state) })
 
 export const withModelFailures = <T extends Tool.Any>(
   run: Run<T>,
@@ -66,7 +66,7 @@ export const withModelFailures = <T extends Tool.Any>(
   return { ...state, account }
 }
 
-// How a turn ends a run, if it does: a stop goes before a question.
+// Returns the end of the run, if its last turn ends it. A stop takes precedence over a question.
 export const haltedBy = <T extends Tool.Any>(
   run: Run<T>,
   state: State,
@@ -83,7 +83,7 @@ export const haltedBy = <T extends Tool.Any>(
 }
 
 const runStopped = (state: State, reason: string) =>
-  new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...sofar(state) })
+  new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...progressOf(state) })
 
 const runSuspended = <T extends Tool.Any>(
   run: Run<T>,
@@ -107,8 +107,9 @@ const runSuspended = <T extends Tool.Any>(
       facts: next.facts,
       used: Duration.millis(run.time.used)
     },
-    ...sofar(next),
-    // Whoever does not resume it goes on with what those that wait have done: a part of what was meant.
+    ...progressOf(next),
+    // A caller may never resume the run. A suspended call that may have acted is then in doubt: it may have done only
+    // a part of its intent.
     facts: reply.calls.reduce((facts, call, index) => {
       const outcome = outcomes[index]
       return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"

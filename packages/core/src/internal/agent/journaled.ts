@@ -8,18 +8,18 @@ import { answered, heed } from "../call/userCode.ts"
 import { contained } from "../effect/contained.ts"
 import type { RunTime } from "./runTime.ts"
 
-/** What a step of a run needs of it. */
+/** The parts of a run that its steps need. */
 interface Recording {
   readonly journal: Journal.Journal
   readonly time: RunTime
 }
 
-/** A step of a run: its result is recorded with the time that the run has used until then. */
+/** Runs a step of a run. Records its result, together with the time that the run has used so far. */
 export const journaled = <A, E, R>(
   { journal, time }: Recording,
   step: Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
-  otherwise: (cause: unknown, known: A | undefined) => Effect.Effect<A, E>
+  otherwise: (cause: unknown, ownResult: A | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
   if (journal === passThrough) return effect
   const timed = Effect.map((value: A) => ({ value, used: time.used }))
@@ -29,7 +29,7 @@ export const journaled = <A, E, R>(
       journal,
       { name, error, success: withTime(step.success), lost: lost === undefined ? undefined : timed(time.within(lost)) },
       timed(time.within(effect)),
-      (cause, known) => timed(otherwise(cause, known?.value))
+      (cause, ownResult) => timed(otherwise(cause, ownResult?.value))
     ),
     ({ used, value }) => {
       time.replayed(used)
@@ -41,60 +41,63 @@ export const journaled = <A, E, R>(
 const schemas = new WeakMap<object, Schema.Constraint>()
 
 const withTime = <A>(success: Schema.ConstraintCodec<A, unknown>) => {
-  const known = schemas.get(success) ?? Schema.Struct({ value: success, used: Schema.Finite })
-  schemas.set(success, known)
-  return asRecorded<A>(known)
+  const schema = schemas.get(success) ?? Schema.Struct({ value: success, used: Schema.Finite })
+  schemas.set(success, schema)
+  return asRecorded<A>(schema)
 }
 
-// It is stored under the very schema that it was made from.
+// The cached schema was made from the same `success`, so its type is right.
 const asRecorded = <A>(schema: Schema.Constraint) =>
   schema as Schema.ConstraintCodec<{ readonly value: A; readonly used: number }, unknown>
 
-/** What a run has without a journal. */
+/** The default journal, which records nothing. */
 const passThrough = Journal.current.defaultValue()
 
-// What a user's journal answers is looked at, so it is asked here, and not by `Journal.step`.
-const taken = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
-  journal.step(step.lost === undefined ? step : { ...step, lost: alone(step.lost) }, alone(effect))
+// Calls the journal directly, and not with `Journal.step`, so that the result of a user's journal can be checked.
+const stepOf = <A, E, R>(journal: Journal.Journal, step: Journal.Step<A, E, R>, effect: Effect.Effect<A, E, R>) =>
+  journal.step(step.lost === undefined ? step : { ...step, lost: withoutJournal(step.lost) }, withoutJournal(effect))
 
-// A step is recorded as a whole: another agent's run inside it has no steps of its own.
-const alone = Effect.provideService(Journal.current, passThrough)
+// A step is recorded as a whole: the run of another agent inside it records no steps.
+const withoutJournal = Effect.provideService(Journal.current, passThrough)
 
 /**
- * A step of a run. A journal is a user's code: what it dies of, and a result that the step cannot have, do not end the run.
+ * Runs a step of a run. A journal is a user's code. Its defects, and results that the step cannot have, do not
+ * end the run.
  *
- * @param journal the run's, which it looks up once
- * @param otherwise what the step comes to then; it is told what the effect itself came to, if it was run
+ * @param journal the journal of the run, which looks it up once
+ * @param otherwise returns the result of the step if the journal fails; receives the effect's own result, if it ran
  */
 export const stepOr = <A, E, R>(
   journal: Journal.Journal,
   step: Journal.Step<A, E, R>,
   effect: Effect.Effect<A, E, R>,
-  otherwise: (cause: Cause.Cause<unknown>, known: A | undefined) => Effect.Effect<A, E>
+  otherwise: (cause: Cause.Cause<unknown>, ownResult: A | undefined) => Effect.Effect<A, E>
 ): Effect.Effect<A, E, R> => {
   if (journal === passThrough) return effect
-  let known: A | undefined
-  const noted = Effect.map((value: A) => {
-    known = value
+  let ownResult: A | undefined
+  const remembered = Effect.map((value: A) => {
+    ownResult = value
     return value
   })
   const { lost } = step
-  const watched = lost === undefined ? step : { ...step, lost: noted(lost) }
-  const judged = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
-    // What it has passed on is not its own.
-    if (known !== undefined && Exit.isSuccess(exit) && exit.value === known) return exit
+  const watched = lost === undefined ? step : { ...step, lost: remembered(lost) }
+  const judge = (exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+    // The journal returned the effect's own result, which needs no check.
+    if (ownResult !== undefined && Exit.isSuccess(exit) && exit.value === ownResult) return exit
     const cause = faultOf(step, exit)
     return cause === undefined
       ? exit
       : Effect.andThen(
-        Defect.report("The journal failed because of a fault of its own", cause),
-        otherwise(cause, known)
+        Defect.report("The journal failed with an internal error", cause),
+        otherwise(cause, ownResult)
       )
   }
-  return Effect.suspend(() => contained(answered("The journal's step", taken(journal, watched, noted(effect))), judged))
+  return Effect.suspend(() =>
+    contained(answered("The journal's step", stepOf(journal, watched, remembered(effect))), judge)
+  )
     .pipe(
-      // Thrown by the journal, or by a result that cannot be looked at.
-      Effect.catchDefect((defect) => judged(Exit.die(defect)))
+      // The journal threw, or reading its result threw.
+      Effect.catchDefect((defect) => judge(Exit.die(defect)))
     )
 }
 
@@ -106,7 +109,7 @@ const faultOf = <A, E, R>(
     heed("The journal", exit.value)
     return Schema.is(success)(exit.value)
       ? undefined
-      : Cause.die(new TypeError(`The journal's result of '${name}' is not what the step can have.`))
+      : Cause.die(new TypeError(`The journal's result of '${name}' does not match the schema of the step.`))
   }
   const [reason] = exit.cause.reasons
   heed("The journal", Cause.squash(exit.cause))

@@ -1,12 +1,12 @@
 /**
- * One turn, fold, recurse.
+ * Runs one turn, folds its outcomes into the state, and recurses.
  *
  *     turn = ask the model ─ no calls: the answer
- *                          └ calls: run them, append what came of them, turn
+ *                          └ calls: run them, append their outcomes, turn
  *
  * The loop is a recursive Effect over an immutable state. Each turn ends in its last `flatMap`, with
- * nothing wrapped around it, so that a run of any length takes the same memory per turn; and each
- * turn appends to what is there, so that it takes the same time.
+ * nothing wrapped around it, and only appends to the state. So every turn of a run takes the same
+ * memory and the same time, however long the run is.
  *
  * `Agent` runs it; the index does not export it.
  *
@@ -33,7 +33,7 @@ import type { Run, State } from "./runState.ts"
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
 /**
- * The rest of a run: from this turn to its answer or its failure.
+ * Runs the rest of a run: from this turn to its answer or its failure.
  *
  * @category loop
  * @since 0.1.0
@@ -43,28 +43,29 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
   if (usedUp !== undefined) return Effect.fail(limitReached(run, state, usedUp))
   return Effect.matchEffect(inTime(run, askModel(run, state.turn, state.transcript, optionsFor(run, state))), {
     onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
-    onSuccess: (toolMessages) => {
-      if (toolMessages === timeIsUp) {
+    onSuccess: (asked) => {
+      if (asked === timeIsUp) {
         const late = withModelFailures(run, state, retriedOf(run.retried, state.turn))
         return Effect.fail(limitReached(run, late, { limit: "elapsed", budget: run.budget, isOwn: true }))
       }
-      const reply = isReplyAlone(toolMessages) ? toolMessages : toolMessages.reply
-      const before = isReplyAlone(toolMessages) ? state.account : state.account.modelFailed(toolMessages.failures)
-      const asked = { ...state, account: before.replied(reply) }
-      run.spending.now(asked.account, reply.calls.length)
+      const reply = isReplyAlone(asked) ? asked : asked.reply
+      const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
+      const replied = { ...state, account: before.replied(reply) }
+      run.spending.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
-        // It has been told already that there are no calls left.
+        // The model was already told that no calls are left.
         if (state.account.calls > run.budget.calls) {
-          return Effect.fail(limitReached(run, asked, { limit: "calls", budget: run.budget, isOwn: true }))
+          return Effect.fail(limitReached(run, replied, { limit: "calls", budget: run.budget, isOwn: true }))
         }
-        return afterCalls(run, asked, reply, runCalls(run, asked, reply))
+        return afterCalls(run, replied, reply, runCalls(run, replied, reply))
       }
-      return isBlank(reply.text) ? askAgain(run, asked) : Effect.succeed(answerOf(asked, reply))
+      return isBlank(reply.text) ? askAgain(run, replied) : Effect.succeed(answerOf(replied, reply))
     }
   })
 }
 
-// Goes on once the calls of a turn have their outcomes: with the next turn, or the end when one of them stopped the run or asks the user.
+// Continues once the calls of a turn have their outcomes: with the next turn, or with the end of the run if a call
+// stops it or asks the user.
 const afterCalls = <T extends Tool.Any>(
   run: Run<T>,
   before: State,
@@ -87,7 +88,7 @@ const proceed = <T extends Tool.Any>(
     facts: state.facts,
     blanks: 0
   }
-  // What waits for its user is told when it has gone on.
+  // The usage of a suspended turn is counted after the run is resumed.
   if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.spending.now(next.account)
   const rest = haltedBy(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
@@ -102,7 +103,7 @@ const proceed = <T extends Tool.Any>(
 }
 
 /**
- * Goes on with a suspended run: the first call that waits runs again with the reply, and then what it held back.
+ * Resumes a suspended run: runs the first suspended call with the user's reply, and then the calls that it held back.
  *
  * @category loop
  * @since 0.1.0
@@ -113,7 +114,7 @@ export const resume = <T extends Tool.Any>(
   userReply: string
 ): Loop<T, Answer> => {
   const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
-  // What its calls have used comes to the account with their ends.
+  // Agents that corrected arguments enter the account only when their calls end, so their usage is added here.
   for (const { fixing } of outcomes) {
     if (fixing !== undefined) run.spending.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
   }
@@ -122,7 +123,7 @@ export const resume = <T extends Tool.Any>(
 
 const timeIsUp: unique symbol = Symbol("time is up")
 
-// The time ends a model call that is under way, whether or not it lets itself be interrupted.
+// Ends a model call when the time of the run is up, even if the model ignores its interruption.
 const inTime = <T extends Tool.Any, A, E>(
   { time }: Run<T>,
   self: Effect.Effect<A, E>
@@ -134,7 +135,7 @@ const inTime = <T extends Tool.Any, A, E>(
     return millisLeft === 0 ? late() : withinTime(self, millisLeft, { late })
   })
 
-// A model that must call a tool can never answer: once it has called one, it need not.
+// A model that must always call a tool could never answer. So this requirement ends with the first call.
 const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: State): Options => {
   if (account.calls === 0 || !mustCall(modelOptions)) return modelOptions
   const { toolChoice: _, ...others } = modelOptions
@@ -142,12 +143,12 @@ const optionsFor = <T extends Tool.Any>({ modelOptions }: Run<T>, { account }: S
 }
 
 // -----------------------------------------------------------------------------
-// Replies that say nothing
+// Blank replies
 // -----------------------------------------------------------------------------
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-// A reply without text and calls is not an answer. It costs a turn like any other reply.
+// A reply with neither text nor calls is not an answer. It costs a turn, like any other reply.
 const askAgain = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> =>
   state.blanks === 2
     ? endedByModel(run, state, emptyReply, [lastOf(emptyReply, state.turn, state.blanks + 1)])

@@ -17,7 +17,7 @@ export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
   ...(native === undefined ? {} : { native })
 })
 
-// A rendering is a user's function, and a value may be more than any can put into words: the run goes on.
+// A rendering is a user's function, and it may fail. The run then continues with another text.
 export const toolMessages = <T extends Tool.Any>(
   run: Run<T>,
   { calls }: Reply,
@@ -28,14 +28,14 @@ export const toolMessages = <T extends Tool.Any>(
     try {
       const text: unknown = outright("The rendering", rendering(outcome, call))
       if (typeof text === "string") return text
-      throw new TypeError(`The rendering returned ${kind(text)}, and not a text.`)
+      throw new TypeError(`The rendering must return a string; got ${kind(text)}.`)
     } catch (fault) {
       heed("The rendering", fault)
       faults.push(fault)
       return undefined
     }
   }
-  // What came of a call is not lost with its rendering.
+  // If a rendering fails, the outcome is rendered as JSON. If that fails, too, the text reports a defect.
   const render = (outcome: ToolOutcome.ToolOutcome, call: ToolCall.ToolCall): string =>
     textBy(run.rendering, outcome, call) ??
       textBy(Rendering.json, outcome, call) ??

@@ -12,25 +12,26 @@ import type { Account } from "./account.ts"
 import { RunTime } from "./runTime.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
-/** What a run has around it. It is looked up once for a run, so that a turn in which nothing happens pays nothing for it. */
+/** The surroundings of a run. They are looked up once per run, so an uneventful turn costs nothing extra. */
 export interface RunContext {
-  /** What the model has failed with since its last reply: filled by {@link inRunContext}, emptied by {@link ask}. */
+  /** The failures of the model since its last reply: filled by {@link inRunContext}, emptied by {@link ask}. */
   readonly retried: Array<Model.ModelFailure>
-  /** Told of what happens in calls, beside who watches the run. */
+  /** Receives the events of calls, in addition to the watcher of the run. */
   readonly watcher: CallEvent.Watcher | undefined
   readonly time: RunTime
-  /** What it has used of its limits. */
+  /** The usage of the run's limits. */
   readonly spending: RunUsage
   readonly journal: Journal.Journal
-  /** Where the run is, as logs have it. */
+  /** The run and its current turn, as logs show them. */
   readonly place: { readonly run: string; turn: number }
 }
 
 /**
- * Runs in its surroundings, and hears of each failure that the model is asked again after, by the agent or below it.
+ * Provides a run with its surroundings. Records each failure after which the model is asked again, by the agent or
+ * below it.
  *
- * @param account what it has used before
- * @param used how many milliseconds of its time it has used before
+ * @param account the account of the run so far
+ * @param used how much of its time the run has already used, in milliseconds
  */
 export const inRunContext = <A, E, R>(
   id: string,
@@ -44,16 +45,16 @@ export const inRunContext = <A, E, R>(
     const time = new RunTime(fiber, limit, used)
     const retried: Array<Model.ModelFailure> = []
     const place = { run: id, turn: 0 }
-    const tell = fiber.getRef(Model.onRetry)
+    const outerOnRetry = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
     const spending = new RunUsage(budget, account, fixerAround(call), fiber.getRef(outerUsage))
-    const hear: (typeof Model.onRetry)["Service"] = (failure, wait) =>
+    const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
-        // A tool may ask a model, too. That is not the run's.
-        if (asking !== call) return tell(failure, wait)
+        // A tool may ask a model, too. Its failures do not belong to the run.
+        if (asking !== call) return outerOnRetry(failure, wait)
         const number = retried.push(failure)
-        const told = logFailure("The model", failure, retryText({ number, wait }))
-        return Effect.andThen(Effect.annotateLogs(told, { ...place }), tell(failure, wait))
+        const logged = logFailure("The model", failure, retryText({ number, wait }))
+        return Effect.andThen(Effect.annotateLogs(logged, { ...place }), outerOnRetry(failure, wait))
       })
     const surroundings = {
       retried,
@@ -63,13 +64,13 @@ export const inRunContext = <A, E, R>(
       journal: fiber.getRef(Journal.current),
       place
     }
-    // Merged, and not put on top: effect copies a context that has grown by eight services, which calls under policies would do each
-    // for themselves.
+    // Merged, and not added on top: effect copies a context that has grown by eight services. Otherwise, each call
+    // under policies would make that copy.
     return Effect.updateContext(
       run(surroundings),
       (context: Context.Context<R>) => {
-        const own = Context.add(Context.make(Model.onRetry, hear), outerUsage, spending)
-        // The run's own limit, or the deadline that is set already: the tighter one, known to all that runs inside.
+        const own = Context.add(Context.make(Model.onRetry, onRetry), outerUsage, spending)
+        // The deadline is the earlier of the run's own limit and the outer deadline. Everything inside sees it.
         return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
       }
     )

@@ -14,8 +14,10 @@ import { lastOf } from "./modelEntry.ts"
 import type { State } from "./runState.ts"
 
 /**
- * The id of a new run: a step of the journal, since the idempotency keys of a run that is replayed must be those of the first time. A run
- * inside of a call has one that comes of that call's key, and of what it is asked. So it may have begun in an earlier attempt.
+ * Returns the id of a new run. The id is a step of the journal, so that a replayed run has the same idempotency keys.
+ *
+ * A run inside a call derives its id from the call's key and from its question. So it may have begun in an earlier
+ * attempt of the call.
  *
  * @category loop
  * @since 0.1.0
@@ -40,7 +42,7 @@ export const newId = (
         )
     )
     return Effect.mapBoth(id, {
-      // The model was not asked.
+      // Zero attempts: the model was not asked.
       onFailure: (failure) =>
         modelFailed({ ...state, account: state.account.modelFailed([lastOf(failure, state.turn, 0)]) }, failure),
       onSuccess: (id) => ({ id, mayHaveRun: "no" } as const)

@@ -1,5 +1,5 @@
 /*
- * What a run is given, looked at before anything runs: a program may have parsed it and not decoded it.
+ * Checks the input of a run before anything runs: a program may have parsed stored input without decoding it.
  */
 import * as Schema from "effect/Schema"
 import { RunRefused, Suspension } from "../../AgentFailure.ts"
@@ -11,7 +11,7 @@ import { firstIssue } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
 import { Account } from "./account.ts"
 
-/** What a run begins with. */
+/** The input of a new run. */
 export interface Opening {
   readonly question: string | { readonly text: string; readonly images: ReadonlyArray<Transcript.Image> }
   readonly transcript: Transcript.Transcript
@@ -20,34 +20,34 @@ export interface Opening {
   readonly facts?: CallFacts.CallFacts | undefined
 }
 
-/** Why a run does not begin, if so. */
+/** Returns the refusal of a new run whose input is invalid. */
 export const refusedOpening = (opening: Opening): RunRefused | undefined => {
   const { facts, id, question, scope, transcript } = opening
   const isTranscript = isA(Transcript.Transcript)(transcript)
-  // Most are, and need no schema.
+  // Most inputs are this simple, and need no schema.
   if (typeof question === "string" && isTranscript && id === undefined && scope === undefined && facts === undefined) {
     return undefined
   }
-  const kept = {
+  const carried = {
     transcript: isTranscript ? transcript : Transcript.make([]),
-    // What was done before is not lost with a run that does not begin.
+    // A run that does not begin keeps the facts of earlier runs.
     facts: areFacts(facts) ? facts : CallFacts.empty
   }
-  const refusal = refused(what, ofOpening, opening, kept)
+  const refusal = refused(what, ofOpening, opening, carried)
   if (refusal !== undefined) return refusal
   const wrong = wrongScope(opening)
-  return wrong === undefined ? undefined : because(`${what}: ${firstIssue([wrong])}.`, [wrong], kept)
+  return wrong === undefined ? undefined : refusalOf(`${what}: ${firstIssue([wrong])}.`, [wrong], carried)
 }
 
-const what = "The run was not begun"
+const what = "The run was not started"
 
-/** What a run goes on with. */
+/** The input of a resumed run. */
 export interface Continuation {
   readonly suspension: Suspension
   readonly reply: string
 }
 
-/** Why a run does not go on, if so. */
+/** Returns the refusal of a resumed run whose input is invalid. */
 export const refusedContinuation = (continuation: Continuation): RunRefused | undefined =>
   refused("The run was not resumed", ofContinuation, continuation, {
     transcript: Transcript.make([]),
@@ -67,7 +67,7 @@ const ofOpening = issuesBy(
     question: Schema.Union([
       Schema.String,
       Schema.Struct({ text: Schema.String, images: Schema.Array(Transcript.Image) })
-    ]).annotate({ expected: "a text, or a text with images" }),
+    ]).annotate({ expected: "a string, or a text with images" }),
     transcript: Schema.instanceOf(Transcript.Transcript, { expected: "a Transcript" }),
     id: Schema.optional(Name),
     scope: Schema.optional(Name),
@@ -75,7 +75,7 @@ const ofOpening = issuesBy(
   })
 )
 
-// A scope and the facts of its earlier runs go together.
+// Returns an issue unless a scope comes with the facts of its earlier runs.
 const wrongScope = ({ facts, scope }: Opening): FieldIssue | undefined => {
   if (scope === undefined) return undefined
   const path = ["facts"]
@@ -93,19 +93,21 @@ const ofContinuation = issuesBy(Schema.Struct({ suspension: Suspension, reply: S
 const refused = (
   what: string,
   issuesOf: IssuesOf,
-  given: object,
-  kept: Kept
+  input: object,
+  carried: Carried
 ): RunRefused | undefined => {
-  const issues = issuesOf(given)
-  return issues === undefined ? undefined : because(`${what}: ${firstIssue(issues)}.${advice(issues)}`, issues, kept)
+  const issues = issuesOf(input)
+  return issues === undefined
+    ? undefined
+    : refusalOf(`${what}: ${firstIssue(issues)}.${advice(issues)}`, issues, carried)
 }
 
-type Kept = Pick<RunRefused, "transcript" | "facts">
+type Carried = Pick<RunRefused, "transcript" | "facts">
 
-const because = (detail: string, issues: ReadonlyArray<FieldIssue>, kept: Kept): RunRefused =>
-  new RunRefused({ detail, issues, ledger: Account.empty().ledger, ...kept })
+const refusalOf = (detail: string, issues: ReadonlyArray<FieldIssue>, carried: Carried): RunRefused =>
+  new RunRefused({ detail, issues, ledger: Account.empty().ledger, ...carried })
 
-// What comes from a store has to go there encoded, and to come back decoded.
+// A value must be encoded to store it, and decoded to use it again.
 const advice = ([first]: ReadonlyArray<FieldIssue>): string => {
   const schema = first === undefined ? undefined : stored.get(first.path[0])
   return schema === undefined ? "" : ` Encode it by ${schema} to store it, and decode it by the same schema.`

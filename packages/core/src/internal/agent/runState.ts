@@ -11,35 +11,35 @@ import type { Happened } from "./happened.ts"
 import type { RunContext } from "./runContext.ts"
 
 /**
- * What stays the same throughout a run.
+ * The part of a run that stays the same.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Run<T extends Tool.Any> extends RunContext {
-  /** Names the run, and its calls: in logs, in events, and in the idempotency keys of its scope. */
+  /** The name of the run in logs, in events, in the ids of its calls, and in the idempotency keys of its scope. */
   readonly id: string
   readonly model: Model["Service"]
   readonly toolkit: Toolkit.Toolkit<T>
   readonly rendering: Rendering.Rendering
   readonly budget: AgentBudget
-  /** Is the model to be offered only what may be called now? */
+  /** True if the model is offered only the tools that are available now. */
   readonly offersAvailable: boolean
   readonly modelOptions: Options
-  /** When to ask the model again after a transient failure. */
+  /** The schedule by which the model is asked again after a transient failure. */
   readonly modelRetry: Schedule.Schedule<unknown, ModelFailure>
-  /** Told of everything that happens; absent when nobody looks. */
+  /** Receives every event; absent if the run is not watched. */
   readonly watch: ((event: Happened) => void) | undefined
 }
 
 /**
- * What changes from turn to turn.
+ * The part of a run that changes from turn to turn.
  *
  * @category models
  * @since 0.1.0
  */
 export interface State {
-  /** The turn to come, from 1. */
+  /** The next turn, from 1. */
   readonly turn: number
   readonly transcript: Transcript
   readonly account: Account
@@ -49,7 +49,7 @@ export interface State {
 }
 
 /**
- * Where a run begins.
+ * Returns the state in which a run begins.
  *
  * @category models
  * @since 0.1.0

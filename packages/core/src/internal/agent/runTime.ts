@@ -4,11 +4,11 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Deadline from "../../Deadline.ts"
 
-/** How much of its time a run has used: that in which a process was at work on it, and not the one in between. */
+/** The time of a run. Only time in which a process works on the run counts, not the time between processes. */
 export class RunTime {
   readonly #clock: Clock.Clock
   readonly #limit: number
-  /** What ends the run from outside, whatever it has used. */
+  /** The outer deadline, which ends the run whatever it has used, in milliseconds of the clock. */
   readonly #outer: number
   readonly #start: number
   #before: number
@@ -16,7 +16,7 @@ export class RunTime {
 
   /**
    * @param limit how long the run may take, in milliseconds
-   * @param before how much of that earlier processes have used
+   * @param before how much of it earlier processes have used, in milliseconds
    */
   constructor({ context }: Fiber.Fiber<unknown, unknown>, limit: number, before: number) {
     this.#clock = Context.get(context, Clock.Clock)
@@ -26,7 +26,7 @@ export class RunTime {
     this.#start = this.#clock.currentTimeMillisUnsafe()
   }
 
-  /** In milliseconds, with what earlier processes have used. */
+  /** The time used, including earlier processes, in milliseconds. */
   get used(): number {
     return this.#before + this.#clock.currentTimeMillisUnsafe() - this.#start
   }
@@ -41,7 +41,11 @@ export class RunTime {
     return deadline === Infinity ? deadline : Math.max(0, deadline - this.#clock.currentTimeMillisUnsafe())
   }
 
-  /** A step was not run, since an earlier process had: when it ended, so much was used. */
+  /**
+   * Counts the time of a step that an earlier process ran.
+   *
+   * @param used how much time the run had used when the step ended, in milliseconds
+   */
   replayed(used: number): void {
     const missing = used - this.used
     if (missing <= 0) return
@@ -49,7 +53,7 @@ export class RunTime {
     this.#isShifted = true
   }
 
-  /** What runs in the run's time: its deadline may have moved since the run began. */
+  /** Runs an Effect under the current deadline, which replayed steps may have moved. */
   within<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => this.#isShifted ? Effect.provideService(self, Deadline.current, this.deadline) : self)
   }

@@ -17,63 +17,63 @@ const nothing: Used = { turns: 0, calls: 0, tokens: 0 }
 const isNothing = ({ calls, inputTokens, outputTokens, turns }: Ledger): boolean =>
   turns + calls + inputTokens + outputTokens === 0
 
-/** A limit that is used up, and whose it is. */
+/** A limit that is used up, and its budget. */
 export interface UsedUp {
   readonly limit: AgentBudget.Limit
   readonly budget: AgentBudget.AgentBudget
-  /** Is it the run's own, and not that of the run whose call it corrects? */
+  /** True if the budget is the run's own. False if it belongs to the run whose call this run corrects. */
   readonly isOwn: boolean
 }
 
 const outerLimit = DispatchFailure.callLimit(
-  "This call was not run: the tool calls of the run around this one are used up.",
+  "This call was not run: the limit of outer run has no tool calls left.",
   "Answer with what you have."
 )
 
-/** What a run has used of its limits, with what agents use meanwhile that correct the arguments of its calls. */
+/** The usage of a run's limits, including the usage of agents that correct the arguments of its running calls. */
 export class RunUsage {
   readonly #budget: AgentBudget.AgentBudget
   #account: Account
-  /** Of such an agent: what the run uses whose call it corrects, and where that is told of it. */
-  readonly #outer: { readonly spending: RunUsage | undefined; readonly asked: FixerFrame } | undefined
-  /** What the account does not have yet. */
+  /** If this run corrects a call: the usage of the run with that call, and the frame that records the usage there. */
+  readonly #outer: { readonly spending: RunUsage | undefined; readonly fixerFrame: FixerFrame } | undefined
+  /** The usage of inner agents that the account does not include yet. */
   #meanwhile = nothing
-  /** How many calls of the last reply the outer run has left. */
+  /** How many calls of the last reply the outer run permits. */
   #granted = Infinity
 
-  constructor(budget: AgentBudget.AgentBudget, account: Account, asked?: FixerFrame, spending?: RunUsage) {
+  constructor(budget: AgentBudget.AgentBudget, account: Account, fixerFrame?: FixerFrame, spending?: RunUsage) {
     this.#budget = budget
     this.#account = account
-    this.#outer = asked === undefined ? undefined : { spending, asked }
+    this.#outer = fixerFrame === undefined ? undefined : { spending, fixerFrame }
   }
 
   /**
-   * The account of the run, whenever it has grown. It has all that was used in calls that have ended.
+   * Takes over the account of the run after it has grown. The account includes all usage of calls that have ended.
    *
-   * @param calls how many calls the model has asked for just now
+   * @param calls how many calls the model's latest reply has; default: 0
    */
   now(account: Account, calls = 0): void {
     const before = this.#account
     if (account === before) return
-    // Those inside have told the outer runs already.
-    const { calls: told, turns, tokens } = this.#meanwhile
+    // Inner agents have already added this usage to the outer runs.
+    const { calls: added, turns, tokens } = this.#meanwhile
     this.#account = account
     this.#meanwhile = nothing
     if (this.#outer === undefined) return
     const spent = account.since(before)
-    const { asked, spending } = this.#outer
+    const { fixerFrame, spending } = this.#outer
     this.#granted = Math.min(calls, spending?.callsLeft ?? Infinity)
-    // What is refused there counts nowhere but here.
+    // Calls that the outer run does not permit count only here.
     const counted = { ...spent, calls: spent.calls - calls + this.#granted }
     spending?.add({
       turns: spent.turns - turns,
-      calls: counted.calls - told,
+      calls: counted.calls - added,
       tokens: spent.inputTokens + spent.outputTokens - tokens
     })
     const { failures, repairs } = counted
     if (isNothing(counted) && failures.length === 0 && repairs.length === 0) return
-    const { name: inside } = asked.tool
-    asked.note({
+    const { name: inside } = fixerFrame.tool
+    fixerFrame.note({
       _tag: "FixerSpent",
       ...counted,
       failures: failures.map((failure) => ({ inside, ...failure })),
@@ -81,7 +81,7 @@ export class RunUsage {
     })
   }
 
-  /** An agent has used this that corrects arguments. */
+  /** Adds the usage of an agent that corrects arguments. */
   add(used: Used): void {
     const { calls, tokens, turns } = this.#meanwhile
     this.#meanwhile = { turns: turns + used.turns, calls: calls + used.calls, tokens: tokens + used.tokens }
@@ -93,7 +93,7 @@ export class RunUsage {
     return Math.min(own, this.#outer?.spending?.callsLeft ?? Infinity)
   }
 
-  /** The limit that is used up, and in whose budget. */
+  /** The limit that is used up, if there is one. */
   get usedUp(): UsedUp | undefined {
     const limit = AgentBudget.usedUp(this.#budget, {
       turns: this.#account.turns + this.#meanwhile.turns,
@@ -105,9 +105,10 @@ export class RunUsage {
   }
 
   /**
-   * Why a call of the last reply is not to be run, if so.
+   * Returns the reason why a call of the last reply must not run, if there is one.
    *
-   * @param index its position, from 0, of so many
+   * @param index the position of the call in the reply, from 0
+   * @param count how many calls the reply has
    */
   refusal(index: number, count: number, facts: CallFacts): DispatchFailure.DispatchFailure | undefined {
     const number = this.#account.calls - count + index + 1
@@ -115,7 +116,7 @@ export class RunUsage {
   }
 }
 
-/** What the run uses that is around here. */
+/** The usage of the surrounding run; `undefined` outside of runs. */
 export const outerUsage: Context.Reference<RunUsage | undefined> = Context.Reference<RunUsage | undefined>(
   "@fallible/core/spending",
   { defaultValue: () => undefined }

@@ -1,36 +1,36 @@
 import * as Effect from "effect/Effect"
 
-/** What events say of a step that was not run, since a journal has its result. */
+/** The mark of events about a step that was not run, since the journal has its result. */
 export interface Replay {
   readonly replayed?: true
 }
 
-/** Tells of a step when it begins; or at its end that it was replayed, if it never began. */
+/** Reports a step once: when it begins, or at its end as replayed if it never began. */
 export class StepStart {
-  readonly #tell: (replay: Replay) => void
+  readonly #report: (replay: Replay) => void
   #hasBegun = false
 
-  constructor(tell: (replay: Replay) => void) {
-    this.#tell = tell
+  constructor(report: (replay: Replay) => void) {
+    this.#report = report
   }
 
-  /** The step begins. */
+  /** Reports that the step begins. */
   readonly begin = (): void => {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    this.#tell({})
+    this.#report({})
   }
 
-  /** An Effect with which the step begins. */
+  /** Returns an Effect that begins the step, and then runs. */
   of<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.andThen(Effect.sync(this.begin), self)
   }
 
-  /** The step has ended. */
+  /** Ends the step. Reports it as replayed if it never began. */
   replay(): Replay {
     if (this.#hasBegun) return {}
     const replay = { replayed: true } as const
-    this.#tell(replay)
+    this.#report(replay)
     return replay
   }
 }

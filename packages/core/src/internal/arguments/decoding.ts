@@ -23,7 +23,7 @@ import { misfitOf, toFieldIssue } from "./fieldIssue.ts"
 import { isStricter, schemaOf, takesNothing } from "./jsonSchema.ts"
 
 /**
- * Arguments ready for the handler.
+ * Arguments that are ready for the handler.
  *
  * @category models
  * @since 0.1.0
@@ -34,19 +34,19 @@ export interface Decoded<out Params> {
 }
 
 /**
- * What decoding needs of a tool.
+ * The fields of a tool that decoding needs.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Target<Params> {
   readonly parameters: Schema.ConstraintDecoder<Params>
-  /** Around the arguments of a tool that acts, idempotent or not, no words are passed over. Default: `"none"`, it does not act. */
+  /** Words around the arguments are dropped only if the tool does not act (`"none"`). Default: `"none"`. */
   readonly sideEffect?: SideEffect
 }
 
 /**
- * Arguments that cannot be decoded, with what their text was read as, if it can be read.
+ * Arguments that cannot be decoded. `text` is the parsed text, if the text could be read.
  */
 export class Undecoded {
   readonly failure: DispatchFailure.Mismatch
@@ -59,7 +59,7 @@ export class Undecoded {
 }
 
 /**
- * The same as `Arguments.decode`. What cannot be decoded need not be read again to learn what was in it.
+ * Decodes like `Arguments.decode`. Its error also has the parsed text, so that callers need not read it again.
  */
 export const attempt = <Params>(
   text: string | undefined,
@@ -67,53 +67,54 @@ export const attempt = <Params>(
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const contract = contractOf(target.parameters)
   const acts = target.sideEffect !== undefined && target.sideEffect !== "none"
-  const found = read(text, acts ? contract.acting : contract.reading)
-  if (!found.ok) return Effect.fail(new Undecoded(unreadable(found.refusal)))
-  const { isExact, repairs, value } = found
-  if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(found))) {
-    return corrected(contract, target, found)
+  const parsed = read(text, acts ? contract.acting : contract.reading)
+  if (!parsed.ok) return Effect.fail(new Undecoded(unreadable(parsed.refusal)))
+  const { isExact, repairs, value } = parsed
+  if ((contract.isStricter || !isExact) && !fits(value, contract.jsonSchema, originOf(parsed))) {
+    return corrected(contract, target, parsed)
   }
-  // Eager: decoding that needs no time takes no step of the runtime either.
+  // Eager: synchronous decoding takes no extra step of the runtime.
   return contract.decode(value).pipe(
     Effect.mapEager((params) => ({ params, repairs })),
-    Effect.catchEager(() => corrected(contract, target, found))
+    Effect.catchEager(() => corrected(contract, target, parsed))
   )
 }
 
 const originOf = (text: Readable): Coercion.Origin => ({ numberAt: (path) => numberAt(text, path) })
 
 // -----------------------------------------------------------------------------
-// Contracts: what a parameters' schema compiles to, once
+// Contracts: compiled parameter schemas, cached
 // -----------------------------------------------------------------------------
 
 interface Contract<Params> {
   readonly decode: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly decodeAll: (value: unknown) => Effect.Effect<Params, SchemaIssue.Issue>
   readonly jsonSchema: JsonSchema.JsonSchema
-  /** Does the decoder accept what the model was not shown? The JSON Schema is asked first then. */
+  /** True if the JSON Schema is stricter than the decoder. It is then checked first. */
   readonly isStricter: boolean
-  /** How texts are read for a tool that reads, and for one that acts. */
+  /** How texts are read for a tool that only reads. */
   readonly reading: Options
+  /** How texts are read for a tool that acts. */
   readonly acting: Options
 }
 
 const contracts = new WeakMap<object, Contract<unknown>>()
 
 const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contract<Params> => {
-  const known = contracts.get(parameters)
-  if (known !== undefined) return asContractOf(known)
+  const cached = contracts.get(parameters)
+  if (cached !== undefined) return asContractOf(cached)
   const codec = Schema.toCodecJson(parameters)
   const schema = schemaOf(parameters)
   const decode = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error" })
   const decodeAll = SchemaParser.decodeUnknownEffect(codec, { onExcessProperty: "error", errors: "all" })
-  // Where anything in it is a secret, no part of a text is quoted that cannot be read.
+  // If the schema holds a secret, no part of an unreadable text is quoted.
   const secrets = hasSecrets(schema) ? [[]] : []
   const contract: Contract<Params> = {
-    // The first error is enough to know that there is one; collecting all takes three times as long.
+    // Stops at the first error: collecting all errors takes three times as long.
     decode: (value) => contained(decode(value)),
     decodeAll: (value) => contained(decodeAll(value)),
     jsonSchema: schema,
-    // A struct without fields decodes any object.
+    // Effect decodes any object with an empty struct.
     isStricter: takesNothing(schema) || isStricter(schema, parameters),
     reading: { prose: true, secrets },
     acting: { prose: false, secrets }
@@ -122,10 +123,10 @@ const contractOf = <Params>(parameters: Schema.ConstraintDecoder<Params>): Contr
   return contract
 }
 
-// A contract is stored under the very schema that it was made from, and so has its type.
+// Safe, since each contract is stored under the schema that it was made from.
 const asContractOf = <Params>(contract: Contract<unknown>) => contract as Contract<Params>
 
-// What did not decode, coerced and decoded once more; and what still does not fit, told field by field.
+// Coerces the value and decodes it again. If it still does not fit, fails with one issue for each field.
 const corrected = <Params>(
   { decodeAll, isStricter, jsonSchema }: Contract<Params>,
   { parameters }: Target<Params>,
@@ -133,10 +134,12 @@ const corrected = <Params>(
 ): Effect.Effect<Decoded<Params>, Undecoded> => {
   const { fits, repairs, value } = Coercion.coerce(text.value, parameters, originOf(text))
   const refused = (issue?: SchemaIssue.Issue) => {
-    const written = originOf(text)
-    // What was written where is known of values that were not moved; of those that were, none has lost digits.
-    const how = repairs.length === 0 ? written : { numberAt: () => "", written: { ...written, value: text.value } }
-    return Effect.fail(new Undecoded(misfit(misfitOf(issue, value, jsonSchema, how)), text))
+    const origin = originOf(text)
+    // A repair may move values, so paths into the text no longer apply. Repaired values have lost no digits.
+    const shownOrigin = repairs.length === 0
+      ? origin
+      : { numberAt: () => "", written: { ...origin, value: text.value } }
+    return Effect.fail(new Undecoded(misfit(misfitOf(issue, value, jsonSchema, shownOrigin)), text))
   }
   return Effect.matchEffect(decodeAll(value), {
     onFailure: refused,

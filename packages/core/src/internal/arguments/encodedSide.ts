@@ -1,42 +1,43 @@
 /**
- * The encoded side of a schema, as a model should be shown it: dates as dates, numbers in texts as numbers in
- * texts, and secrets as secrets. Effect describes each of them as a bare string, and a model then writes what it likes.
+ * The encoded side of a schema, as a model should see it: with dates, numeric texts and secrets marked as such.
+ * Effect describes each of them as a bare string, which does not tell a model what to write.
  *
  * | in the schema                                                              | shown as                           |
  * | -------------------------------------------------------------------------- | ---------------------------------- |
  * | `Date`, `DateTimeUtc`, `DateFromString`, `DateTimeUtcFromString`           | a string with the format date-time |
  * | `FiniteFromString`, `NumberFromString`, `BigDecimal`, `BigDecimalFromString` | a string with JSON's number pattern |
- * | `Redacted`, `RedactedFromValue`                                            | what is inside, `writeOnly`        |
- * | more than a thousand literals                                              | the same, the first of them twice  |
+ * | `Redacted`, `RedactedFromValue`                                            | the inner schema, `writeOnly`      |
+ * | more than a thousand literals                                              | the same, with the first one twice |
  *
- * Only what is shown is changed here, and nothing that decodes. Effect's own exports are told by their annotations, which stay the same object wherever
- * they are used; what an author makes of `Schema.String` by a transformation of his own stays as he made it.
+ * Only the shown schema changes, never the decoder. Effect's own schemas are recognized by their annotations,
+ * which are the same object wherever the schema is used. A `Schema.String` that an author transforms is shown
+ * as the author wrote it.
  */
 import { numberPattern } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 
-/** The encoded side of a schema with what it is said of it; the schema itself where nothing is to be said. */
+/** Returns the encoded side of a schema with these descriptions, or the schema itself if none applies. */
 export const encodedSide = (schema: Schema.Constraint): Schema.Constraint => {
   const encoded = SchemaAST.toEncoded(holds(schema.ast, isSecret) ? withSecrets(schema.ast) : schema.ast)
-  return holds(encoded, isTold) ? Schema.make(told(encoded)) : schema
+  return holds(encoded, needsDescription) ? Schema.make(described(encoded)) : schema
 }
 
 // -----------------------------------------------------------------------------
-// What is told of
+// Schemas that are described
 // -----------------------------------------------------------------------------
 
-type Shown = (ast: SchemaAST.AST) => SchemaAST.AST
+type Rewrite = (ast: SchemaAST.AST) => SchemaAST.AST
 
-const dateTime: Shown = (ast) =>
-  new SchemaAST.String({ ...wordsOf(ast), format: "date-time" }, undefined, undefined, ast.context)
+const dateTime: Rewrite = (ast) =>
+  new SchemaAST.String({ ...documentationOf(ast), format: "date-time" }, undefined, undefined, ast.context)
 
-const number: Shown = (ast) => new SchemaAST.String(wordsOf(ast), [isNumber], undefined, ast.context)
+const number: Rewrite = (ast) => new SchemaAST.String(documentationOf(ast), [isNumber], undefined, ast.context)
 
 const isNumber = SchemaAST.isPattern(new RegExp(numberPattern), { toJsonSchema: () => ({ pattern: numberPattern }) })
 
-const declared: ReadonlyMap<unknown, Shown> = new Map([
+const declared: ReadonlyMap<unknown, Rewrite> = new Map([
   ["effect/schema/Date", dateTime],
   ["effect/schema/DateTimeUtc", dateTime],
   ["effect/schema/BigDecimal", number]
@@ -44,7 +45,7 @@ const declared: ReadonlyMap<unknown, Shown> = new Map([
 
 const annotationsOf = (schema: Schema.Constraint): unknown => SchemaAST.toEncoded(schema.ast).annotations
 
-const fromString: ReadonlyMap<unknown, Shown> = new Map([
+const fromString: ReadonlyMap<unknown, Rewrite> = new Map([
   [annotationsOf(Schema.DateFromString), dateTime],
   [annotationsOf(Schema.DateTimeUtcFromString), dateTime],
   [annotationsOf(Schema.FiniteFromString), number],
@@ -52,7 +53,7 @@ const fromString: ReadonlyMap<unknown, Shown> = new Map([
   [annotationsOf(Schema.BigDecimalFromString), number]
 ])
 
-const shownAs = (ast: SchemaAST.AST): Shown | undefined =>
+const shownAs = (ast: SchemaAST.AST): Rewrite | undefined =>
   SchemaAST.isDeclaration(ast)
     ? declared.get(idOf(ast))
     : SchemaAST.isString(ast) && ast.checks === undefined && ast.annotations !== undefined
@@ -61,23 +62,24 @@ const shownAs = (ast: SchemaAST.AST): Shown | undefined =>
 
 const isSecret = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Redacted"
 
-// To make one enum of literals, Effect compares each with all before it, until two are equal. `jsonSchema` makes it in one pass.
+// Effect merges literals into one enum in quadratic time, and gives up at the first duplicate. So the first
+// literal is shown twice, and `jsonSchema` merges the literals in one pass.
 const isLongEnum = (ast: SchemaAST.AST): ast is SchemaAST.Union => {
   if (!SchemaAST.isUnion(ast) || ast.types.length <= 1_000 || ast.options?.mode === "oneOf") return false
   const [first] = ast.types
   return first !== undefined && SchemaAST.isLiteral(first) && first.annotations === undefined
 }
 
-const isTold = (ast: SchemaAST.AST): boolean => isSecret(ast) || isLongEnum(ast) || shownAs(ast) !== undefined
+const needsDescription = (ast: SchemaAST.AST): boolean => isSecret(ast) || isLongEnum(ast) || shownAs(ast) !== undefined
 
-/** What effect calls a declaration of its own. */
+/** Returns the id that Effect gives to its own declarations; `undefined` for any other declaration. */
 export const idOf = ({ annotations }: SchemaAST.Declaration): unknown => {
   const representation: unknown = annotations?.["representation"]
   return Predicate.hasProperty(representation, "id") ? representation.id : undefined
 }
 
-// What its author says of it.
-const wordsOf = ({ annotations = {} }: SchemaAST.AST): Schema.Annotations.Annotations =>
+// The author's documentation of a schema.
+const documentationOf = ({ annotations = {} }: SchemaAST.AST): Schema.Annotations.Annotations =>
   Object.fromEntries(
     ["title", "description", "examples"].flatMap((key) =>
       annotations[key] === undefined ? [] : [[key, annotations[key]]]
@@ -85,70 +87,73 @@ const wordsOf = ({ annotations = {} }: SchemaAST.AST): Schema.Annotations.Annota
   )
 
 // -----------------------------------------------------------------------------
-// Walks
+// Rewriting schemas
 // -----------------------------------------------------------------------------
 
-// Of an encoded side.
-const told = (root: SchemaAST.AST): SchemaAST.AST => {
-  const within: Shown = remembering((ast) => {
+// Adds the descriptions to an encoded side.
+const described = (root: SchemaAST.AST): SchemaAST.AST => {
+  const rewrite: Rewrite = memoized((ast) => {
     const shown = shownAs(ast)
     if (shown !== undefined) return shown(ast)
     if (isLongEnum(ast)) return withTypes(ast, [ast.types[0]!, ...ast.types])
-    if (!isSecret(ast) || !SchemaAST.isDeclaration(ast)) return rebuilt(ast, within)
-    const values = ast.typeParameters.map((value) => marked(within(value), { ...wordsOf(ast), writeOnly: true }))
+    if (!isSecret(ast) || !SchemaAST.isDeclaration(ast)) return rebuilt(ast, rewrite)
+    const values = ast.typeParameters.map((value) =>
+      annotated(rewrite(value), { ...documentationOf(ast), writeOnly: true })
+    )
     return new SchemaAST.Declaration(values, ast.run, ast.annotations, undefined, undefined, ast.context)
   })
-  return within(root)
+  return rewrite(root)
 }
 
-// Annotations go to the last check, and are not shown of one that has no JSON Schema.
-const marked = (ast: SchemaAST.AST, annotations: Schema.Annotations.Annotations): SchemaAST.AST => {
+// Effect puts annotations on the last check, and hides them if that check has no JSON Schema. So this adds a
+// last check that has one.
+const annotated = (ast: SchemaAST.AST, annotations: Schema.Annotations.Annotations): SchemaAST.AST => {
   const schema = Schema.make<Schema.Top>(ast)
   return (ast.checks === undefined ? schema : schema.check(isAnything)).annotate(annotations).ast
 }
 
 const isAnything = Schema.makeFilter(() => undefined, { toJsonSchema: () => ({}) })
 
-// A secret that is decoded from something else is lost on the encoded side: there, the whole of it is made a secret.
+// The encoded side loses a secret that is decoded from another value. So all of that value becomes a secret.
 const withSecrets = (root: SchemaAST.AST): SchemaAST.AST => {
-  const within: Shown = remembering((ast) => {
-    if (ast.encoding === undefined) return rebuilt(ast, within)
-    const end = within(ast.encoding.at(-1)!.to)
-    const isLost = holdsDecoded(ast) && !holds(end, isSecret)
-    return isLost ? secret(end) : end
+  const rewrite: Rewrite = memoized((ast) => {
+    if (ast.encoding === undefined) return rebuilt(ast, rewrite)
+    const encoded = rewrite(ast.encoding.at(-1)!.to)
+    const isLost = holdsDecoded(ast) && !holds(encoded, isSecret)
+    return isLost ? asSecret(encoded) : encoded
   })
-  return within(root)
+  return rewrite(root)
 }
 
 const holdsDecoded = (ast: SchemaAST.AST): boolean =>
   isSecret(ast) || decodedPartsOf(ast).some((part) => holds(part, isSecret)) ||
   ast.encoding !== undefined && ast.encoding.slice(0, -1).some(({ to }) => holds(to, isSecret))
 
-const secret = (ast: SchemaAST.AST): SchemaAST.AST => {
+const asSecret = (ast: SchemaAST.AST): SchemaAST.AST => {
   const { annotations, run } = Schema.Redacted(Schema.make(ast)).ast
   return new SchemaAST.Declaration([ast], run, annotations, undefined, undefined, ast.context)
 }
 
-const remembering = (rebuild: Shown): Shown => {
+const memoized = (rebuild: Rewrite): Rewrite => {
   const memory = new Map<SchemaAST.AST, SchemaAST.AST>()
   return (ast) => {
-    const known = memory.get(ast) ?? rebuild(ast)
-    memory.set(ast, known)
-    return known
+    const result = memory.get(ast) ?? rebuild(ast)
+    memory.set(ast, result)
+    return result
   }
 }
 
-// The same with its parts mapped; it has no encoding.
-const rebuilt = (ast: SchemaAST.AST, within: Shown): SchemaAST.AST => {
+// Maps the parts of a schema that has no encoding.
+const rebuilt = (ast: SchemaAST.AST, rewrite: Rewrite): SchemaAST.AST => {
   const { annotations, checks, context } = ast
   if (SchemaAST.isDeclaration(ast) && ast.typeParameters.length > 0) {
-    const parameters = ast.typeParameters.map(within)
+    const parameters = ast.typeParameters.map(rewrite)
     return new SchemaAST.Declaration(parameters, ast.run, annotations, checks, undefined, context, ast.encodingChecks)
   }
   if (SchemaAST.isObjects(ast)) {
     return new SchemaAST.Objects(
-      ast.propertySignatures.map(({ name, type }) => new SchemaAST.PropertySignature(name, within(type))),
-      ast.indexSignatures.map(({ parameter, type }) => new SchemaAST.IndexSignature(parameter, within(type))),
+      ast.propertySignatures.map(({ name, type }) => new SchemaAST.PropertySignature(name, rewrite(type))),
+      ast.indexSignatures.map(({ parameter, type }) => new SchemaAST.IndexSignature(parameter, rewrite(type))),
       annotations,
       checks,
       undefined,
@@ -157,7 +162,7 @@ const rebuilt = (ast: SchemaAST.AST, within: Shown): SchemaAST.AST => {
     )
   }
   if (SchemaAST.isArrays(ast)) {
-    const [elements, rest] = [ast.elements.map(within), ast.rest.map(within)]
+    const [elements, rest] = [ast.elements.map(rewrite), ast.rest.map(rewrite)]
     return new SchemaAST.Arrays(
       ast.isMutable,
       elements,
@@ -169,9 +174,9 @@ const rebuilt = (ast: SchemaAST.AST, within: Shown): SchemaAST.AST => {
       ast.encodingChecks
     )
   }
-  if (SchemaAST.isUnion(ast)) return withTypes(ast, ast.types.map(within))
+  if (SchemaAST.isUnion(ast)) return withTypes(ast, ast.types.map(rewrite))
   return SchemaAST.isSuspend(ast)
-    ? new SchemaAST.Suspend(() => within(ast.thunk()), annotations, checks, undefined, context)
+    ? new SchemaAST.Suspend(() => rewrite(ast.thunk()), annotations, checks, undefined, context)
     : ast
 }
 
@@ -180,7 +185,7 @@ const withTypes = (
   types: ReadonlyArray<SchemaAST.AST>
 ): SchemaAST.AST => new SchemaAST.Union(types, options, annotations, checks, undefined, context, encodingChecks)
 
-/** Is there such a part, on any side? */
+/** Whether the schema, or any of its decoded or encoded parts, satisfies the predicate. */
 export const holds = (
   ast: SchemaAST.AST,
   predicate: (ast: SchemaAST.AST) => boolean,

@@ -2,7 +2,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
 import { contained } from "../effect/contained.ts"
 
-// Parameters are declared as something to decode. Most can be encoded, too; the others have to continue with all arguments.
+// Parameters are declared as decoders, but most can be encoded too. If encoding fails, the `next` of a partial
+// result must hold all arguments.
 export const encoderOf = (parameters: Schema.ConstraintDecoder<unknown>) => {
   const encode = SchemaParser.encodeUnknownEffect(
     Schema.toCodecJson(parameters as Schema.ConstraintCodec<unknown, Schema.JsonObject>)

@@ -5,8 +5,9 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import { findingsOf } from "./findings.ts"
 
 /**
- * Everything that is wrong with a value: what does not fit the JSON Schema that a model is shown, and what the decoder alone knows (a brand, a
- * filter, a transformation). One issue for each field, at most twenty; `undefined` where there is none.
+ * Returns everything that is wrong with a value: where it does not fit the JSON Schema that a model sees, and
+ * what only the decoder checks (a brand, a filter, a transformation). There is one issue for each field, at
+ * most twenty. Returns `undefined` if nothing is wrong.
  */
 export const misfitOf = (
   issue: SchemaIssue.Issue | undefined,
@@ -16,7 +17,7 @@ export const misfitOf = (
 ): Misfit | undefined => explain(value, schema, { ...how, findings: issue === undefined ? [] : findingsOf(issue) })
 
 /**
- * An issue as failures have it.
+ * Converts an issue to the form that failures carry.
  */
 export const toFieldIssue = ({ actual, advice, expected, path }: Issue): FieldIssue => ({
   path,

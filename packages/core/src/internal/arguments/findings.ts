@@ -1,8 +1,9 @@
 /**
- * What a decoder of Effect's says of a value, field by field, as findings that `@fallible/arguments` joins to its own.
+ * The errors of an Effect decoder, field by field, as findings that `@fallible/arguments` merges with its own.
  *
- * A schema of Effect's knows some checks more exactly than JSON Schema can say them: a length in UTF-16 units, a pattern with flags.
- * These are put as the keywords that they would be. Effect's formatter walks an issue and hands on nothing but texts, so each text is a fact in JSON.
+ * An Effect schema expresses some checks more exactly than JSON Schema can: a length in UTF-16 units, a
+ * pattern with flags. These are reported as the matching JSON Schema keywords. Effect's formatter walks an
+ * issue and returns only texts, so each text is a fact in JSON.
  */
 import type { Finding, JsonSchema } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
@@ -10,61 +11,63 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { cut, oneLine } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
 
-/** A finding without its place. */
+/** A finding without its path. */
 type Fact = Omit<Finding, "path">
 
-/** All that a decoder says of a value. */
+/** Returns everything that a decoder reports about a value. */
 export const findingsOf = (issue: SchemaIssue.Issue): ReadonlyArray<Finding> =>
   format(issue).issues.map(({ message, path = [] }) => ({ path: path.map(toKey), ...factIn(message) }))
 
-// What Effect says of a union by itself comes as it is.
+// Effect reports some faults of unions in its own words, which are not JSON.
 const factIn = (text: string): Fact =>
   attempted((): Fact => JSON.parse(text)) ?? { kind: "check", expected: plain(text) }
 
-// How Effect words its own checks; the JSON Schema says the same with the type before it. Whose words a failed transformation has, Effect does not say.
-const ofEffect = /^(?:an? (?:value|string|integer|finite|array|object|32-bit|base64|GUID|ASCII)\b|number$)/
+// Effect's wording of its own checks. The JSON Schema says the same, and also names the type. Effect does not
+// mark whether it or the author worded a failed transformation, so the wording has to decide.
+const effectWording = /^(?:an? (?:value|string|integer|finite|array|object|32-bit|base64|GUID|ASCII)\b|number$)/
 
-// Effect's JSON form of a number allows these texts, too; nobody needs to be told.
+// Effect's JSON form of a number also allows these texts. A model need not know that.
 const nonFinite = /(?:number \| )?"Infinity" \| "-Infinity" \| "NaN"/
 
-// An author's words may be of any length, and have the value in them.
+// An author's message may have any length, and may quote the value.
 const plain = (words: string): string => oneLine(cut(words.replace(/^Expected /, "").replace(nonFinite, "number"), 300))
 
-const check = (words: string, isAuthors = !ofEffect.test(plain(words))): Fact => ({
+const check = (words: string, isAuthors = !effectWording.test(plain(words))): Fact => ({
   kind: "check",
   expected: plain(words),
   isAuthors
 })
 
-const ofLeaf = (leaf: SchemaIssue.Leaf): Fact => {
+const factOfLeaf = (leaf: SchemaIssue.Leaf): Fact => {
   if (leaf._tag === "MissingKey" || leaf._tag === "UnexpectedKey") return { kind: "key", expected: "" }
   const words = SchemaIssue.defaultLeafHook(leaf)
   if (leaf._tag === "InvalidType") return { kind: "type", expected: plain(words) }
   return leaf._tag === "InvalidValue" ? check(words) : check(words, false)
 }
 
-const ofCheck = (failed: SchemaIssue.Filter): Fact | undefined => {
+const factOfCheck = (failed: SchemaIssue.Filter): Fact | undefined => {
   const { filter: { annotations = {} }, issue } = failed
-  const own = SchemaIssue.defaultCheckHook(failed)
-  if (own !== undefined) return check(own)
+  const ownText = SchemaIssue.defaultCheckHook(failed)
+  if (ownText !== undefined) return check(ownText)
   const keywords = keywordsOf(annotations)
   if (keywords !== undefined) return { kind: "check", expected: "", keywords }
   const { expected } = issue._tag === "InvalidValue" && issue.annotations?.expected !== undefined
     ? issue.annotations
     : annotations
-  // What is not a value is told where it is.
+  // Any other issue is reported at its own path.
   return issue._tag === "InvalidValue" ? check(typeof expected === "string" ? expected : "a valid value") : undefined
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (leaf) => JSON.stringify(ofLeaf(leaf)),
+  leafHook: (leaf) => JSON.stringify(factOfLeaf(leaf)),
   checkHook: (failed) => {
-    const fact = ofCheck(failed)
+    const fact = factOfCheck(failed)
     return fact === undefined ? undefined : JSON.stringify(fact)
   }
 })
 
-// Of Effect's own checks, in its own words: a length says both what it counts and how many.
+// The JSON Schema keywords of Effect's own checks, recognized by their wording. A length applies to texts and
+// to arrays.
 const keywordsOf = (
   { expected, representation }: { readonly [key: string]: unknown }
 ): JsonSchema | undefined => {

@@ -1,8 +1,9 @@
 /*
- * Which effect a call is meant to have, as its arguments say: a text that is the same for equal ones, however they were written.
+ * The intended effect of a call according to its arguments: a text that is the same for equal arguments,
+ * however they were written.
  *
- * Arguments are decoded and encoded again, so that `"5"` and `5`, a default that was left out and one that was written, are the same.
- * Where the parameters cannot be encoded, the decoded values are compared, or else the text.
+ * Arguments are decoded and encoded again. So `"5"` and `5` are the same, and so are an omitted default and a
+ * written one. If the parameters cannot be encoded, the decoded values are compared, or else the text.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
@@ -23,35 +24,35 @@ import { attempted, isPromise } from "../value/untrusted.ts"
 import { holds, idOf } from "./encodedSide.ts"
 import { schemaOf } from "./jsonSchema.ts"
 
-/** What is asked of a tool. */
+/** The fields of a tool that the identity of its calls depends on. */
 export interface Identified {
   readonly name: string
   readonly parameters: Schema.ConstraintDecoder<unknown>
   readonly identity?: ((params: never) => unknown) | undefined
 }
 
-/** What the arguments of a call say. */
+/** The identity of a call, computed from its arguments. */
 export interface Identity {
-  /** Which effect is meant; `undefined` where the tool's own `identity` finds nothing. */
+  /** The intended effect; `undefined` if the tool's own `identity` is empty. */
   readonly effect: string | undefined
-  /** The same of all arguments. */
+  /** All arguments, as a text of the same form. */
   readonly whole: string
-  /** May a key be made of it? A key leaves the process, and is the same each time. */
+  /** True if an idempotency key can be made of this identity. A key leaves the process, and must be the same each time. */
   readonly isFit: boolean
 }
 
 /**
- * What a tool's arguments say.
+ * Computes the identity of a call from its arguments.
  *
- * An identity that throws, or that answers with what cannot be compared, throws here.
+ * Throws if the tool's `identity` throws, or returns a value that cannot be compared.
  */
 export const identityOf = (tool: Identified, params: unknown, text: string | undefined): Identity => {
   const { encode, isUnordered, keeps, unfit } = writingOf(tool.parameters)
-  const json = encode(isUnordered ? ordered(params) : params)
+  const json = encode(isUnordered ? sorted(params) : params)
   const isKept = json === undefined || keeps(params, json)
-  // What does not come back as it was may be drawn.
-  const told = unfit === "drawn" || !isKept ? undefined : canonical(json ?? params)
-  const whole = told ?? asWritten(tool, text)
+  // Arguments that change in a round trip may hold a generated default. Then their text is compared.
+  const canonicalText = unfit === "drawn" || !isKept ? undefined : canonical(json ?? params)
+  const whole = canonicalText ?? asWritten(tool, text)
   const { identity } = tool
   if (identity === undefined) return { effect: whole, whole, isFit: unfit === undefined && isKept }
   const declared: unknown = identity(params as never)
@@ -60,11 +61,14 @@ export const identityOf = (tool: Identified, params: unknown, text: string | und
   if (effect !== undefined) return { effect, whole, isFit: true }
   heed(`The identity of '${tool.name}'`, declared)
   throw new TypeError(
-    `The identity of '${tool.name}' must be JSON, or made of dates, bigints, Maps and Sets: without promises, secrets, functions, and classes that have no toJSON.`
+    `The identity of '${tool.name}' must consist of JSON, dates, bigints, Maps and Sets. It must not hold promises, secrets, functions, or classes without toJSON.`
   )
 }
 
-/** All arguments as a text that decodes to the same again, as far as that can be had; none where they hold a secret. */
+/**
+ * Returns all arguments as a text that decodes to equal arguments, else the original text; `undefined` if
+ * they hold a secret.
+ */
 export const textAgain = (
   { parameters }: Identified,
   params: unknown,
@@ -76,14 +80,17 @@ export const textAgain = (
   return json === undefined || !isExact(params, json) ? text : JSON.stringify(json)
 }
 
-/** Which effect is meant, for a key of what runs inside of a call; `undefined` where its place in the call has to do. */
+/**
+ * Returns the intended effect, for the key of a tool that runs inside another call. If it returns
+ * `undefined`, the key is made from the tool's place in that call.
+ */
 export const effectOf = (tool: Identified, params: unknown): string | undefined =>
   attempted(() => {
     const { effect, isFit } = identityOf(tool, params, undefined)
     return isFit ? effect : undefined
   })
 
-/** Why no key can be made of a tool's arguments as they are, if so. */
+/** Reports why no idempotency key can be made of a tool's arguments; `undefined` if one can. */
 export const whyUnfit = (parameters: Schema.ConstraintDecoder<unknown>): string | undefined => {
   const { unfit } = writingOf(parameters)
   return unfit === undefined ? undefined : reasons[unfit]
@@ -93,60 +100,67 @@ type Unfit = "secret" | "drawn" | "lost"
 
 const reasons: Readonly<Record<Unfit, string>> = {
   secret: "they hold a secret",
-  drawn: "they have a default that may be another each time",
+  drawn: "they have a default that may differ each time",
   lost: "they cannot be encoded again without loss"
 }
 
 // -----------------------------------------------------------------------------
-// Encoding again
+// Encoding
 // -----------------------------------------------------------------------------
 
 interface Writing {
   readonly unfit: Unfit | undefined
-  /** As JSON; `undefined` where that cannot be done. */
+  /** Encodes parameters to JSON; returns `undefined` if that fails. */
   readonly encode: (params: unknown) => unknown
-  /** Does that decode to what is equal? */
+  /** Whether the JSON decodes to equal parameters. */
   readonly keeps: (params: unknown, json: unknown) => boolean
-  /** Does it decode to what is written in the same way, too? */
+  /** Whether the JSON decodes to parameters with the same canonical text. */
   readonly isExact: (params: unknown, json: unknown) => boolean
-  /** Are there Sets or Maps? Their order says nothing. */
+  /** True if the parameters hold Sets or Maps, whose order does not count. */
   readonly isUnordered: boolean
 }
 
 const writings = new WeakMap<object, Writing>()
 
 const writingOf = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
-  const known = writings.get(parameters)
-  if (known !== undefined) return known
-  const made = attempted(() => writing(parameters)) ?? lost
-  writings.set(parameters, made)
-  return made
+  const cached = writings.get(parameters)
+  if (cached !== undefined) return cached
+  const result = attempted(() => writing(parameters)) ?? unencodable
+  writings.set(parameters, result)
+  return result
 }
 
 const never = () => false
 
-const lost: Writing = { unfit: "lost", encode: () => undefined, keeps: never, isExact: never, isUnordered: false }
+const unencodable: Writing = {
+  unfit: "lost",
+  encode: () => undefined,
+  keeps: never,
+  isExact: never,
+  isUnordered: false
+}
 
 const writing = (parameters: Schema.ConstraintDecoder<unknown>): Writing => {
   const codec = Schema.toCodecJson(parameters)
   const unfit = unfitIn(parameters, codec.ast)
-  if (unfit === "lost") return lost
+  if (unfit === "lost") return unencodable
   const encodeExit = SchemaParser.encodeUnknownExit(withoutServices(codec))
   const encode = (params: unknown) => successOf(() => encodeExit(params))
   const decodeExit = SchemaParser.decodeUnknownExit(codec)
-  // What is not mapped stays what it is.
+  // Without an encoding, the JSON equals the parameters.
   const isMapped = holds(codec.ast, ({ encoding }) => encoding !== undefined)
-  const back = (json: unknown) => successOf(() => decodeExit(json))
+  const decode = (json: unknown) => successOf(() => decodeExit(json))
   return {
     unfit,
     encode,
-    keeps: (params, json) => !isMapped || isSame(params, back(json)),
-    isExact: (params, json) => !isMapped || isSameText(params, back(json)),
+    keeps: (params, json) => !isMapped || isSame(params, decode(json)),
+    isExact: (params, json) => !isMapped || isSameText(params, decode(json)),
     isUnordered: holds(codec.ast, isSetOrMap)
   }
 }
 
-// `1.0` and `1.00` are equal, and have two texts; two addresses are not, and have one.
+// Neither test is enough alone. The decimals `1.0` and `1.00` are equal but have two texts. Two `URL`s are
+// unequal but may have one text.
 const isSame = (one: unknown, other: unknown): boolean => {
   if (Equal.equals(one, other)) return true
   if (Array.isArray(one)) {
@@ -168,22 +182,22 @@ const successOf = (run: () => Exit.Exit<unknown, unknown>): unknown =>
     return Exit.isSuccess(exit) ? exit.value : undefined
   })
 
-// A codec that needs services cannot encode here: it dies, and the decoded values are compared.
+// A codec that needs services dies here. Then the decoded values are compared.
 const withoutServices = (codec: Schema.Constraint) => codec as Schema.ConstraintEncoder<unknown>
 
 const isSetOrMap = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isDeclaration(ast) &&
   ["effect/schema/ReadonlySet", "effect/schema/ReadonlyMap"].some((id) => id === idOf(ast))
 
-// They are encoded as lists, in the order in which they were written.
-const ordered = (value: unknown): unknown => {
-  if (value instanceof Set) return new Set(Array.from(value, ordered).toSorted(byText))
+// Sets and Maps encode to lists in insertion order, so they are sorted first.
+const sorted = (value: unknown): unknown => {
+  if (value instanceof Set) return new Set(Array.from(value, sorted).toSorted(byText))
   if (value instanceof Map) {
-    return new Map(Array.from(value, ([key, of]): [unknown, unknown] => [ordered(key), ordered(of)]).toSorted(byText))
+    return new Map(Array.from(value, ([key, item]): [unknown, unknown] => [sorted(key), sorted(item)]).toSorted(byText))
   }
-  if (Array.isArray(value)) return value.map(ordered)
+  if (Array.isArray(value)) return value.map(sorted)
   return isPlain(value)
-    ? Object.fromEntries(Object.entries(value).map(([key, of]) => [key, ordered(of)]))
+    ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, sorted(item)]))
     : value
 }
 
@@ -195,13 +209,13 @@ const unfitIn = (parameters: Schema.ConstraintDecoder<unknown>, ast: SchemaAST.A
   return holds(ast, isLost) || holds(ast, isOpaque) ? "lost" : undefined
 }
 
-// An instance of a class that has no codec: what it encodes to is said to be any JSON.
+// True for a class without a codec, which Effect declares to encode to any JSON.
 const isOpaque = (ast: SchemaAST.AST): boolean => SchemaAST.isDeclaration(ast) && isJson(ast.encoding?.at(-1)?.to)
 
 const isJson = (ast: SchemaAST.AST | undefined): boolean =>
   ast !== undefined && SchemaAST.isDeclaration(ast) && idOf(ast) === "effect/schema/Json"
 
-// A default that is no constant: what stands in for an absent value is known only once it is asked for.
+// True for a default that is not constant: two evaluations differ, or do not finish at once.
 const isDrawn = (ast: SchemaAST.AST): boolean =>
   getters(ast).some(({ decode }) =>
     attempted(() => {
@@ -219,7 +233,7 @@ const isSameText = (one: unknown, other: unknown): boolean => {
   return text !== undefined && text === canonical(other)
 }
 
-// What is left out, or refused, whatever it is.
+// True if encoding drops or forbids the value, whatever it is.
 const isLost = (ast: SchemaAST.AST): boolean =>
   getters(ast).some(({ encode }) =>
     attempted(() => {
@@ -242,16 +256,17 @@ const getters = ({ encoding }: SchemaAST.AST) =>
     : encoding.flatMap(({ transformation }) => transformation._tag === "Transformation" ? [transformation] : [])
 
 // -----------------------------------------------------------------------------
-// What is written, and what is nothing
+// Arguments as written, and empty identities
 // -----------------------------------------------------------------------------
 
-// What is written in another way is the same, as far as the schema says; a default that was left out is not known.
+// The arguments as written, coerced by the schema so that equal ones compare as equal. Omitted defaults are
+// not filled in.
 const asWritten = ({ parameters }: Identified, text: string | undefined): string => {
   const parsed = Result.getOrUndefined(Arguments.parse(text))
-  const meant = parsed === undefined
+  const coerced = parsed === undefined
     ? undefined
     : attempted(() => Coercion.coerce(parsed.value, parameters, parsed).value) ?? parsed.value
-  return (meant === undefined ? undefined : canonical(meant)) ?? `${text}`
+  return (coerced === undefined ? undefined : canonical(coerced)) ?? `${text}`
 }
 
 const isEmpty = (identity: unknown): boolean => {

@@ -2,15 +2,15 @@ import type { Intent } from "../../ToolOutcome.ts"
 import { digestOf } from "../call/idempotencyKey.ts"
 import { type Identified, type Identity, identityOf, textAgain } from "./identity.ts"
 
-/** What a call is meant to do, with the arguments that it has now. Nothing is worked out before somebody asks. */
+/** The intent of a call with its current arguments. Everything is computed on first use. */
 export class Intended {
-  /** The arguments as text, where a model or a fixer has written them. */
+  /** The arguments as text, if a model or a fixer wrote them. */
   readonly text: string | undefined
-  /** What a key has been sent for in this call, before a fixer corrected that. */
+  /** The intent that this call was admitted with before a fixer corrected its arguments, if any. */
   readonly sent: Sent | undefined
   readonly #tool: Identified
   readonly #params: unknown
-  #identity: Identity | undefined = undefined
+  #cached: Identity | undefined = undefined
   #id: string | undefined = undefined
 
   constructor(tool: Identified, params: unknown, text: string | undefined, sent?: Sent) {
@@ -20,49 +20,49 @@ export class Intended {
     this.sent = sent
   }
 
-  get #said(): Identity {
-    return this.#identity ??= identityOf(this.#tool, this.#params, this.text)
+  get #identity(): Identity {
+    return this.#cached ??= identityOf(this.#tool, this.#params, this.text)
   }
 
-  /** Do the arguments say nothing of what is to be done? */
+  /** True if the arguments do not say which effect is intended. */
   get isEmpty(): boolean {
-    return this.#said.effect === undefined
+    return this.#identity.effect === undefined
   }
 
-  /** A name for what is to be done: the same for each call that means it. */
+  /** The digest of the intended effect, which is the same for all calls with this intent. */
   get id(): string {
-    return this.#id ??= digestOf("intent", this.#tool.name, this.#said.effect ?? "")
+    return this.#id ??= digestOf("intent", this.#tool.name, this.#identity.effect ?? "")
   }
 
-  /** A name for all its arguments. */
+  /** The digest of all arguments. */
   get arguments(): string {
-    const { effect, whole } = this.#said
+    const { effect, whole } = this.#identity
     return effect === whole ? this.id : digestOf("intent", this.#tool.name, whole)
   }
 
-  /** Its arguments, as they are to be sent again; `undefined` where they hold a secret. */
+  /** The arguments as the text to send again; `undefined` if they hold a secret. */
   get again(): string | undefined {
     return textAgain(this.#tool, this.#params, this.text)
   }
 
-  /** May a key be made of it? */
+  /** True if an idempotency key can be made of this intent. */
   get isFit(): boolean {
-    return this.#said.isFit
+    return this.#identity.isFit
   }
 
-  /** Has anybody asked for its name? */
+  /** True if the `id` has been computed. */
   get isKnown(): boolean {
     return this.#id !== undefined
   }
 }
 
-/** What stands for any call of a tool: nobody knows what one of them was meant to do. */
+/** Returns the id that stands for any call of a tool, used if the intent of a call is unknown. */
 export const anyCallOf = (tool: string): string => digestOf("intent", tool)
 
-/** What a call was meant to do of which nobody knows more. */
+/** Returns the intent of a call whose arguments are unknown. */
 export const anyIntentOf = (tool: string): Intent => ({ id: anyCallOf(tool), arguments: "" })
 
-/** What a key was sent for. */
+/** An intent, and the number of the key that was sent for it. */
 export interface Sent {
   readonly id: string
   readonly number: number

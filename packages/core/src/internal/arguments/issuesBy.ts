@@ -6,13 +6,16 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import { kind } from "../value/text.ts"
 import { attempted, silence } from "../value/untrusted.ts"
 
-/** Says of values what keeps them from being of a type, field by field and without the values; `undefined` if nothing does. */
+/**
+ * Makes a function that lists why a value is not of a type, field by field and without quoting the value. The
+ * function returns `undefined` for a value of the type.
+ */
 export const issuesBy = (schema: Schema.Constraint): (value: unknown) => ReadonlyArray<FieldIssue> | undefined => {
   const decode = SchemaParser.decodeUnknownResult(Schema.toType(schema), { errors: "all" })
   return (value) => {
     const decoded = attempted(() => decode(value))
     if (decoded !== undefined && Result.isSuccess(decoded)) return undefined
-    // Nobody awaits a promise that stands in place of a value. Some values cannot even be looked at.
+    // A promise in place of a value is not awaited, so its rejection is silenced. Reading a value may throw.
     return attempted(() => {
       for (const member of [value, ...Object.values(value ?? {})]) silence(member)
       return decoded === undefined ? [] : Coercion.fieldIssues(decoded.failure, value, kind)

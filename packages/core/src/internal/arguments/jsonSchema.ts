@@ -4,10 +4,10 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { encodedSide } from "./encodedSide.ts"
 
-/** The JSON Schema that a model is shown of a tool's parameters: an object, closed, with its definitions inside. */
+/** Makes the JSON Schema of a tool's parameters for a model: a closed object with its definitions inside. */
 export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(encodedSide(parameters), { onExcessProperty: "error" })
-  // An empty struct is described as anything but null.
+  // Effect describes an empty struct as anything but null.
   const root = "not" in schema ? { properties: {}, additionalProperties: false } : finite(schema)
   return {
     type: "object",
@@ -16,18 +16,18 @@ export const shown = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
   }
 }
 
-const known = new WeakMap<object, JsonSchema.JsonSchema>()
+const schemas = new WeakMap<object, JsonSchema.JsonSchema>()
 
-/** The same, made once: to be read, and never handed out, since it is everybody's. */
+/** Returns the same JSON Schema from a cache. All callers share it: do not change it or give it to a user. */
 export const schemaOf = (parameters: Schema.Constraint): JsonSchema.JsonSchema => {
-  const schema = known.get(parameters) ?? shown(parameters)
-  known.set(parameters, schema)
+  const schema = schemas.get(parameters) ?? shown(parameters)
+  schemas.set(parameters, schema)
   return schema
 }
 
 /**
- * Does the codec of these parameters accept what the model was told would be refused? It does with the texts
- * "NaN" and "Infinity" for a number, and with any text that JavaScript can read as a date or as a number.
+ * Whether the JSON Schema refuses values that the codec of these parameters accepts. The codec accepts the
+ * texts "NaN" and "Infinity" for a number, and any text that JavaScript can read as a date or as a number.
  */
 export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Constraint): boolean =>
   hasWithin(
@@ -36,24 +36,24 @@ export const isStricter = (shown: JsonSchema.JsonSchema, parameters: Schema.Cons
   ) ||
   hasWithin(Schema.toJsonSchemaDocument(encodedSide(parameters)), isNonFinite)
 
-/** Is it an object without any keys? */
+/** Whether the schema is an object that allows no keys. */
 export const takesNothing = (schema: JsonSchema.JsonSchema): boolean =>
   schema["additionalProperties"] === false && Predicate.isObject(schema["properties"]) &&
   Object.keys(schema["properties"]).length === 0
 
-// Effect's JSON form of a number allows the texts "NaN" and "Infinity"; a model need not know.
+// Removes the texts "NaN" and "Infinity" from Effect's JSON form of a number. A model need not know them.
 const finite = (node: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
   Object.fromEntries(
     Object.entries(node).flatMap(([key, value]): ReadonlyArray<readonly [string, unknown]> => {
       if (key !== "anyOf" || !Array.isArray(value)) return [[key, finiteWithin(value)]]
-      const members = together(value.filter((member) => !isNonFinite(member))).map(finiteWithin)
+      const members = withMergedEnums(value.filter((member) => !isNonFinite(member))).map(finiteWithin)
       const [only] = members
       return members.length === 1 && Predicate.isObject(only) ? Object.entries(only) : [[key, members]]
     })
   )
 
-// Of the literals of a long enum, which the encoded side marks by a twin, one enum.
-const together = (members: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+// Merges the literals of a long enum into one. `encodedSide` marks the enum by showing its first literal twice.
+const withMergedEnums = (members: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const start = members.findIndex((member, index) => isTwin(member, members[index + 1]))
   const first = members[start]
   if (!isLiteral(first)) return members
@@ -61,7 +61,7 @@ const together = (members: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const after = members.findIndex((member, index) => index > start && !(isLiteral(member) && member.type === type))
   const end = after === -1 ? members.length : after
   const choices = new Set(members.slice(start, end).flatMap((member) => isLiteral(member) ? member.enum : []))
-  return [...members.slice(0, start), { type, enum: Array.from(choices) }, ...together(members.slice(end))]
+  return [...members.slice(0, start), { type, enum: Array.from(choices) }, ...withMergedEnums(members.slice(end))]
 }
 
 const isTwin = (member: unknown, other: unknown): boolean =>

@@ -1,14 +1,14 @@
 import type * as Fiber from "effect/Fiber"
 
 /**
- * Attempts that nobody waits for any more, and that may still run: a timeout left them behind. While there are any, what acts is not
- * tried again, and permits stay taken.
+ * The abandoned attempts of a call that still run. While there are any, a non-idempotent tool does not run
+ * again, and permits stay taken.
  */
 export class AbandonedAttempts {
   #fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined = undefined
   readonly #outer: AbandonedAttempts | undefined
 
-  /** @param outer what this call leaves behind, the outer one does, too */
+  /** @param outer also records every attempt that is abandoned here */
   constructor(outer?: AbandonedAttempts) {
     this.#outer = outer
   }

@@ -8,17 +8,20 @@ import { attemptStarted, type Correction, Frame, type Hear, type Stage, type Sub
 import { keyInside } from "./idempotencyKey.ts"
 import { LiveState } from "./liveState.ts"
 
-/** A call of its own. Most note nothing but their one attempt, so nothing is allocated before it is needed. */
+/**
+ * The frame of a dispatched call, or of a tool that runs outside any call. Most calls note only one attempt, so
+ * their state is allocated on demand.
+ */
 export class CallFrame extends Frame {
   readonly replies: ReadonlyArray<Reply>
   stage: Stage | undefined = undefined
-  /** What the arguments were corrected to, if they were. */
+  /** The latest correction of the arguments, if any. */
   correction: Correction | undefined = undefined
-  /** The text of the arguments, as the model wrote it. */
+  /** The text of the arguments as the model wrote it. */
   readonly #written: string | undefined
   readonly #hear: Hear | undefined
-  #keyed: (() => string) | undefined = undefined
-  /** Its key, once somebody has asked for it. */
+  #makeKey: (() => string) | undefined = undefined
+  /** The cached key; `undefined` until the key is first read. */
   askedKey: string | undefined = undefined
   #live: LiveState | undefined = undefined
 
@@ -35,14 +38,14 @@ export class CallFrame extends Frame {
     this.#hear = hear
   }
 
-  /** What its key is; by default its name. */
+  /** Sets how the key is computed. Default: the key is the id of the call. */
   set keyed(key: () => string) {
-    this.#keyed = key
+    this.#makeKey = key
     this.askedKey = undefined
   }
 
   get idempotencyKey() {
-    return this.askedKey ??= this.#keyed?.() ?? this.id
+    return this.askedKey ??= this.#makeKey?.() ?? this.id
   }
 
   get live() {
@@ -53,15 +56,18 @@ export class CallFrame extends Frame {
     return this.#live !== undefined && this.#live.abandoned.isAny
   }
 
-  /** The text of the arguments that are used now. */
+  /** The text of the arguments in use: the correction, or what the model wrote. */
   get text(): string | undefined {
     return this.correction === undefined ? this.#written : this.correction.text
   }
 
-  /** The call goes on with better arguments. Once it has run with others, a key of its own making is another one, since its body is. */
+  /**
+   * Continues the call with better arguments. If it already ran with others and its key is its id, the key
+   * changes, because the request body changes.
+   */
   adopt(correction: Correction, params?: unknown): void {
     this.correction = correction
-    if (params === undefined || this.#keyed !== undefined || this.state.executions === 0) return
+    if (params === undefined || this.#makeKey !== undefined || this.state.executions === 0) return
     const mark = JSON.stringify([this.state.executions, this.tool.effectOf?.(params) ?? "corrected"])
     this.keyed = () => keyInside(this.id, mark)
   }
@@ -76,10 +82,10 @@ export class CallFrame extends Frame {
   }
 
   protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number) {
-    const of = isStart(event) ? this.state.attempts : attempt
+    const eventAttempt = isStart(event) ? this.state.attempts : attempt
     if (event._tag === "FailureHandled") logHandled(this.tool.name, event)
-    this.#hear?.(event, failure, of)
-    return of
+    this.#hear?.(event, failure, eventAttempt)
+    return eventAttempt
   }
 
   whyNot() {

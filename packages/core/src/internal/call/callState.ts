@@ -7,48 +7,54 @@ import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "
 import { isRefusal } from "../failure/refusalCode.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 
-/** What a call has come to so far: a fold over its events. */
+/** The state of a call so far: a fold over its events. */
 export interface CallState {
-  /** How often the handler began. */
+  /** How many times the handler has started. */
   readonly executions: number
-  /** The same, with the attempts of the tools that its fallbacks ask. */
+  /** Executions of the handler, plus the attempts of tools that its fallbacks run. */
   readonly attempts: number
-  /** How long policies waited, in milliseconds. */
+  /** Total time that policies waited, in milliseconds. */
   readonly waited: number
   readonly handled: AppendOnly<Handled>
   readonly repairs: ReadonlyArray<Repair>
-  /** What is said of the answer. */
+  /** Caveats of the current answer. */
   readonly caveats: AppendOnly<string>
   readonly source: Source | undefined
-  /** How many attempts have begun and not ended. Of a tool that only reads, nobody notes the ends. */
+  /**
+   * Number of attempts that have begun and not ended. For a tool that only reads it never decreases, because
+   * the ends of its attempts are not counted.
+   */
   readonly running: number
-  /** What the attempts that are over came to, with all that ran inside of them. A later success settles it. */
+  /** Combined effect of all ended attempts and of everything inside them. A later success clears its doubt. */
   readonly own: Done
-  /** What ran inside of the attempt under way. */
+  /** Combined effect of what ran inside the current attempt. */
   readonly inside: Done
-  /** What ran inside of any attempt, and another attempt does not do again. */
+  /** Combined effect of inner work, in any attempt, that is unsafe to repeat. */
   readonly lasting: Done
-  /** How many things inside act, and have not ended. */
+  /** Number of inner tools and sources that act and have not ended. */
   readonly acting: number
-  /** What answered in place of the handler. The tool's own check says nothing of it. */
+  /**
+   * Combined effect of the sources that answered in place of the handler. The tool's own check does not
+   * settle it.
+   */
   readonly sources: Done
-  /** Has something answered of which nobody knows whether it acts? */
+  /** True if a source has answered and only its author knows whether it acts. */
   readonly isAnswered: boolean
-  /** Did the tool refuse what it was asked? */
+  /** True if the tool itself has refused the request. */
   readonly isRefused: boolean
-  /** Has an earlier call sent its key already? */
+  /** True if the key may have been sent before this call. */
   readonly isRepeated: boolean
-  /** Was the tool itself unavailable, and something else had to answer? */
+  /** True if the tool itself was unavailable and something else had to answer. */
   readonly fellBack: boolean
-  /** The last failure of an attempt that was the tool's fault, and that a policy handled. */
+  /** The last handled failure of an attempt that was the tool's own fault. */
   readonly fault: Handled | undefined
-  /** What the agents used that corrected its arguments. */
+  /** The usage of the agents that corrected the arguments. */
   readonly fixing: Ledger | undefined
 }
 
 const noTexts: AppendOnly<never> = AppendOnly.from([])
 
-/** Nothing has happened. */
+/** The state of a call before its first event. */
 export const untouched: CallState = {
   executions: 0,
   attempts: 0,
@@ -71,14 +77,14 @@ export const untouched: CallState = {
   fixing: undefined
 }
 
-// What nearly all calls come to, and no more.
+// The states of nearly all calls, shared to avoid allocation.
 const begunOnce: CallState = { ...untouched, executions: 1, attempts: 1, running: 1 }
 const executedOnce: CallState = { ...begunOnce, running: 0, own: doneOf("executed") }
 
-/** The same of a call whose key may have been sent before. */
+/** The initial state of a call whose key may already have been sent. */
 export const repeated: CallState = { ...untouched, isRepeated: true }
 
-/** What a call has come to after one more event. */
+/** Returns the state after one more event. */
 export const step = (state: CallState, event: CallEvent): CallState => {
   switch (event._tag) {
     case "AttemptStarted":
@@ -88,14 +94,14 @@ export const step = (state: CallState, event: CallEvent): CallState => {
         executions: state.executions + 1,
         attempts: state.attempts + 1,
         running: state.running + 1,
-        // What an earlier attempt said is void; what it did is not.
+        // The caveats and source of an earlier attempt no longer apply. Its effects still count.
         caveats: noTexts,
         source: undefined,
         own: and(state.own, state.inside),
         inside: nothing
       }
     case "AttemptEnded":
-      return event.inside === undefined ? ended(state, event) : state
+      return event.inside === undefined ? applyEnded(state, event) : state
     case "PageStarted":
       return {
         ...state,
@@ -107,14 +113,14 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "InnerActs":
       return event.by === "policy" ? state : { ...state, acting: state.acting + 1 }
     case "InnerEnded":
-      return innerEnded(state, event)
+      return applyInnerEnded(state, event)
     case "OutcomeSettled":
-      return settled(state, event.certainty)
+      return applySettled(state, event.certainty)
     case "CallRepeated":
-      // One key, one effect: it is as if an attempt of this call had ended so.
+      // One key means one effect, so the earlier call counts as an ended attempt of this one.
       return { ...state, isRepeated: true, own: and(state.own, doneOf(event.certainty)) }
     case "FailureHandled":
-      return handled(state, event)
+      return applyHandled(state, event)
     case "WaitEnded":
       return { ...state, waited: state.waited + Duration.toMillis(event.wait) }
     case "CaveatAdded":
@@ -129,7 +135,7 @@ export const step = (state: CallState, event: CallEvent): CallState => {
     case "ArgumentsRepaired":
       return { ...state, repairs: [...state.repairs, ...event.repairs] }
     case "ArgumentsCorrected":
-      // What was refused was refused with other arguments.
+      // The tool refused the earlier arguments, not these.
       return { ...state, isRefused: false, repairs: [...state.repairs.map(withoutNote), ...event.repairs] }
     case "FixerSpent": {
       const { _tag, ...spent } = event
@@ -146,23 +152,26 @@ export const step = (state: CallState, event: CallEvent): CallState => {
   }
 }
 
-/** What a gate begins with. It needs no list of the failures before it, which grows with each attempt. */
+/**
+ * Returns the initial state of a gate: the current state without the list of handled failures. A gate does not
+ * need that list, which grows with each attempt.
+ */
 export const asOf = (state: CallState): CallState => state.handled.length === 0 ? state : { ...state, handled: noTexts }
 
-/** Has the service been sent the key of the call before its last attempt? */
+/** True if the key may have been sent before the current attempt. */
 export const wasSent = ({ executions, isRepeated }: CallState): boolean => isRepeated || executions > 1
 
-/** Does the event begin an attempt, of the tool or of a fallback's? */
+/** True if the event starts an attempt, of the tool or of a tool that a fallback runs. */
 export const isStart = ({ _tag }: CallEvent): boolean =>
   _tag === "AttemptStarted" || _tag === "PageStarted" || _tag === "SourceStarted"
 
-/** The same repair, of which the model is not told. */
+/** Returns the repair without its note to the model. */
 export const withoutNote = (repair: Repair): Repair => {
   const { note: _, ...rest } = repair
   return rest
 }
 
-const handled = (
+const applyHandled = (
   state: CallState,
   { by, code, detail, inside, policy, scope, tag }: CallEvent & { readonly _tag: "FailureHandled" }
 ): CallState => {
@@ -177,7 +186,7 @@ const handled = (
   }
 }
 
-// What a check, or a fixer, failed with is its own.
+// The other values may stand for a failure of a check or a fixer, which is not the tool's fault.
 const isReplaced = (by: Handled["by"]): boolean => replacing.has(by)
 
 const replacing: ReadonlySet<string> = new Set(["retry", "fallback", "custom", "fix", "answered"])
@@ -188,9 +197,9 @@ const replacing: ReadonlySet<string> = new Set(["retry", "fallback", "custom", "
 
 type InnerEnded = CallEvent & { readonly _tag: "InnerEnded" }
 
-const innerEnded = (state: CallState, event: InnerEnded): CallState => {
+const applyInnerEnded = (state: CallState, event: InnerEnded): CallState => {
   const { acted, acts, answered, by, certainty, lasting } = event
-  // What a policy or a fixer does for itself, is not the tool's effect.
+  // Work that a policy or a fixer does for itself is not an effect of the tool.
   if (by === "policy") return state
   const done = doneOf(certainty, acted)
   const acting = state.acting - (acts === true ? 1 : 0)
@@ -204,18 +213,18 @@ const innerEnded = (state: CallState, event: InnerEnded): CallState => {
     }
 }
 
-const ended = (
+const applyEnded = (
   state: CallState,
   { acted, certainty, refused }: CallEvent & { readonly _tag: "AttemptEnded" }
 ): CallState => {
-  // What only reads has none.
+  // A tool that only reads has no certainty.
   if (certainty === undefined) return state
   if (state === begunOnce && certainty === "executed") return executedOnce
   const done = doneOf(certainty, acted)
   return {
     ...state,
     running: state.running - 1,
-    // An act that has taken effect is in doubt no more, whether another attempt ended before or after.
+    // Once one attempt has taken effect, the doubt about the others is gone, whichever ended first.
     own: certainty === "executed" || isCertain(state.own)
       ? and(certain(state.own), certain(done))
       : and(state.own, done),
@@ -223,8 +232,8 @@ const ended = (
   }
 }
 
-// That something has taken effect, no check denies.
-const settled = (state: CallState, certainty: Certainty): CallState => {
+// A check can clear doubt, but it never undoes a known effect.
+const applySettled = (state: CallState, certainty: Certainty): CallState => {
   const done = doneOf(certainty)
   return {
     ...state,
@@ -236,34 +245,34 @@ const settled = (state: CallState, certainty: Certainty): CallState => {
 
 const isCertain = ({ hasActed, isInDoubt }: Done): boolean => hasActed && !isInDoubt
 
-/** What the attempts of a tool that acts came to, with all that ran inside of them. */
+/** Returns the combined effect of all attempts of a tool that acts, and of everything inside them. */
 export const doneInAttempts = (state: CallState): Done => {
   const { acting, lasting, own, running } = state
-  // One that is still running says nothing new once another has succeeded.
+  // A running attempt adds no doubt once another one has taken effect.
   const attempts = running > 0 && !isCertain(own) ? inDoubt(own) : own
   const done = and(and(attempts, state.inside), lasting)
   return acting > 0 ? inDoubt(done) : done
 }
 
 /**
- * What a call came to.
+ * Returns the combined effect of a call.
  *
- * @param acts does the tool itself act? What only reads takes effect by the tools inside of it alone
- * @param hasAnswer has the call its answer? Then what a tool that only reads tried before in vain is settled
+ * @param acts whether the tool itself acts; a tool that only reads takes effect only through tools inside it
+ * @param hasAnswer whether the call has its answer, which settles earlier attempts of a tool that only reads
  */
 export const doneIn = (state: CallState, acts: boolean, hasAnswer: boolean): Done => {
-  // Most calls of what only reads come to no more.
+  // Fast path for most calls of a tool that only reads.
   if (!acts && state === begunOnce) return nothing
   const { own, sources } = state
   const attempts = doneInAttempts(acts ? state : { ...state, running: 0, own: hasAnswer ? certain(own) : own })
   const done = and(attempts, sources)
-  // What answered for what acts may have done so, and its answer was not good enough.
+  // A source answered and may have acted, but the call failed all the same.
   return acts && state.isAnswered && !hasAnswer ? inDoubt(done) : done
 }
 
-/** The same in a word. */
+/** Returns the combined effect of a call as a certainty. See {@link doneIn}. */
 export const certaintyIn = (state: CallState, acts: boolean, hasAnswer: boolean): Certainty =>
   certaintyOf(doneIn(state, acts, hasAnswer))
 
-/** Does anything go on that may still act? */
+/** True if something that may act is still under way. */
 export const isActing = ({ acting, running }: CallState, acts: boolean): boolean => acting > 0 || acts && running > 0

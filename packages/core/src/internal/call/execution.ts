@@ -1,6 +1,7 @@
 /*
- * One execution of a handler. Of a tool that acts, the frame of its call admits it, and learns how it ended, also when nobody waits for
- * it any more. No policy can go around that: whoever runs what is inside, comes by here.
+ * One execution of a handler. For a tool that acts, the frame of the call decides whether it may start, and
+ * records how it ended, even after it was abandoned. No policy can bypass this: every execution of
+ * such a tool passes through here.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -32,58 +33,62 @@ import {
 } from "./handlerEnding.ts"
 import { answered, judged } from "./userCode.ts"
 
-/** A handler, and what is known of it. */
+/** A handler and its properties. */
 export interface Handler<A, E extends ToolFailure, R> {
   readonly name: string
-  /** As a log names it. */
+  /** Its name in logs: "The handler of 'pay'". */
   readonly who: string
   readonly acts: boolean
-  /** Stands for it in the frames of its calls. */
+  /** Identifies the handler in the frames of its calls. */
   readonly token: object
   readonly call: () => Effect.Effect<A, E, R>
-  /** Does its service refuse before anything is done? Then what it refuses may be run again. */
+  /** Whether the tool refuses before it does anything. Then it may run again after such a failure. */
   readonly refusesFirst: boolean
-  /** Does it come to its end, whoever interrupts it? */
+  /** Whether it runs to its end even if it is interrupted. */
   readonly isUninterruptible: boolean
-  /** Does it run in the fiber that runs now, which ends with it? */
+  /** Whether it runs in the current fiber, which ends with it, instead of a fiber of its own. */
   readonly isHere: boolean
 }
 
-/** Runs a handler once, in the fiber that runs now. */
+/**
+ * Runs a handler once, if its frame allows it. Otherwise fails with a refusal.
+ *
+ * @param fiber the current fiber
+ */
 export const executed = <A, E extends ToolFailure, R>(
   handler: Handler<A, E, R>,
   frame: Frame,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<A, E, R> => {
   const refusal = refusalOf(handler, frame, fiber)
-  if (refusal !== undefined) return Effect.fail(asOneOf<E>(noted(refusal, frame)))
+  if (refusal !== undefined) return Effect.fail(asFailureOf<E>(noteRefusal(refusal, frame)))
   frame.begin()
   const { isHere, who } = handler
-  const answer = answered(who, called(handler))
+  const answer = answered(who, callHandler(handler))
   const isOver = isExit(answer)
-  // What is over at once needs nobody who learns of its end.
-  if (isOver && hasActed(answer, frame)) {
-    frame.note(acted)
+  // An answer that is already complete needs no observer.
+  if (isOver && isPlainSuccess(answer, frame)) {
+    frame.note(plainSuccess)
     return answer
   }
   const execution = new Execution(frame, fiber, handler)
-  const whole = handler.isUninterruptible && !isOver ? uncut(answer, execution) : answer
+  const whole = handler.isUninterruptible && !isOver ? runToEnd(answer, execution) : answer
   if (!isHere) return contained(whole, (exit) => execution.judged(who, exit), execution)
   if (!isOver) fiber.addObserver(execution.end)
   return Effect.flatMap(Effect.exit(whole), (exit) => execution.judged(who, exit))
 }
 
-// An interruption that has to wait drops what its Effect comes to: it is looked at before that.
-const uncut = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, execution: Execution) =>
+// A delayed interruption discards the exit of the Effect, so the end is recorded before that.
+const runToEnd = <A, E extends ToolFailure, R>(answer: Effect.Effect<A, E, R>, execution: Execution) =>
   Effect.uninterruptible(Effect.onExit(answer, (exit) => Effect.sync(() => execution.end(exit))))
 
-// In most calls nothing ran inside.
-const hasActed = (exit: Exit.Exit<unknown, unknown>, { acts, state: { acting, inside } }: Frame): boolean =>
+// Fast path: in most calls nothing ran inside.
+const isPlainSuccess = (exit: Exit.Exit<unknown, unknown>, { acts, state: { acting, inside } }: Frame): boolean =>
   acts && acting === 0 && inside === nothing && Exit.isSuccess(exit) && !isPromise(exit.value)
 
-const acted: CallEvent = { _tag: "AttemptEnded", end: "succeeded", certainty: "executed" }
+const plainSuccess: CallEvent = { _tag: "AttemptEnded", end: "succeeded", certainty: "executed" }
 
-const called = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
+const callHandler = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): Effect.Effect<A, E, R> => {
   try {
     return call()
   } catch (defect) {
@@ -91,11 +96,11 @@ const called = <A, E extends ToolFailure, R>({ call }: Handler<A, E, R>): Effect
   }
 }
 
-// A tool that acts may be refused to run by a policy of a user's, or after a deadline of a user's: `Tool.run` says so.
-const asOneOf = <E>(refusal: ToolUnavailable) => refusal as E
+// A user's policy or deadline may refuse a tool that acts with a failure outside `E`. `Tool.run` documents this.
+const asFailureOf = <E>(refusal: ToolUnavailable) => refusal as E
 
 // -----------------------------------------------------------------------------
-// Its beginning
+// Start of an execution
 // -----------------------------------------------------------------------------
 
 const refusalOf = (
@@ -103,33 +108,33 @@ const refusalOf = (
   frame: Frame,
   fiber: Fiber.Fiber<unknown, unknown>
 ): ToolUnavailable | undefined => {
-  // Only a policy that has left the fibers of the call comes here without its frame, or with another tool's.
-  if (acts && frame.tool.token !== token) return outside(name)
+  // The frame is missing, or belongs to another tool, only if a policy has left the fibers of the call.
+  if (acts && frame.tool.token !== token) return refusalOutsideCall(name)
   if (!frame.acts) return undefined
   const why = frame.whyNot() ?? (isTooLate(fiber) && !frame.isBackground ? "abandoned" : undefined)
-  return why === undefined ? undefined : notBegun(frame, why)
+  return why === undefined ? undefined : makeRefusal(frame, why)
 }
 
 /**
- * What a retry of a tool that only reads begins with: what ran inside of it may have acted while it waited, in the background. A tool that
- * acts is asked where it begins.
+ * Fails if a tool that only reads must not be retried: work inside it may have acted in the background during the
+ * wait. A tool that acts is checked when its handler starts.
  */
 export const begun = (last: ToolFailure): Effect.Effect<void, ToolUnavailable> =>
   Effect.flatMap(current, (frame) => {
     const why = frame.acts ? undefined : frame.whyNot()
-    return why === undefined ? Effect.void : Effect.fail(noted(notBegun(frame, why, last), frame))
+    return why === undefined ? Effect.void : Effect.fail(noteRefusal(makeRefusal(frame, why, last), frame))
   })
 
-const noted = (refusal: ToolUnavailable, frame: Frame): ToolUnavailable => {
+const noteRefusal = (refusal: ToolUnavailable, frame: Frame): ToolUnavailable => {
   frame.note({ _tag: "CallRefused", code: refusal.code })
   return refusal
 }
 
-const outside = (name: string): ToolUnavailable =>
+const refusalOutsideCall = (name: string): ToolUnavailable =>
   new ToolUnavailable({
     code: "outside_call",
-    detail: `${name} was not run: a policy ran it outside of its call, where nobody could tell whether it runs twice.`,
-    hint: "In the policy, run it in the fiber of the call: without Effect.runPromise and the like.",
+    detail: `${name} was not run: a policy ran it outside its call, where repeated runs cannot be detected.`,
+    hint: "In the policy, run it in the fiber of the call, not through Effect.runPromise.",
     transient: false,
     outcome: "not_executed"
   })
@@ -139,7 +144,7 @@ const isTooLate = (fiber: Fiber.Fiber<unknown, unknown>): boolean => {
   return deadline !== Infinity && fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() >= deadline
 }
 
-const notBegun = (
+const makeRefusal = (
   { certainty, tool: { name }, whole }: Frame,
   why: WhyNotBegin,
   last: ToolFailure | undefined = whole.last
@@ -147,7 +152,7 @@ const notBegun = (
   if (why === "abandoned") {
     return new ToolUnavailable({
       code: "timeout",
-      detail: `${name} was not run: its time was up.`,
+      detail: `${name} was not run: its deadline had passed.`,
       transient: true,
       outcome: certainty
     })
@@ -157,7 +162,7 @@ const notBegun = (
     code: "not_repeated",
     detail: `${name} was not run again: ${reasons[why](certainty)}.${before}`,
     transient: false,
-    // It has refused these, and works.
+    // The tool works. It refused only these arguments.
     ...(why === "refused" ? { scope: "arguments" } : {}),
     outcome: certainty,
     cause: last
@@ -168,24 +173,24 @@ const reasons: Readonly<Record<Exclude<WhyNotBegin, "abandoned">, (certainty: Ce
   still_running: () => "an earlier attempt of this call may still be running",
   may_have_acted: (certainty) =>
     `an earlier attempt of this call ${certainty === "executed" ? "has already" : "may have"} taken effect`,
-  refused: () => "it has refused this call already"
+  refused: () => "it has already refused this call"
 }
 
 // -----------------------------------------------------------------------------
-// Its end
+// End of an execution
 // -----------------------------------------------------------------------------
 
 class Execution {
   readonly #frame: Frame
-  /** Its end may come when the fiber has left what provided this. */
+  /** Captured at the start: at the end, the fiber may no longer have these services. */
   readonly #context: Context.Context<never>
   readonly #attempt: number
-  /** How many failures of tools there were when it began. */
+  /** How many failures of tools had been marked when it started. */
   readonly #since = marks()
   readonly #refusesFirst: boolean
   readonly #isUninterruptible: boolean
   #hasEnded = false
-  /** Of a tool that acts: what it did, and whether it refused. */
+  /** For a tool that acts: its effect, and whether it refused. */
   #done: Done | undefined = undefined
   #isRefusal = false
 
@@ -201,7 +206,7 @@ class Execution {
     this.#attempt = frame.attempt
   }
 
-  /** What a handler's end comes to, for what is around it. */
+  /** Records the end of the handler, and returns it as its caller sees it. */
   judged<A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> {
     this.end(exit)
     const end = judged(who, exit)
@@ -211,7 +216,7 @@ class Execution {
     return Effect.mapErrorEager(end, (failure) => asKnown(failure, ending))
   }
 
-  /** The handler has ended. Whoever waited for it may tell, and its fiber: the first counts. */
+  /** Records the end of the handler. The waiting caller and the fiber may both report it. The first report counts. */
   readonly end = (exit: Exit.Exit<unknown, unknown>): void => {
     if (this.#hasEnded) return
     this.#hasEnded = true
@@ -224,12 +229,12 @@ class Execution {
     }
     const { hasRejected, mayQuote } = frame.live
     const isBelieved = (failure: ToolFailure) => this.#refusesFirst || !mayQuote && isOwnWord(failure)
-    // It refuses the key, and not what was asked under it first.
+    // The service refused the reused key. That says nothing about the first request under it.
     const isKeyRefused = failure !== undefined && frame.tool.sideEffect === "idempotent_by_key" &&
       wasSent(frame.whole.state) && isConflict(failure)
     const ending = isKeyRefused ? openEnding : endingOf(exit, {
       isBelieved,
-      // Who may have acted does not run again with other arguments.
+      // Only a rejection by the handler itself allows another run with other arguments.
       isRejection: (failure) =>
         isRejection(failure) && isBelieved(failure) && !isForeign(failure) && !isRedirected(failure) && !hasRejected
     })
@@ -237,18 +242,18 @@ class Execution {
     this.#isRefusal = ending.isRefusal && !this.#refusesFirst
     const certainty = certaintyOf(done)
     const isLate = !frame.isOpen || this.#isUninterruptible && frame.isLeft
-    const told: Ended = {
+    const endedEvent: Ended = {
       ...event,
       certainty,
       ...(done.hasActed && done.isInDoubt ? { acted: true } : {}),
       ...(this.#isRefusal ? { refused: true } : {}),
       ...(isLate ? { late: true } : {})
     }
-    frame.note(told, failure, this.#attempt)
+    frame.note(endedEvent, failure, this.#attempt)
     if (isLate) this.#report(certainty, failure)
   }
 
-  /** Whoever waited for its end was interrupted. It may go on. */
+  /** Notes that the waiting caller was interrupted. The handler may keep running. */
   readonly leave = (): void => {
     this.#frame.wasLeft = true
   }
@@ -264,7 +269,7 @@ class Execution {
       at: Context.get(this.#context, Clock.Clock).currentTimeMillisUnsafe(),
       ...(failure === undefined ? {} : { code: failure.code })
     }
-    // Whoever puts it right may run tools, and has time for it: it is not a part of the call.
+    // A reporter may run tools to correct the result. It is not part of the call and has no deadline.
     const report = LateResult.report(result).pipe(
       Effect.provideService(current, detached),
       Effect.provideService(Deadline.current, Infinity)

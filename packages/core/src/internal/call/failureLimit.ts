@@ -1,7 +1,8 @@
 import type { SideEffect } from "../../SideEffect.ts"
 
 /**
- * After how many failed executions in a run the same call is refused, if its tool does not say. Under one key a repetition does no harm, and
- * settles what is in doubt: then it is three calls with three attempts each.
+ * Returns the default failure limit: a run refuses a call after this many failed executions of it. The limit is 3,
+ * or 9 for a tool that is idempotent by key. Under one key a repetition does no harm and clears doubt, so such a tool
+ * gets three calls with three attempts each.
  */
 export const failureLimitOf = (sideEffect: SideEffect): number => sideEffect === "idempotent_by_key" ? 9 : 3

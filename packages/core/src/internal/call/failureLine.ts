@@ -11,8 +11,8 @@ import { textAt } from "../error/look.ts"
 import { withoutInsides } from "../error/words.ts"
 import { cut, oneLine } from "../value/text.ts"
 
-/** What a line tells of a failure, and of the error behind it. */
-interface Told {
+/** The parts of a failure that a log line shows. */
+interface LoggedFailure {
   readonly code: string
   readonly detail: string
   readonly cause?: unknown
@@ -25,29 +25,29 @@ export const logHandled = (tool: string, event: CallEvent & { readonly _tag: "Fa
   const context = currentContext<never>()
   const severity = severityIn((reference) => Context.get(context, reference))
   if (severity === undefined) return
-  Effect.runForkWith(context)(line(severity, event.inside ?? tool, event, becameOf(event)))
+  Effect.runForkWith(context)(writeLine(severity, event.inside ?? tool, event, consequenceOf(event)))
 }
 
 /**
  * Logs a failure.
  *
- * @param who the tool, or the model
- * @param became what became of it, in a sentence
+ * @param subject the tool or the model that failed
+ * @param consequence a sentence that says what happened next
  */
-export const logFailure = (who: string, failure: Told, became: string): Effect.Effect<void> =>
+export const logFailure = (subject: string, failure: LoggedFailure, consequence: string): Effect.Effect<void> =>
   Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => {
     const severity = severityIn((reference) => fiber.getRef(reference))
-    return severity === undefined ? Effect.void : line(severity, who, failure, became)
+    return severity === undefined ? Effect.void : writeLine(severity, subject, failure, consequence)
   })
 
 /**
- * Is anything logged at all in a fiber?
+ * True if failures are logged in a fiber.
  */
 export const isLogged = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
   severityIn((reference) => fiber.getRef(reference)) !== undefined
 
 /**
- * "1 of 2 in 1.0 s", as far as it is known.
+ * Returns "Retry 1 of 2 in 1.0 s.", without the parts that are unknown.
  */
 export const retryText = ({ limit, number, wait }: {
   readonly number?: number
@@ -55,10 +55,10 @@ export const retryText = ({ limit, number, wait }: {
   readonly wait?: Duration.Duration
 }): string => {
   const count = number === undefined ? "" : limit === undefined ? ` ${number}` : ` ${number} of ${limit}`
-  return `Retry${count}${wait === undefined ? "" : ` in ${seconds(wait)}`}.`
+  return `Retry${count}${wait === undefined ? "" : ` in ${secondsText(wait)}`}.`
 }
 
-const seconds = (duration: Duration.Duration): string => {
+const secondsText = (duration: Duration.Duration): string => {
   const seconds = Duration.toSeconds(duration)
   return `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`
 }
@@ -70,33 +70,40 @@ const severityIn = (
   return severity === "None" || LogLevel.isGreaterThan(get(References.MinimumLogLevel), severity) ? undefined : severity
 }
 
-// What a logger dies of is not the call's.
-const line = (severity: LogLevel.Severity, who: string, { cause, code, detail }: Told, became: string) =>
+// A defect of a logger must not affect the call.
+const writeLine = (
+  severity: LogLevel.Severity,
+  subject: string,
+  { cause, code, detail }: LoggedFailure,
+  consequence: string
+) =>
   Effect.ignoreCause(
-    Effect.logWithLevel(severity)(`${who} failed (${code}): ${sentence(detail)} ${became}${causedBy(cause, detail)}`)
+    Effect.logWithLevel(severity)(
+      `${subject} failed (${code}): ${asSentence(detail)} ${consequence}${causeText(cause, detail)}`
+    )
   )
 
-const sentence = (detail: string): string => oneLine(detail).replace(/[^.!?:…)]$/, "$&.")
+const asSentence = (detail: string): string => oneLine(detail).replace(/[^.!?:…)]$/, "$&.")
 
-// Without addresses, paths and secrets: an error may quote what it was given.
-const causedBy = (cause: unknown, detail: string): string => {
+// An error may quote its input, so addresses, paths and secrets are removed.
+const causeText = (cause: unknown, detail: string): string => {
   const message = cut(oneLine(withoutInsides(textAt(cause, "message") ?? "")), 500)
   if (message === "" || detail.includes(message)) return ""
   const name = /^\w{1,60}$/.exec(textAt(cause, "name") ?? "")?.[0] ?? "Error"
   return ` Cause: ${name}: ${message}`
 }
 
-const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {
+const consequenceOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHandled" }): string => {
   if (retry !== undefined) return retryText(retry)
   switch (by) {
     case "fallback":
-      return "The fallback was asked."
+      return "The fallback was tried."
     case "catch":
-      return "The handler of a catch was asked."
+      return "A catch handled it."
     case "reconcile":
-      return "A check looked for what became of the call."
+      return "A check looked for the outcome."
     case "paginate":
-      return "The result goes without the page."
+      return "The result is returned without this page."
     case "fix":
       return "A fixer corrected the arguments."
     case "answered":
@@ -106,7 +113,7 @@ const becameOf = ({ by, policy, retry }: CallEvent & { readonly _tag: "FailureHa
     case "stopped":
       return "A fixer stopped the run."
     case "ignored":
-      return "The call went on without it."
+      return "The call continued without the correction."
     case "retry":
     case "timeout":
     case "deadline":

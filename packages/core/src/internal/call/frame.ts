@@ -1,16 +1,16 @@
 /*
- * The context of one running call: its name, its key, what has happened in it, and what its handler and its policies may ask of it.
+ * The context of one running call: its id, its key, its events, and what its handler and policies may ask of it.
  *
- *     Call      a call that was dispatched, or a tool that runs by itself
- *     Inside    a tool that runs inside of another one's handler or fallback: a key and attempts of its own
- *     Page      a further page of a result: a key of its own, while its attempts are those of the call
- *     Asked     what a fixer is asked in: the tools that it runs are none of the handler's
- *     Gate      what a policy stops waiting for: it passes everything on until it is closed
- *     Visit     a call of a custom policy, which is a gate, too (`customPolicy`)
- *     Branch    one run of what is inside a custom policy: what it says of the answer counts once it has succeeded
- *     Sourced   what a fallback asks: attempts of a tool inside count
+ *     CallFrame       a dispatched call, or a tool that runs outside any call
+ *     InnerFrame      a tool inside another tool's handler or fallback, with its own key and attempts
+ *     PageFrame       a further page of a result, with its own key; its attempts count for the call
+ *     FixerFrame      one question to a fixer; tools that it runs do not count for the handler
+ *     Gate            a run that a policy may abandon; it passes every event on until it is closed
+ *     SourceFrame     the source of a fallback, or a check; attempts of tools that a source runs count for the call
+ *     PolicyFrame     one call of a custom policy (`customPolicy`)
+ *     PolicyRunFrame  one run inside a custom policy; its caveats count once it has succeeded
  *
- * Each folds the events that are noted in it, and passes them on to the frame around it, as they are or mapped.
+ * Each frame folds its events into a state. It passes them on to the frame around it, unchanged or mapped.
  */
 import * as Context from "effect/Context"
 import type { CallEvent } from "../../CallEvent.ts"
@@ -30,25 +30,25 @@ import { LiveState } from "./liveState.ts"
 export interface Subject {
   readonly name: string
   readonly sideEffect: SideEffect
-  /** Which handler is behind it, if it was made here: a copy by hand may have another name. */
+  /** Identifies the handler behind the tool. A copy made by hand may have another name, but has the same token. */
   readonly token?: object | undefined
-  /** Which effect its arguments mean; `undefined` where no key can be made of them. */
+  /** Returns a text that identifies the intent of the arguments; `undefined` if they cannot make a key. */
   readonly effectOf?: ((params: unknown) => string | undefined) | undefined
 }
 
-/** Why the handler of a tool that acts is not to begin: nobody waits for it any more, or it would act again. */
+/** Why the handler of a tool that acts must not start: its attempt was abandoned, or it might act again. */
 export type WhyNotBegin = "abandoned" | "still_running" | "may_have_acted" | "refused"
 
 export abstract class Frame {
-  /** Its name in logs, events and replies. */
+  /** The name of the call in logs, events and replies. */
   readonly id: string
   readonly tool: Subject
-  /** Is anybody told of events as they happen? */
+  /** True if a watcher receives events as they happen. */
   readonly isWatched: boolean
   state: CallState
-  /** The attempt under way, as a watcher is told. */
+  /** The number of the current attempt, as watchers see it. */
   attempt: number
-  /** Does the outer call know that this one acts? */
+  /** True once the outer call knows that this one acts. */
   isKnownToAct = false
   /** The last failure of a handler. */
   last: ToolFailure | undefined = undefined
@@ -61,74 +61,77 @@ export abstract class Frame {
     this.attempt = attempt
   }
 
-  /** What its service may tell a repetition by. It is worked out once somebody asks. */
+  /** The idempotency key. Computed on first use. */
   abstract get idempotencyKey(): string
 
   abstract get live(): LiveState
 
-  /** The next gate around what happens here. */
+  /** The innermost gate that covers this frame, if any. */
   abstract get gate(): GateFrame | undefined
 
-  /** Does anybody still wait for what happens here? However many gates there are, looking at them does not use up the stack. */
+  /** True if no gate around this frame is closed. Loops, so that deeply nested gates cannot overflow the stack. */
   get isOpen(): boolean {
     for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.isClosed) return false
     return true
   }
 
-  /** Has what began here ended already, and this goes on in the background? Then no time of a gate's is its own. */
+  /**
+   * True if this frame runs in the background: the run of a gate around it has already ended. The time limit of
+   * that run no longer applies.
+   */
   get isBackground(): boolean {
     for (let gate = this.gate; gate !== undefined; gate = gate.next) if (gate.isOver) return true
     return false
   }
 
-  /** Was whoever waits for this interrupted? */
+  /** True if the caller that waits for this frame was interrupted. */
   wasLeft = false
 
-  /** What this is inside of. */
+  /** The frame around this one. */
   readonly outer: Frame | undefined = undefined
 
-  /** Was anybody interrupted who waited for what happens here? */
+  /** True if a caller that waits for this frame, or for a frame around it, was interrupted. */
   get isLeft(): boolean {
     for (const { wasLeft } of outwards(this)) if (wasLeft) return true
     return false
   }
 
-  /** What knows of all that happens in the call: what happens beside, a gate is not told. */
+  /** The frame that sees every event of the call. A gate does not see events of runs beside it. */
   get whole(): Frame {
     return this
   }
 
-  /** Does the tool that is called act? */
+  /** True if the called tool acts. */
   get acts(): boolean {
     return this.tool.sideEffect !== "none"
   }
 
-  /** Has the call taken effect, as far as anybody knows? */
+  /** Whether the call has taken effect, while it has no answer. */
   get certainty(): Certainty {
     return certaintyIn(this.whole.state, this.acts, false)
   }
 
-  /** What was done in the call, as far as anybody knows. */
+  /** The effect of the call, while it has no answer. */
   get done(): Done {
     return doneIn(this.whole.state, this.acts, false)
   }
 
-  /** The same of a call that has its answer. */
+  /** Whether the call has taken effect, once it has its answer. */
   get certaintyOfAnswer(): Certainty {
     return certaintyIn(this.whole.state, this.acts, true)
   }
 
-  /** Does anything go on in it that may still act? */
+  /** True if something in the call may still act. */
   get isActing(): boolean {
     return this.hasLeftSome || isActing(this.whole.state, this.acts)
   }
 
-  /** Is there anything that nobody waits for any more, and that still runs? */
+  /** True if an abandoned attempt still runs. */
   get hasLeftSome(): boolean {
     return this.live.abandoned.isAny
   }
 
-  /** A failure says of its outcome what the call knows, whatever a policy made of it. */
+  /** Returns a failure whose outcome is the certainty of the call, whatever a policy made of it. */
   known<E extends ToolFailure>(failure: E): E {
     return asKnown(failure, {
       certainty: this.certainty,
@@ -136,58 +139,61 @@ export abstract class Frame {
     })
   }
 
-  /** What a tool that begins here runs for. */
+  /** The role of tools that start in this frame: for the handler, as a source, or for a policy. */
   get role(): (CallEvent & { readonly _tag: "InnerEnded" })["by"] {
     return "handler"
   }
 
-  /** Why the handler of a tool that acts is not to begin now, if so: asked before each attempt. */
+  /** Returns why the handler must not start now, or `undefined` if it may. Checked before each attempt. */
   abstract whyNot(): WhyNotBegin | undefined
 
-  /** How many custom policies are under way, from here to the tool's own frame. */
+  /** The number of running custom policies from here to the tool's own frame. */
   get policies(): number {
     return 0
   }
 
   /**
-   * Notes an event. It comes to the attempt that it is of.
+   * Notes an event, and returns the number of the attempt that it belongs to.
    *
-   * @param failure the failure that it tells of, with its cause, for a watcher in this process
-   * @param outwards what is on its way out already, and is heard after this
+   * @param failure the failure that the event reports, with its cause, for a watcher in this process
+   * @param queue the events on their way out, delivered after this one
    */
-  note(event: CallEvent, failure?: ToolFailure, attempt = this.attempt, outwards?: Outwards): number {
+  note(event: CallEvent, failure?: ToolFailure, attempt = this.attempt, queue?: Outwards): number {
     this.state = step(this.state, event)
     if (event._tag === "AttemptEnded" && event.inside === undefined) this.last = failure ?? this.last
-    const of = this.pass(event, failure, attempt, outwards)
-    if (isStart(event)) this.attempt = of
-    return of
+    const eventAttempt = this.pass(event, failure, attempt, queue)
+    if (isStart(event)) this.attempt = eventAttempt
+    return eventAttempt
   }
 
-  /** What is heard of it outside. */
+  /** Passes an event on to the frame around this one, or to a watcher. Returns the number of its attempt. */
   protected abstract pass(
     event: CallEvent,
     failure: ToolFailure | undefined,
     attempt: number,
-    outwards: Outwards | undefined
+    queue: Outwards | undefined
   ): number
 
-  /** What the keys of tools that run directly in here begin with. */
+  /** The prefix of the ids and keys of tools that run directly in this frame. */
   get innerPrefix(): string {
     return ""
   }
 
-  /** A key for something else that begins in this attempt: for the same, the next one of it has another. */
+  /** Returns a key for something else that starts in this attempt. Each use of the same mark returns another key. */
   keyOf(mark: string): string {
     return keyInside(this.idempotencyKey, `${mark} ${this.live.next(mark)}`)
   }
 
-  /** The key of a tool that is dispatched here, and has a name of its own. */
+  /** Returns a function that computes the key of a tool that is dispatched here under an id of its own. */
   keyFor(tool: Subject, params: unknown): () => string {
     const { mark } = this.placeOf(tool, params)
     return () => keyInside(this.idempotencyKey, mark)
   }
 
-  /** Where in this attempt a tool runs. Its key goes by what it is to do: beside others, its place among them is chance. */
+  /**
+   * Returns the place of a tool run in this attempt. The key depends on the intent of the run, because the order
+   * of parallel runs is random.
+   */
   placeOf(tool: Subject, params: unknown, prefix = ""): Place {
     const { live, role } = this
     const path = `${prefix}${tool.name}/${live.next(`${prefix}${tool.name}`)}`
@@ -197,59 +203,62 @@ export abstract class Frame {
     return { path, mark: `${mark} ${live.next(mark)}` }
   }
 
-  /** The tool has its answer: what was held back until then is said of the outer one. */
+  /** Passes held-back caveats and the source on to the outer frame, once the answer is there. */
   leave(): void {}
 
-  /** A tool begins that a policy runs by itself, or a wait of which it tells: it is busy until {@link release}. */
+  /** Marks the frame as busy until {@link release}: a tool runs in it, or a policy reports a wait. */
   occupy(): void {}
 
   release(): void {}
 
-  /** The handler begins (again). */
+  /** Notes that the handler starts, for the first time or again. */
   begin(): void {
     this.live.restart()
     this.note(attemptStarted)
   }
 
   /**
-   * A failure was handled.
+   * Notes that a failure was handled.
    *
-   * @param attempt what failed with it; by default the attempt under way
+   * @param attempt the number of the attempt that failed; default: the current one
    */
   handled(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
     this.note({ ...summary(failure), ...fields, _tag: "FailureHandled" }, failure, attempt)
   }
 
-  /** The same where the answer is yet to come. */
+  /** Notes that a failure was handled and that another answer will follow. */
   replaced(failure: ToolFailure, fields: HandledBy, attempt?: number): void {
     this.handled(failure, fields, attempt)
     this.discard()
   }
 
-  /** There will be another answer: what was said of this one is void. */
+  /** Discards the caveats and the source of the current answer, because another answer will follow. */
   discard(): void {
     const { caveats, source } = this.state
     if (caveats.length > 0 || source !== undefined) this.note(answerDiscarded)
   }
 
-  /** What corrects the arguments of the tool that runs here; `undefined` where nobody does. */
+  /** The stage that corrects the arguments of the running tool; `undefined` if none does. */
   abstract get stage(): Stage | undefined
 }
 
-/** What a handler's end, and what is around it, asks of the stage that corrects arguments. */
+/** The correction stage, as handlers and the policies around them see it. */
 export interface Stage {
   verdict: Verdict | undefined
-  /** Is this rejection for the stage, and not for the policies on the way to it? */
+  /** True if this rejection goes to the stage, unseen by the policies on the way. */
   readonly hears: (failure: ToolFailure, frame: Frame) => boolean
 }
 
-/** What the handler has rejected, and nobody could correct: the first who would run it with the same gets that in its place. */
+/**
+ * A handler's rejection that no fixer could correct. The next run with equal parameters fails with it instead of
+ * running the handler.
+ */
 export interface Verdict {
   readonly failure: ToolFailure
   readonly params: unknown
 }
 
-/** A gate (`gate`), as what runs inside it sees it. */
+/** A `Gate`, as the frames inside it see it. */
 export interface GateFrame extends Frame {
   readonly isClosed: boolean
   readonly isOver: boolean
@@ -258,20 +267,20 @@ export interface GateFrame extends Frame {
   readonly next: GateFrame | undefined
 }
 
-/** What the arguments of a call were corrected to. */
+/** The corrected arguments of a call. */
 export interface Correction {
   readonly text: string
-  /** Does it hold what must not be shown? */
+  /** Whether the text has values that must not be shown. */
   readonly isSecret: boolean
 }
 
-/** Where something runs inside of a call: what its name, and what its key is made of. */
+/** The place of a run inside a call: the part that its id ends with, and the part that its key is made from. */
 export interface Place {
   readonly path: string
   readonly mark: string
 }
 
-/** The frame of the call under way. */
+/** The frame of the current call. */
 export const current: Context.Reference<Frame> = Context.Reference("@fallible/core/frame", {
   defaultValue: () => detached
 })
@@ -287,11 +296,11 @@ type Summary = Pick<FailureHandled, "tag" | "code" | "detail" | "outcome" | "sco
 
 const summary = (failure: ToolFailure): Summary => {
   const { _tag: tag, code, detail } = failure
-  const told: Summary = { tag, code, detail: cut(detail, mostDetail) }
-  if (failure._tag !== "ToolUnavailable") return told
+  const common: Summary = { tag, code, detail: cut(detail, mostDetail) }
+  if (failure._tag !== "ToolUnavailable") return common
   const { outcome } = failure
   return {
-    ...told,
+    ...common,
     ...(isBlameless(failure) ? { scope: "arguments" } : {}),
     ...(outcome === undefined ? {} : { outcome })
   }
@@ -301,7 +310,7 @@ const summary = (failure: ToolFailure): Summary => {
 // Frames
 // -----------------------------------------------------------------------------
 
-/** Outside of any tool: nothing is noted, and there is nobody to ask. */
+/** The frame outside any call. It notes nothing. */
 class Detached extends Frame {
   get idempotencyKey() {
     return this.id
@@ -334,13 +343,13 @@ class Detached extends Frame {
 
 export const detached: Frame = new Detached("detached", { name: "", sideEffect: "none" }, false)
 
-// Of what acts without being idempotent, each attempt before must certainly have done nothing, and none may still run.
-// What policies do for themselves is another matter.
+// A non-idempotent tool may run again only if every earlier attempt certainly did nothing and none still runs.
+// Work that policies do for themselves does not count.
 export const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   const { state, tool: { sideEffect } } = frame
-  // What only reads, and has run a tool that acts, is known better than that.
+  // A tool that only reads may have run tools inside that act.
   if (sideEffect === "none") return state.lasting === nothing && state.acting === 0 ? undefined : "may_have_acted"
-  // A key says nothing of what runs inside.
+  // The tool's key does not make tools inside it safe to repeat.
   if (sideEffect === "idempotent_by_key") return state.lasting === nothing ? undefined : "may_have_acted"
   if (sideEffect === "idempotent") return undefined
   if (frame.isActing) return "still_running"
@@ -349,15 +358,15 @@ export const whyNotAgain = (frame: Frame): WhyNotBegin | undefined => {
   return state.isRefused ? "refused" : undefined
 }
 
-/** Told of each event, its failure and its attempt. */
+/** Receives each event, its failure and the number of its attempt. */
 export type Hear = (event: CallEvent, failure: ToolFailure | undefined, attempt: number) => void
 
-/** What is on its way out, oldest first. */
+/** A queue of events on their way out, oldest first. */
 export type Outwards = Array<
   { readonly to: Frame; readonly event: CallEvent; readonly failure: ToolFailure | undefined }
 >
 
-// However many frames there are, looking at them does not use up the stack.
+// Yields a frame and all frames around it. Loops, so that deeply nested frames cannot overflow the stack.
 export function* outwards(innermost: Frame): Iterable<Frame> {
   for (let frame: Frame | undefined = innermost; frame !== undefined; frame = frame.outer) yield frame
 }

@@ -15,16 +15,19 @@ import { toWatcher } from "./toWatcher.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** What is made of a run in its frame. */
+/** Wraps a run, given its frame. */
 type Finish<A, E extends ToolFailure, B, E2> = <R>(
   run: Effect.Effect<A, E, R>,
   frame: Frame
 ) => Effect.Effect<B, E2, R>
 
-/** Each run is a call of its own, with a key that its attempts share: outside of a dispatch, and inside of another tool. */
-export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), told)
+/**
+ * Makes each run a call of its own, with a key that its attempts share. This is for runs outside a dispatch, and
+ * for runs inside another tool.
+ */
+export const framedRun = (tool: Subject, run: Run): Run => (params) => framed(tool, params, run(params), failLeaving)
 
-/** The same, with something else made of the run. */
+/** Runs an Effect as a call of its own, wrapped by `finish`. */
 export const framed = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
   params: unknown,
@@ -33,12 +36,12 @@ export const framed = <A, E extends ToolFailure, R, B, E2>(
 ): Effect.Effect<B, E2, R> =>
   Effect.withFiber((fiber) => {
     const outer = fiber.getRef(current)
-    if (outer === detached) return alone(tool, run, finish, fiber)
-    const own = entered(outer, tool, params)
-    return finish(inside(own, outer, run), own)
+    if (outer === detached) return runAlone(tool, run, finish, fiber)
+    const inner = entered(outer, tool, params)
+    return finish(runInside(inner, outer, run), inner)
   })
 
-const alone = <A, E extends ToolFailure, R, B, E2>(
+const runAlone = <A, E extends ToolFailure, R, B, E2>(
   tool: Subject,
   run: Effect.Effect<A, E, R>,
   finish: Finish<A, E, B, E2>,
@@ -51,39 +54,42 @@ const alone = <A, E extends ToolFailure, R, B, E2>(
     return finish(Effect.provideService(run, current, call), call)
   })
 
-// A key that a call is given names it, too.
+// An explicit key is also the id of the call.
 const idOf = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<string> => {
   const key = fiber.getRef(standaloneKey)
   return key === undefined ? randomId("call") : Effect.succeed(key)
 }
 
-const inside = <A, E extends ToolFailure, R>(own: InnerFrame, outer: Frame, run: Effect.Effect<A, E, R>) => {
+const runInside = <A, E extends ToolFailure, R>(inner: InnerFrame, outer: Frame, run: Effect.Effect<A, E, R>) => {
   outer.occupy()
-  return Effect.onExit(Effect.provideService(run, current, own), (exit) =>
+  return Effect.onExit(Effect.provideService(run, current, inner), (exit) =>
     Effect.sync(() => {
       outer.release()
       if (Exit.isFailure(exit)) {
         for (const reason of exit.cause.reasons) {
-          // Its arguments were the outer handler's, and not those that the outer one was called with.
+          // The arguments came from the outer handler. The failure says nothing about those of the outer call.
           if (!Cause.isFailReason(reason) || !saysNothingDone(reason.error)) continue
           outer.live.mayQuote = true
           if (isRejection(reason.error)) outer.live.hasRejected = true
         }
       }
       const hasAnswer = Exit.isSuccess(exit) || hasPart(exit.cause)
-      own.ended(hasAnswer)
+      inner.ended(hasAnswer)
       if (!hasAnswer) return
-      own.leave()
-      // Where it is in doubt, the outer one is, too, and says so.
-      const { certaintyOfAnswer } = own
-      const doubt = certaintyOfAnswer === "unknown" ? undefined : doubtOf(own.tool, certaintyOfAnswer)
+      inner.leave()
+      // If this call is in doubt, the outer call is, too, and adds that caveat itself.
+      const { certaintyOfAnswer } = inner
+      const doubt = certaintyOfAnswer === "unknown" ? undefined : doubtOf(inner.tool, certaintyOfAnswer)
       if (doubt !== undefined) outer.note({ _tag: "CaveatAdded", text: doubt })
     }))
 }
 
-const told = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, frame: Frame): Effect.Effect<A, E, R> =>
+const failLeaving = <A, E extends ToolFailure, R>(run: Effect.Effect<A, E, R>, frame: Frame): Effect.Effect<A, E, R> =>
   Effect.mapError(run, (failure) => leaving(failure, frame))
 
-/** What a failure is for whoever ran the tool: it says of its outcome what the call knows, whatever a policy made of it. */
+/**
+ * Returns a failure as the code that ran the tool sees it. Its outcome is the certainty of the call, whatever a
+ * policy made of it.
+ */
 export const leaving = <E extends ToolFailure>(failure: E, frame: Frame): E =>
   ofAnother(frame.known(failure), frame.done)

@@ -7,14 +7,14 @@ import { handOut, isOfAnswer } from "./innerEvent.ts"
 import type { LiveState } from "./liveState.ts"
 
 /**
- * Passes everything on until it is closed, so that what nobody waits for any more says nothing of the answer of a later attempt. From then
- * on nothing that acts begins in it, and it passes on how what acts has ended.
+ * Passes every event on until it is closed, so that an abandoned attempt cannot affect the answer of a later one.
+ * In a closed gate, no tool that acts starts. A closed gate still passes on how an execution that acts has ended.
  */
 export class Gate extends Frame {
   override readonly outer: Frame
-  /** Has what it is around ended in time? */
+  /** True if the run inside has ended in time. */
   isOver = false
-  #apart: LiveState | undefined = undefined
+  #closedState: LiveState | undefined = undefined
 
   constructor(outer: Frame) {
     super(outer.id, outer.tool, outer.isWatched, asOf(outer.state), outer.attempt)
@@ -31,11 +31,11 @@ export class Gate extends Frame {
   }
 
   get live() {
-    return this.#apart ?? this.outer.live
+    return this.#closedState ?? this.outer.live
   }
 
   get isClosed(): boolean {
-    return this.#apart !== undefined
+    return this.#closedState !== undefined
   }
 
   override get whole(): Frame {
@@ -55,17 +55,17 @@ export class Gate extends Frame {
   }
 
   close() {
-    this.#apart ??= this.outer.live.apart()
+    this.#closedState ??= this.outer.live.apart()
   }
 
-  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
-    // What has begun comes to its end, also when nobody waits for it.
-    const isHeard = !this.isClosed || event._tag === "AttemptEnded" && event.certainty !== undefined ||
+  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, queue: Outwards | undefined) {
+    // The end of something that acts is passed on even if the gate is closed.
+    const isPassedOn = !this.isClosed || event._tag === "AttemptEnded" && event.certainty !== undefined ||
       event._tag === "InnerEnded" && event.acts === true
-    return isHeard ? this.outer.note(event, failure, attempt, outwards) : attempt
+    return isPassedOn ? this.outer.note(event, failure, attempt, queue) : attempt
   }
 
-  /** Does nothing begin in it that acts, since what comes of it is not used? */
+  /** True if no tool that acts may start in it, because its result will not be used. */
   get isSpent(): boolean {
     return false
   }
@@ -79,21 +79,21 @@ export class Gate extends Frame {
   }
 }
 
-/** One run of what is inside a custom policy. Others may run beside it, so it counts what runs inside of it by itself. */
+/** One run inside a custom policy. Other runs may be in parallel, so it has its own counts of inner tools. */
 export class PolicyRunFrame extends Gate {
-  readonly #own: LiveState
+  readonly #ownState: LiveState
 
   constructor(outer: Frame) {
     super(outer)
     this.state = step(this.state, answerDiscarded)
-    this.#own = outer.live.beside()
+    this.#ownState = outer.live.beside()
   }
 
   override get live() {
-    return this.#own
+    return this.#ownState
   }
 
-  // A run that has ended in the time of its policy was not left behind by it.
+  // A run that ended before its policy was not abandoned by it, so the policy's gate does not count.
   override get next() {
     return this.isOver ? super.next?.next : super.next
   }
@@ -107,19 +107,19 @@ export class PolicyRunFrame extends Gate {
     event: CallEvent,
     failure: ToolFailure | undefined,
     attempt: number,
-    outwards: Outwards | undefined
+    queue: Outwards | undefined
   ) {
-    return isOfAnswer(event) ? attempt : super.pass(event, failure, attempt, outwards)
+    return isOfAnswer(event) ? attempt : super.pass(event, failure, attempt, queue)
   }
 }
 
-/** What a fallback asks, for as long as it is asked; or a policy, for itself. */
+/** The source of a fallback while it runs, or work that a policy does for itself. */
 export class SourceFrame extends Gate {
-  /** Which source it is, from 1; 0 while it is none: do tools that run inside answer in place of the tool that was called? */
+  /** The number of the source, from 1. It is 0 unless tools inside answer in place of the called tool. */
   #source = 0
   #key: string | undefined = undefined
 
-  /** Has a tool begun in it? */
+  /** True once a tool has started in it. */
   hasBegun = false
 
   constructor(outer: Frame, asksOthers = true) {
@@ -127,7 +127,7 @@ export class SourceFrame extends Gate {
     if (asksOthers) this.askOthers()
   }
 
-  /** From now on, what it runs answers in place of the tool. */
+  /** Makes it a source: from now on, the tools that it runs answer in place of the called tool. */
   askOthers(): void {
     this.#source = this.outer.live.next("source+")
   }
@@ -136,7 +136,7 @@ export class SourceFrame extends Gate {
     return this.#source > 0
   }
 
-  // What another service does is another effect.
+  // Another service has another effect, so it gets another key.
   override get idempotencyKey(): string {
     if (!this.asksOthers) return super.idempotencyKey
     return this.#key ??= keyInside(super.idempotencyKey, `source+${this.#source}`)
@@ -150,11 +150,11 @@ export class SourceFrame extends Gate {
     event: CallEvent,
     failure: ToolFailure | undefined,
     attempt: number,
-    outwards: Outwards | undefined
+    queue: Outwards | undefined
   ) {
     if (event._tag === "InnerStarted") this.hasBegun = true
-    if (event._tag !== "InnerStarted" || !this.asksOthers) return super.pass(event, failure, attempt, outwards)
-    this.attempt = super.pass({ _tag: "SourceStarted", source: event.inside }, undefined, attempt, outwards)
+    if (event._tag !== "InnerStarted" || !this.asksOthers) return super.pass(event, failure, attempt, queue)
+    this.attempt = super.pass({ _tag: "SourceStarted", source: event.inside }, undefined, attempt, queue)
     return this.attempt
   }
 }

@@ -2,23 +2,23 @@ import * as Schema from "effect/Schema"
 import { PolicyKind } from "./policyKind.ts"
 
 /**
- * What handled a failure: the kind of a policy, or what came of a fix.
+ * What handled a failure: the kind of a policy, or the result of a fix.
  *
  * | by            | it means                                                            |
  * | ------------- | ------------------------------------------------------------------- |
  * | `"retry"`     | the call was tried again                                            |
- * | `"reconcile"` | a check found out what became of the call, or failed itself         |
- * | `"paginate"`  | a page could not be fetched: the result is what was there before it |
- * | `"catch"`     | the handler of a `Tool.catchTag` was asked                          |
- * | `"fallback"`  | another source was asked; also by a catch of `ToolUnavailable`      |
+ * | `"reconcile"` | a check found out whether the call took effect, or failed itself    |
+ * | `"paginate"`  | a page could not be fetched: the result has only the earlier pages   |
+ * | `"catch"`     | the handler of a `Tool.catchTag` took over                          |
+ * | `"fallback"`  | another source took over; catching `ToolUnavailable` counts as this |
  * | `"fix"`       | a fixer corrected the arguments                                     |
  * | `"answered"`  | a fixer answered with a value in place of the tool                  |
- * | `"escalated"` | a fixer put the failure in its own words                            |
+ * | `"escalated"` | a fixer rewrote the failure in its own words                        |
  * | `"stopped"`   | a fixer stopped the run                                             |
- * | `"ignored"`   | a fixer failed itself, or its arguments were refused                |
- * | `"custom"`    | a policy of your own, named by `policy`                             |
+ * | `"ignored"`   | a fixer itself failed, or its correction was refused                |
+ * | `"custom"`    | a custom policy, named by `policy`                                  |
  *
- * The other kinds come from policies of your own that are of a kind of this library's (`Policy.make`).
+ * Any other kind comes from a policy of your own that declares that kind (`Policy.make`).
  *
  * @category models
  * @since 0.1.0
@@ -41,7 +41,7 @@ export const HandledBy = Schema.Literals([
 ])
 
 /**
- * A failure that a policy took care of, so that the model never heard of it.
+ * A failure that a policy or a fixer handled. The model does not see it.
  *
  * @category models
  * @since 0.1.0
@@ -59,6 +59,6 @@ export const Handled = Schema.Struct({
   code: Schema.String,
   detail: Schema.String,
   by: HandledBy,
-  /** The name of a policy of your own. */
+  /** The name of a custom policy. */
   policy: Schema.optionalKey(Schema.String)
 })

@@ -1,5 +1,5 @@
 /*
- * How the handler of a tool that acts ended, and what that says of its effect. `Certainty` has the table.
+ * How the handler of a tool that acts ended, and what that says about its effect. The table is in `Certainty`.
  */
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
@@ -18,45 +18,49 @@ import { isRepeat } from "../failure/refusalCode.ts"
 import { SuspendSignal } from "../failure/signal.ts"
 import { attempted, isA, isPromise } from "../value/untrusted.ts"
 
-/** What the end of an execution says of its effect. */
+/** What the end of an execution says about its effect. */
 export interface Ending {
   readonly certainty: Certainty
-  /** Did the tool refuse what it was asked? Then it has done nothing, and would refuse it again. */
+  /** Whether the tool refused the request. Then it did nothing, and would refuse it again. */
   readonly isRefusal: boolean
 }
 
 const executed: Ending = { certainty: "executed", isRefusal: false }
 const nothing: Ending = { certainty: "not_executed", isRefusal: false }
 const refusal: Ending = { certainty: "not_executed", isRefusal: true }
-/** It leaves open whether anything was done. */
+/** The end leaves open whether the execution took effect. */
 export const open: Ending = { certainty: "unknown", isRefusal: false }
 
-/** How a failure is read. */
+/** How to read the failure of an execution. */
 export interface Reading {
-  /** Does it reject the tool's own arguments? */
+  /** True if the failure rejects the tool's own arguments. */
   readonly isRejection: (failure: ToolFailure) => boolean
-  /** Does it speak of all that the handler did? */
+  /** True if the failure speaks for everything that the handler did. */
   readonly isBelieved: (failure: ToolFailure) => boolean
 }
 
-/** Does it reject arguments, whosever they are? */
+/** True if a failure rejects arguments, of this tool or of another one. */
 export const isRejection = (failure: ToolFailure): failure is SchemaMismatch =>
   failure._tag === "SchemaMismatch" && failure.side === "arguments"
 
-/** Does it say that nothing was done, so that the tool may be run again? */
+/** True if a failure says that nothing was done, so that the tool may run again. */
 export const saysNothingDone = (failure: ToolFailure): boolean => isNotExecuted(failure) || isRejection(failure)
 
 /**
- * A failure that leaves the tool that has ended with it, for whoever ran that tool. A copy: it may be a constant that many share.
+ * Returns a failure for the code that ran the failed tool. If the failure says that nothing was done, or if the
+ * tool acted, the result is a copy that is marked as foreign. The original may be a shared constant.
  *
- * @param done what the tool did
+ * @param done the effect of the failed tool
  */
 export const ofAnother = <E extends ToolFailure>(failure: E, done: Done): E =>
   saysNothingDone(failure) || done.hasActed
     ? asForeign(withFields(failure, {}), done)
     : failure
 
-/** What other tools did that have ended so, as far as nobody else knows of it. See `doneBelow`. */
+/**
+ * Returns the effect of other tools whose failures are in the end of an execution. Counts only failures that were
+ * marked after the first `since` ones. See `doneBelow`.
+ */
 export const doneByOthers = (exit: Exit.Exit<unknown, unknown>, since: number): Done =>
   Exit.isSuccess(exit)
     ? nothingDone
@@ -65,11 +69,14 @@ export const doneByOthers = (exit: Exit.Exit<unknown, unknown>, since: number): 
       nothingDone
     )
 
-/** Was it made by the author of what failed? One that was read off an error speaks of one request, and one of another tool of that tool. */
+/**
+ * True if the author of the handler made the failure. A failure that was read off an error speaks for one request
+ * only. The failure of another tool speaks for that tool only.
+ */
 export const isOwnWord = (failure: ToolFailure): boolean => !isGuess(failure) && !isForeign(failure)
 
 export const endingOf = (exit: Exit.Exit<unknown, unknown>, reading: Reading): Ending => {
-  // What is still to come may fail.
+  // The promise may still fail.
   if (Exit.isSuccess(exit)) return isPromise(exit.value) ? open : executed
   const [first = open, ...others] = exit.cause.reasons.map((reason) => endingOfReason(reason, reading))
   return others.reduce((one, other) => ({
@@ -83,7 +90,7 @@ const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending
     case "Fail":
       return isWhole(reason.error) ? endingOfFailure(reason.error, reading) : open
     case "Die":
-      // A question is asked before anything is done.
+      // A handler asks its question before it does anything.
       return isSuspension(reason.defect) ? nothing : open
     case "Interrupt":
       return open
@@ -93,7 +100,7 @@ const endingOfReason = (reason: Cause.Reason<unknown>, reading: Reading): Ending
 const isSuspension = isA(SuspendSignal)
 
 const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Reading): Ending => {
-  // It answers another request than the first.
+  // It answers the redirected request, not the first one.
   if (isRedirected(failure)) return open
   switch (failure._tag) {
     case "PartialData":
@@ -102,40 +109,41 @@ const endingOfFailure = (failure: ToolFailure, { isBelieved, isRejection }: Read
       return refusal
     case "SchemaMismatch":
       if (failure.side === "result") return open
-      // What a tool inside rejects, says nothing of what the handler did before.
+      // A rejection by a tool inside says nothing about what the handler did before, so it allows no other run.
       return isRejection(failure) ? nothing : refusal
     case "ToolUnavailable":
       if (failure.outcome === "not_executed") return isBelieved(failure) ? nothing : open
-      // What was refused as a repeat has done nothing: an equal call before it has.
+      // A call refused as a repeat did nothing: its outcome is about an equal call before it.
       if (failure.outcome === "executed") return isRepeat(failure) ? open : executed
       return failure.outcome === undefined && isPermanent(failure) ? refusal : open
   }
 }
 
-// Without types, one may say nothing of it.
+// Untyped code may leave `transient` undefined.
 const isPermanent = ({ transient }: { readonly transient?: boolean }): boolean => transient === false
 
 /**
- * A failure, with what the call knows of its effect, whatever a policy made of it. Only a `ToolUnavailable` can say so.
+ * Returns a failure whose outcome is the certainty of the call, whatever a policy made of it. Only a
+ * `ToolUnavailable` has an outcome.
  *
- * @param isRefusal a refusal says nothing of its outcome, and needs not
+ * @param isRefusal whether the tool refused the request; then the outcome need not say that nothing was done
  */
 export const asKnown = <E extends ToolFailure>(failure: E, { certainty, isRefusal }: Ending): E => {
   if (failure._tag !== "ToolUnavailable" || failure.outcome === certainty) return failure
   if (certainty === "not_executed" && (isRefusal || failure.outcome !== undefined)) return failure
-  // What it is made of stays what it was, which the compiler does not see of a type parameter.
+  // The type is unchanged, which the compiler cannot see for a type parameter.
   return withOutcome(failure, certainty) as E
 }
 
-/** Is there a part of an answer in it? */
+/** True if a cause has a partial answer in it. */
 export const hasPart = ({ reasons }: Cause.Cause<ToolFailure>): boolean =>
   reasons.some((reason) => reason._tag === "Fail" && reason.error._tag === "PartialData")
 
-/** The same failure, with the outcome that the call knows. */
+/** Returns the same failure with another outcome. */
 export const withOutcome = (failure: ToolUnavailable, outcome: Certainty): ToolUnavailable =>
   withShown(failure, "outcome", outcome)
 
-/** Is it one of the four, as its class makes it? */
+/** True if a value is a complete instance of one of the four failure classes. */
 export const isWhole = (failure: unknown): failure is ToolFailure =>
   attempted(() => isToolFailure(failure) && typeof failure.detail === "string" && typeof failure.code === "string") ===
     true

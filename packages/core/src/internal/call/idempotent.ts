@@ -1,2 +1,2 @@
-/** Is running it twice the same as once, under any key? */
+/** True if running the tool twice has the same effect as running it once, under any key. */
 export const isIdempotent = (sideEffect: unknown): boolean => sideEffect === "none" || sideEffect === "idempotent"

@@ -2,11 +2,14 @@ import type { CallEvent } from "../../CallEvent.ts"
 import type { CallState } from "./callState.ts"
 import type { Frame, Outwards } from "./frame.ts"
 
-/** Is it said of the answer, which may not come? */
+/** True if the event is about the answer, which may still be discarded. */
 export const isOfAnswer = ({ _tag }: CallEvent): boolean =>
   _tag === "CaveatAdded" || _tag === "SourceNamed" || _tag === "AnswerDiscarded"
 
-/** What the outer call hears of an event of a tool inside: an attempt there is no attempt here, and what it did is told at its end. */
+/**
+ * Maps an event of a tool inside to the event that the outer call notes, if any. An attempt of the inner tool is
+ * not an attempt of the outer call. What the inner tool did is reported when it ends.
+ */
 export const heardOutside = (event: CallEvent, name: string, acts: boolean): CallEvent | undefined => {
   switch (event._tag) {
     case "AttemptStarted":
@@ -17,7 +20,7 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
     case "FailureHandled":
       return {
         ...event,
-        // What only reads is never in doubt.
+        // A tool that only reads is never in doubt.
         ...(!acts && event.outcome === "unknown" ? { outcome: "not_executed" } : {}),
         inside: event.inside ?? name
       }
@@ -46,15 +49,15 @@ export const heardOutside = (event: CallEvent, name: string, acts: boolean): Cal
   }
 }
 
-// However many tools run inside of each other, what passes through them does not use up the stack. Each event has a list of its own: a
-// watcher may run another call at once, and what is heard there is heard before that one goes on.
-export const passOut = (first: Outwards[number], outwards: Outwards | undefined): void => {
-  if (outwards !== undefined) {
-    outwards.push(first)
+// Passes an event on through a queue, so that deeply nested tools cannot overflow the stack. Each original event has
+// its own queue: a watcher may start another call, whose events must arrive before that call continues.
+export const passOut = (first: Outwards[number], queue: Outwards | undefined): void => {
+  if (queue !== undefined) {
+    queue.push(first)
     return
   }
-  const all = [first]
-  for (const { event, failure, to } of all) to.note(event, failure, undefined, all)
+  const newQueue = [first]
+  for (const { event, failure, to } of newQueue) to.note(event, failure, undefined, newQueue)
 }
 
 export const handOut = (

@@ -19,13 +19,13 @@ import { keyInside } from "./idempotencyKey.ts"
 import { handOut, heardOutside, passOut } from "./innerEvent.ts"
 import { LiveState } from "./liveState.ts"
 
-/** The frame of a tool that another frame runs inside. */
+/** Returns the frame of a tool that runs inside another frame. */
 export const entered = (outer: Frame, tool: Subject, params: unknown): InnerFrame =>
   new InnerFrame(outer, outer.placeOf(tool, params, outer.innerPrefix), tool)
 
 /**
- * A tool that runs inside of another one's handler or fallback: a key and attempts of its own. What it says of its answer is said of the
- * outer one, once it has an answer.
+ * The frame of a tool that runs inside another tool's handler or fallback, with its own key and attempts. Once it
+ * has an answer, its caveats and source go to the outer frame.
  */
 export class InnerFrame extends Frame {
   override readonly outer: Frame
@@ -38,7 +38,7 @@ export class InnerFrame extends Frame {
   #live: LiveState | undefined = undefined
 
   constructor(outer: Frame, { mark, path }: Place, tool: Subject) {
-    // Its key is that of an earlier attempt of the outer call.
+    // An earlier attempt of the outer call may already have sent this key.
     const isRepeated = tool.sideEffect === "idempotent_by_key" && wasSent(outer.whole.state)
     super(`${outer.id}/${path}`, tool, outer.isWatched, isRepeated ? repeated : untouched)
     this.outer = outer
@@ -51,16 +51,16 @@ export class InnerFrame extends Frame {
   }
 
   get live() {
-    return this.#live ??= this.#begun()
+    return this.#live ??= this.#makeLive()
   }
 
   override get hasLeftSome() {
     return this.#live !== undefined && this.#live.abandoned.isAny
   }
 
-  #begun() {
+  #makeLive() {
     const { abandoned, replies } = this.outer.live
-    // What this call leaves behind, the outer one does, too.
+    // An attempt that is abandoned here counts as abandoned by the outer call, too.
     return new LiveState(new AbandonedAttempts(abandoned), replies)
   }
 
@@ -75,27 +75,27 @@ export class InnerFrame extends Frame {
     return whyNotAgain(this)
   }
 
-  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, outwards: Outwards | undefined) {
-    const heard = heardOutside(event, this.tool.name, this.acts)
-    if (heard !== undefined) passOut({ to: this.outer, event: heard, failure }, outwards)
-    this.tellThatItActs(event, outwards)
+  protected pass(event: CallEvent, failure: ToolFailure | undefined, attempt: number, queue: Outwards | undefined) {
+    const outerEvent = heardOutside(event, this.tool.name, this.acts)
+    if (outerEvent !== undefined) passOut({ to: this.outer, event: outerEvent, failure }, queue)
+    this.reportActing(event, queue)
     return isStart(event) ? this.state.attempts : attempt
   }
 
-  // The outer call hears it once, and once of its end.
-  protected tellThatItActs({ _tag }: CallEvent, outwards: Outwards | undefined) {
+  // Reports to the outer call that this tool acts, once. `ended` reports its end.
+  protected reportActing({ _tag }: CallEvent, queue: Outwards | undefined) {
     const acts = _tag === "InnerActs" || _tag === "AttemptStarted" && this.acts
-    // What begins once it has ended, goes on by itself.
+    // Something that starts after the end no longer belongs to this tool.
     if (!acts || this.isKnownToAct || this.#hasEnded) return
     this.isKnownToAct = true
     const event: CallEvent = { _tag: "InnerActs", inside: this.tool.name, by: this.outer.role }
-    passOut({ to: this.outer, event, failure: undefined }, outwards)
+    passOut({ to: this.outer, event, failure: undefined }, queue)
   }
 
   /**
-   * The tool has ended as a whole: the outer call hears what it did.
+   * Reports to the outer call what the tool did. Called when the tool has ended as a whole.
    *
-   * @param hasAnswer with an answer?
+   * @param hasAnswer whether the tool has ended with an answer
    */
   ended(hasAnswer: boolean): void {
     const done = doneIn(this.state, this.acts, hasAnswer)
@@ -114,12 +114,15 @@ export class InnerFrame extends Frame {
     })
   }
 
-  /** The text of what a fixer has made of its arguments, which nobody wrote. */
+  /** The text of a fixer's correction, if any. No model wrote the original arguments, so they have no text. */
   get text(): string | undefined {
     return this.correction?.text
   }
 
-  /** It goes on with better arguments, which may be for another effect. The model need not hear of it: they were the outer handler's. */
+  /**
+   * Continues with better arguments, under another key, since they may mean another effect. The model is not
+   * told: the arguments came from the outer handler.
+   */
   adopt(correction: Correction, params: unknown): void {
     this.correction = correction
     this.#mark = JSON.stringify([this.#mark, this.tool.effectOf?.(params) ?? "corrected"])
@@ -127,16 +130,19 @@ export class InnerFrame extends Frame {
   }
 }
 
-/** What a further page of a result is given. */
+/** The frame of a further page of a result. */
 export class PageFrame extends InnerFrame {
   constructor(outer: Frame, number: number) {
     super(outer, asPlace(`page+${number}`), outer.tool)
   }
 
-  // What all pages say is said of the whole once.
+  // A caveat that several pages share is passed on once.
   override leave() {
-    const said = new Set(this.outer.state.caveats)
-    handOut({ ...this.state, caveats: Array.from(this.state.caveats).filter((text) => !said.has(text)) }, this.outer)
+    const outerCaveats = new Set(this.outer.state.caveats)
+    handOut(
+      { ...this.state, caveats: Array.from(this.state.caveats).filter((text) => !outerCaveats.has(text)) },
+      this.outer
+    )
   }
 
   override whyNot() {
@@ -147,23 +153,24 @@ export class PageFrame extends InnerFrame {
     event: CallEvent,
     failure: ToolFailure | undefined,
     attempt: number,
-    outwards: Outwards | undefined
+    queue: Outwards | undefined
   ) {
     if (event._tag === "AttemptStarted" || event._tag === "PageStarted") {
-      this.tellThatItActs(event, outwards)
-      return this.outer.note(pageStarted, undefined, undefined, outwards)
+      this.reportActing(event, queue)
+      return this.outer.note(pageStarted, undefined, undefined, queue)
     }
     return event._tag === "SourceStarted"
-      ? this.outer.note(event, undefined, undefined, outwards)
-      : super.pass(event, failure, attempt, outwards)
+      ? this.outer.note(event, undefined, undefined, queue)
+      : super.pass(event, failure, attempt, queue)
   }
 }
 
-/** What a fixer is asked in. */
+/** The frame of one question to a fixer. */
 export class FixerFrame extends InnerFrame {
   /**
-   * @param number how often any fixer was asked in the call, this time included
-   * @param about what it is asked about: a question of its own is for that alone, also when the call goes on in another process
+   * @param number how many times the call has asked any fixer, this time included
+   * @param about a digest of what the fixer is asked. It becomes part of the id of a question to the user, so the
+   * reply still matches when the call resumes in another process
    */
   constructor(outer: Frame, number: number, about: string) {
     super(outer, { path: `fix+${about}`, mark: `fix+${number}` }, {
@@ -180,21 +187,21 @@ export class FixerFrame extends InnerFrame {
     event: CallEvent,
     failure: ToolFailure | undefined,
     attempt: number,
-    outwards: Outwards | undefined
+    queue: Outwards | undefined
   ) {
     return event._tag === "InnerActs" || event._tag === "InnerEnded"
-      ? this.outer.note(event, failure, undefined, outwards)
-      : super.pass(event, failure, attempt, outwards)
+      ? this.outer.note(event, failure, undefined, queue)
+      : super.pass(event, failure, attempt, queue)
   }
 }
 
-/** What a fixer is asked in, if one is around here. */
+/** Returns the innermost fixer frame around a frame, if any. */
 export const fixerAround = (innermost: Frame): FixerFrame | undefined => {
   for (const frame of outwards(innermost)) if (frame instanceof FixerFrame) return frame
   return undefined
 }
 
-// No tool's name has a plus in it.
+// Tool names have no plus in them, so this path never equals that of a tool.
 const asPlace = (path: string): Place => ({ path, mark: path })
 
 const pageStarted: CallEvent = { _tag: "PageStarted" }

@@ -2,20 +2,23 @@ import type { Reply } from "../../ToolOutcome.ts"
 import type { AbandonedAttempts } from "./abandonedAttempts.ts"
 
 /**
- * What a running call must know of the present, and no event can tell: which attempts still run that nobody waits for, which reply
- * belongs to a question, and which number the next tool inside gets.
+ * The state of a running call that no event records: its abandoned attempts, the replies to its questions, and the
+ * numbers of tools inside.
  */
 export class LiveState {
   readonly abandoned: AbandonedAttempts
   readonly replies: ReadonlyArray<Reply>
   /**
-   * Has a tool inside said in this attempt that it did nothing, or that its arguments are wrong? The handler may fail with a copy of that,
-   * which says nothing of the handler.
+   * True if a tool inside said in this attempt that it did nothing, or that its arguments are wrong. The handler
+   * may fail with a copy of that failure, which says nothing about the handler.
    */
   mayQuote = false
-  /** Has a tool inside rejected its arguments in this attempt? The handler may fail with a copy of that: it rejects none of its own. */
+  /**
+   * True if a tool inside rejected its arguments in this attempt. The handler may fail with a copy of that failure,
+   * which does not reject the handler's own arguments.
+   */
   hasRejected = false
-  // They start anew with every attempt, so that the same attempt run again finds the same replies and the same keys.
+  // Both are reset for each attempt, so that a repeated attempt gets the same replies and the same keys.
   #used: Set<Reply> | undefined = undefined
   #counts: Map<string, number> | undefined = undefined
 
@@ -24,7 +27,7 @@ export class LiveState {
     this.replies = replies
   }
 
-  /** Another attempt begins. */
+  /** Resets the state for another attempt. */
   restart(): void {
     this.mayQuote = false
     this.hasRejected = false
@@ -32,7 +35,7 @@ export class LiveState {
     this.#counts?.clear()
   }
 
-  /** The user's reply to a question: the first with the same words that this attempt has not used yet. */
+  /** Returns the user's reply to a question: the first one with the same words that this attempt has not used yet. */
   replyTo(id: string, question: string): string | undefined {
     const used = this.#used ??= new Set()
     const reply = this.replies.find((reply) => reply.id === id && reply.question === question && !used.has(reply))
@@ -41,7 +44,7 @@ export class LiveState {
     return reply.reply
   }
 
-  /** How often something of this name has begun in the attempt, and begins now. */
+  /** Counts one more start under this name, and returns how many there are in this attempt. */
   next(name: string): number {
     const counts = this.#counts ??= new Map()
     const count = (counts.get(name) ?? 0) + 1
@@ -49,12 +52,12 @@ export class LiveState {
     return count
   }
 
-  /** The same for an attempt that others run beside: it uses replies and keys from the start, as each of them does. */
+  /** Returns the state for one of several parallel runs. Each of them starts with the first reply and the first key. */
   beside(): LiveState {
     return new LiveState(this.abandoned, this.replies)
   }
 
-  /** What an attempt has used that ran beside others: what comes next gets other keys. */
+  /** Adds the replies and numbers that a parallel run has used, so that later runs get other keys. */
   rejoin(beside: LiveState): void {
     for (const reply of beside.#used ?? []) (this.#used ??= new Set()).add(reply)
     for (const [name, count] of beside.#counts ?? []) {
@@ -63,7 +66,7 @@ export class LiveState {
     }
   }
 
-  /** The same for an attempt that nobody waits for any more: it counts on by itself, and there is nobody to reply to it. */
+  /** Returns the state for an abandoned attempt. It continues the counts separately, and has no replies. */
   apart(): LiveState {
     const live = new LiveState(this.abandoned, [])
     live.mayQuote = this.mayQuote

@@ -1,19 +1,19 @@
 /*
- * A call that no model made may be anything: types are stripped at run time.
+ * Calls that did not come from a model may have any shape, because types are erased at run time.
  */
 import * as Predicate from "effect/Predicate"
 import type { ToolCall } from "../../ToolCall.ts"
 import { kind } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"
 
-/** Is it a call? */
+/** True if a value has the shape of a call. */
 export const isCall = (call: ToolCall): boolean =>
   attempted(() =>
     Predicate.isObject(call) && typeof call.id === "string" && typeof call.name === "string" &&
     (call.arguments === undefined || typeof call.arguments === "string")
   ) === true
 
-/** A call, with what there is of it. Arguments that are an object already are put as their text. */
+/** Returns a well-formed call with all usable parts. Arguments that are not a text become their JSON text. */
 export const asCall = (call: ToolCall): ToolCall =>
   isCall(call) ? call : { id: "", name: "", ...attempted(() => partsOf(call)) }
 
@@ -27,5 +27,5 @@ const partsOf = (call: unknown): Partial<ToolCall> => {
   }
 }
 
-// What has no text is named, and cannot be read.
+// Arguments without a JSON text become the name of their kind, which later fails to decode.
 const textOf = (args: unknown): string => attempted((): string | undefined => JSON.stringify(args)) ?? kind(args)

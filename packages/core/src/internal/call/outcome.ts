@@ -1,5 +1,5 @@
 /*
- * What a call came to, as a value: its end, and the account of what happened on the way to it.
+ * The outcome of a call as a value: its end, and the account of the call.
  */
 import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
@@ -23,7 +23,7 @@ export const completedOutcome = (call: CallFrame, value: Schema.Json): Completed
   return state.source === undefined ? outcome : { ...outcome, source: state.source }
 }
 
-/** @param certainty by default what the call knows */
+/** @param certainty default: the certainty of the call */
 export const failedOutcome = (
   call: CallFrame,
   failure: Failed["failure"],
@@ -41,9 +41,9 @@ export const suspendedOutcome = (
   { id, question }: { readonly id: string; readonly question: string }
 ): Suspended => {
   const outcome = { _tag: "Suspended", question, id, replies: call.replies, ...account(call, call.certainty) } as const
-  // What goes on, goes on with these: also with what must not be shown.
-  const used = call.correction
-  return used === undefined ? outcome : { ...outcome, arguments: used.text }
+  // The resumed call needs the corrected arguments, even those that must not be shown.
+  const correction = call.correction
+  return correction === undefined ? outcome : { ...outcome, arguments: correction.text }
 }
 
 export const stoppedOutcome = (call: CallFrame, reason: string): Stopped => ({
@@ -52,13 +52,13 @@ export const stoppedOutcome = (call: CallFrame, reason: string): Stopped => ({
   ...account(call, call.certainty)
 })
 
-/** Has it taken effect, or an equal call before it, because of which it was refused? */
+/** True if the call took effect, or was refused because an equal earlier call did. */
 export const hasActed = ({ certainty, failure, stage }: Failed): boolean =>
   certainty === "executed" || stage === "admit" && failure._tag === "ToolUnavailable" && failure.outcome === "executed"
 
 const none: ReadonlyArray<never> = []
 
-/** What a run of a tool came to that has ended so, for a program that called it. */
+/** Returns the exit of a tool's run with its account, for the program that called the tool. */
 export const accountOf = <A, E extends ToolFailure>(frame: Frame, exit: Exit.Exit<A, E>) => {
   const { state } = frame
   const certainty = Exit.isSuccess(exit) ? frame.certaintyOfAnswer : frame.certainty
@@ -85,43 +85,43 @@ const account = (call: CallFrame, certainty: Certainty) => {
   const { attempts, executions, repairs } = call.state
   const effort = effortOf(call.state, certainty)
   const counted = executions === attempts ? effort : { ...effort, executions }
-  const used = call.correction
-  if (used !== undefined && !used.isSecret) return { ...counted, repairs, arguments: used.text }
+  const correction = call.correction
+  if (correction !== undefined && !correction.isSecret) return { ...counted, repairs, arguments: correction.text }
   return repairs.length === 0 ? counted : { ...counted, repairs }
 }
 
 /**
- * What is said of the answer: first whether the tool took effect, where that is not what an answer seems to say; then what was changed about
- * the question, and its source, when it has an age.
+ * Returns the caveats of an answer, in this order: doubt about the effect, notes on repaired arguments, the source
+ * if it has an age, and the noted caveats.
  */
 const caveats = ({ state, tool }: Frame, certainty: Certainty): ReadonlyArray<string> => {
-  const noted = notes(state)
+  const otherNotes = notes(state)
   const doubt = doubtOf(tool, certainty)
   return state.repairs.length === 0 && doubt === undefined
-    ? noted
-    : [...(doubt === undefined ? [] : [doubt]), ...state.repairs.flatMap(({ note }) => note ?? []), ...noted]
+    ? otherNotes
+    : [...(doubt === undefined ? [] : [doubt]), ...state.repairs.flatMap(({ note }) => note ?? []), ...otherNotes]
 }
 
-/** What is said of an answer where the tool did not take effect, as far as anybody knows. */
+/** Returns the caveat of an answer whose tool did not certainly take effect; `undefined` if none is needed. */
 export const doubtOf = ({ name, sideEffect }: Subject, certainty: Certainty): string | undefined => {
   if (certainty === "unknown") {
-    return `${name} may have taken effect all the same. Do not do it again before you have found out.`
+    return `${name} may have taken effect anyway. Do not repeat it until you have checked.`
   }
   return certainty === "not_executed" && sideEffect !== "none"
-    ? `${name} itself has done nothing: this answer comes from elsewhere.`
+    ? `${name} itself did nothing: this answer comes from another source.`
     : undefined
 }
 
 const notes = ({ caveats, handled, source }: CallState): ReadonlyArray<string> => {
-  const noted = caveats.length === 0 ? none : firstNotes(caveats.toArray())
-  if (source?.age === undefined) return noted
+  const texts = caveats.length === 0 ? none : firstNotes(caveats.toArray())
+  if (source?.age === undefined) return texts
   const isDown = handled.toArray().some(({ by, tag }) =>
     tag === "ToolUnavailable" && by !== "retry" && by !== "ignored"
   )
   const reason = isDown ? "; the live service is unavailable" : ""
-  return [`from ${source.name}, ${age(source.age)} old${reason}`, ...noted]
+  return [`from ${source.name}, ${age(source.age)} old${reason}`, ...texts]
 }
 
-// The largest unit says enough: "3h", not "3h 12m 4s".
+// The largest unit is enough: "3h", not "3h 12m 4s".
 const age = (duration: Duration.Duration): string =>
   Duration.isLessThan(duration, Duration.seconds(1)) ? "less than 1s" : Duration.format(duration).split(" ")[0]!

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** The kinds that may be defaults, from the inside out. */
+/** The kinds that can be defaults, innermost first. */
 export const defaultKinds = [
   "timeout",
   "reconcile",
@@ -13,18 +13,18 @@ export const defaultKinds = [
   "fallback"
 ] as const
 
-/** What a policy does. A custom one does what only its own name says. */
+/** The kind of a policy. Only the name of a custom policy says what it does. */
 export const PolicyKind = Schema.Literals([...defaultKinds, "catch", "map", "custom"])
 
 export type PolicyKind = typeof PolicyKind.Type
 
-/** Who a policy is, where something is told of it. */
+/** The identity of a policy in events and logs. */
 export interface PolicyName {
   readonly kind: PolicyKind
-  /** Of a custom one. */
+  /** The name of a custom policy. */
   readonly name?: string
 }
 
-/** The same as an event has it. */
+/** Returns the identity of a policy in the form that events have. */
 export const named = ({ kind, name }: PolicyName): { readonly by: PolicyKind; readonly policy?: string } =>
   name === undefined ? { by: kind } : { by: kind, policy: name }

@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import { FieldIssue } from "../../ToolFailure.ts"
 
 /**
- * A change that was made to what the model wrote, so that it could be read: to its text, at an offset, or to a value, at a path.
+ * A change that made the model's arguments readable: to their text, at an offset, or to a value, at a path.
  *
  * @category models
  * @since 0.1.0
@@ -17,11 +17,11 @@ export type Repair = TextRepair | ValueRepair
  * @since 0.1.0
  */
 export const TextRepair = Schema.Struct({
-  /** The class of the mistake: `RULES.md` of `@fallible/arguments` has an example of each. */
+  /** The kind of the mistake. `RULES.md` of `@fallible/arguments` has an example of each. */
   kind: Schema.Literals(textRepairKinds),
-  /** Where the first of its class was: in UTF-16 units from the start of the text. */
+  /** The position of the first mistake of this kind, in UTF-16 code units from the start of the text. */
   offset: Schema.Int,
-  /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
+  /** A short sentence for the model. Absent if the change is not worth mentioning. */
   note: Schema.optionalKey(Schema.String)
 })
 
@@ -41,13 +41,14 @@ export interface TextRepair extends Schema.Schema.Type<typeof TextRepair> {}
  */
 export const ValueRepair = Schema.Struct({
   /**
-   * The class of the drift: `RULES.md` of `@fallible/arguments` has an example of each. `"fixed"`: a fixer has corrected the arguments (`Tool.fix`). `"repeated"`: the call
-   * repeats an earlier one under its key, with the arguments of that one.
+   * The kind of the drift. `RULES.md` of `@fallible/arguments` has an example of each. `"fixed"`: a fixer corrected
+   * the arguments (`Tool.fix`). `"repeated"`: the call repeats an earlier one under its key, with the earlier
+   * arguments.
    */
   kind: Schema.Literals([...valueRepairKinds, "fixed", "repeated"]),
-  /** Where: keys and indices from the root, as they were written. */
+  /** The path of the value: keys and indices from the root, as they were written. */
   path: FieldIssue.fields.path,
-  /** What the model is told, in one short sentence; absent for a change that is not worth a word. */
+  /** A short sentence for the model. Absent if the change is not worth mentioning. */
   note: Schema.optionalKey(Schema.String)
 })
 

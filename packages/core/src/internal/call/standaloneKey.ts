@@ -1,6 +1,6 @@
 import * as Context from "effect/Context"
 
-/** The key that a program gives to a tool that it runs by itself. */
+/** The idempotency key that a program sets for a tool that it runs without an agent. */
 export const standaloneKey: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
   "@fallible/core/ToolCall/key",
   {

@@ -3,7 +3,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Deadline from "../../Deadline.ts"
 
 /**
- * How many milliseconds a fiber has until its deadline.
+ * Returns the time until the deadline of a fiber, in milliseconds; `Infinity` without a deadline.
  */
 export const millisLeft = (fiber: Fiber.Fiber<unknown, unknown>): number => {
   const deadline = fiber.getRef(Deadline.current)
@@ -13,12 +13,12 @@ export const millisLeft = (fiber: Fiber.Fiber<unknown, unknown>): number => {
 }
 
 /**
- * The time left, less a moment in which there can still be an answer of what was found until then.
+ * Returns the time left minus {@link momentToAnswer}, which is reserved for answering with partial results.
  */
 export const millisToAnswer = (fiber: Fiber.Fiber<unknown, unknown>): number =>
   Math.max(0, millisLeft(fiber) - momentToAnswer)
 
 /**
- * That moment, in milliseconds.
+ * The time reserved for answering before a deadline, in milliseconds.
  */
 export const momentToAnswer = 100

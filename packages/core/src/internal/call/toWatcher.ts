@@ -8,8 +8,8 @@ import * as Defect from "../../Defect.ts"
 import type { Hear } from "./frame.ts"
 
 /**
- * Tells a watcher, if there is one, of the events of a call: each with its time, by the clock that the call began with. Late ones may come
- * when its fiber has left what provided that clock.
+ * Returns a function that passes the events of a call to a watcher; `undefined` without a watcher. Each event gets
+ * its time from the clock that the call started with. When a late event arrives, the fiber may have another clock.
  */
 export const toWatcher = (
   fiber: Fiber.Fiber<unknown, unknown>,
@@ -24,9 +24,9 @@ export const toWatcher = (
     const at = clock.currentTimeMillisUnsafe()
     try {
       watcher({ ...event, tool, id, at, attempt }, failure)
-    } catch (fault) {
-      // A call does not fail because somebody watches it.
-      Effect.runForkWith(context)(Defect.report("A watcher of calls threw an error", Cause.die(fault)))
+    } catch (error) {
+      // A watcher that throws must not fail the call.
+      Effect.runForkWith(context)(Defect.report("A watcher of calls threw an error", Cause.die(error)))
     }
   }
 }

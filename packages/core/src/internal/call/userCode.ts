@@ -1,9 +1,10 @@
 /*
- * A user's function, called with care.
+ * Calls users' functions, and guards against results of the wrong type.
  *
- * Types are stripped at run time, and `any` is everywhere: a handler may return a promise, fail with a text, or give effect a
- * value that is not an Effect. effect ends a fiber that meets such a value, without its finalizers. So a user's function runs in a
- * fiber of its own. It ends with a value, with one of the four failures, or with a defect that says what to do.
+ * Types are erased at run time, and `any` is common. A handler may return a promise, fail with a text, or yield a
+ * value that is not an Effect. The `effect` runtime ends a fiber that meets such a value, without running its
+ * finalizers. So a user's function runs in its own fiber. It ends with a value, with one of the four failures, or
+ * with a defect that says what to do.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -18,46 +19,47 @@ import { current, detached } from "./frame.ts"
 import { isWhole } from "./handlerEnding.ts"
 
 /**
- * Calls a user's function that answers with an Effect of the four failures.
+ * Calls a user's function that returns an Effect, and runs that in its own fiber. It fails with one of the four
+ * failures.
  *
- * @param who the function, as a log names it: "The handler of 'pay'"
+ * @param label the function, as logs name it: "The handler of 'pay'"
  */
 export const callUser = <A, E extends ToolFailure, R>(
-  who: string,
+  label: string,
   call: () => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.suspend(() => ended(who, call()))
+): Effect.Effect<A, E, R> => Effect.suspend(() => ended(label, call()))
 
-/** The same of what it has answered already. */
+/** Runs the Effect that a user's function has returned, in its own fiber. */
 export const ended = <A, E extends ToolFailure, R>(
-  who: string,
+  label: string,
   answer: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => contained(answered(who, answer), (exit) => judged(who, exit))
+): Effect.Effect<A, E, R> => contained(answered(label, answer), (exit) => judged(label, exit))
 
-/** The same in the fiber that runs, where nothing else runs in that one. */
+/** Runs the Effect that a user's function has returned, in the current fiber. Nothing else may run in that fiber. */
 export const endedHere = <A, E extends ToolFailure, R>(
-  who: string,
+  label: string,
   answer: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.flatMap(Effect.exit(answered(who, answer)), (exit) => judged(who, exit))
+): Effect.Effect<A, E, R> => Effect.flatMap(Effect.exit(answered(label, answer)), (exit) => judged(label, exit))
 
-/** What a user's function has answered, if it is an Effect; else a defect. */
-export const answered = <A, E, R>(who: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(who, "returned", answer))
+/** Returns the answer of a user's function if it is an Effect. Otherwise dies with a defect. */
+export const answered = <A, E, R>(label: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(label, "returned", answer))
 
-/** Fails with what a user's function has made of a failure, if that is one of the four; else with a defect. */
-export const failing = <E extends ToolFailure>(who: string, failure: E): Effect.Effect<never, E> =>
+/** Fails with a failure that a user's function returned, if it is one of the four. Otherwise dies with a defect. */
+export const failing = <E extends ToolFailure>(label: string, failure: E): Effect.Effect<never, E> =>
   isWhole(failure)
     ? Effect.fail(failure)
-    : Effect.die(fault(who, "returned", failure, "which is not one of the four failures"))
+    : Effect.die(fault(label, "returned", failure, "which is not one of the four failures"))
 
-/** What a user's function has returned that answers at once; throws where that is still to come. */
-export const outright = <A>(who: string, value: A): A => {
-  if (isPromise(value)) throw fault(who, "returned", value, "and it must answer at once")
+/** Returns the value of a user's function that must answer at once. Throws if the value is a promise. */
+export const outright = <A>(label: string, value: A): A => {
+  if (isPromise(value)) throw fault(label, "returned", value, "and it must answer at once")
   return value
 }
 
-/** What a user's function has come to, by itself or by its Effect; throws where that is still to come. */
-export const present = <A>(who: string, did: "returned" | "succeeded with", value: A): A => {
-  if (isPromise(value)) throw fault(who, did, value)
+/** Returns the value of a user's function, or of its Effect. Throws if the value is a promise. */
+export const present = <A>(label: string, verb: "returned" | "succeeded with", value: A): A => {
+  if (isPromise(value)) throw fault(label, verb, value)
   return value
 }
 
@@ -65,21 +67,21 @@ export const present = <A>(who: string, did: "returned" | "succeeded with", valu
 // The end of a user's Effect
 // -----------------------------------------------------------------------------
 
-/** What the end of a user's Effect comes to: its value, a failure, or a defect. */
-export const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+/** Returns the end of a user's Effect: its value, a failure, or a defect. */
+export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
   if (Exit.isSuccess(exit)) {
-    present(who, "succeeded with", exit.value)
+    present(label, "succeeded with", exit.value)
     return exit
   }
   const { reasons } = exit.cause
   if (reasons.every((reason) => !Cause.isFailReason(reason) || isWhole(reason.error))) {
-    // A race that all have lost ends with the failures of all. What catches a failure sees the first.
+    // A race without a winner ends with the failures of all. Code that catches failures sees only the first.
     const [first] = reasons
     return first !== undefined && reasons.length > 1 && reasons.every(Cause.isFailReason)
       ? Effect.failCause(Cause.fromReasons([first]))
       : exit
   }
-  // No policy gets to see what it cannot read.
+  // Policies read only the four failures, so any other error becomes a defect.
   return Effect.failCause(
     Cause.fromReasons(
       reasons.map((reason) =>
@@ -93,12 +95,12 @@ export const judged = <A, E extends ToolFailure>(who: string, exit: Exit.Exit<A,
 // What is wrong with an answer
 // -----------------------------------------------------------------------------
 
-/** A user's function or value is not of its type. The message says what is wrong, without the value. */
+/** The error for a user's function or value of the wrong type. The message says what is wrong, without the value. */
 export class IllTyped extends TypeError {}
 
-const fault = (who: string, did: string, value: unknown, why?: string): IllTyped => {
-  heed(who, value)
-  return new IllTyped(`${who} ${did} ${why === undefined ? advice(value) : `${noun(value)}, ${why}.`}`)
+const fault = (label: string, verb: string, value: unknown, why?: string): IllTyped => {
+  heed(label, value)
+  return new IllTyped(`${label} ${verb} ${why === undefined ? advice(value) : `${noun(value)}, ${why}.`}`)
 }
 
 const advice = (value: unknown): string => {
@@ -108,7 +110,7 @@ const advice = (value: unknown): string => {
   return `${kind(value)}, which is not an Effect: wrap it in Effect.succeed.`
 }
 
-/** What sort of value it is: {@link kind}, and a promise by its name. */
+/** Returns the kind of a value as a noun: {@link kind}, or "a promise". */
 export const noun = (value: unknown): string => isPromise(value) ? "a promise" : kind(value)
 
 const isGenerator = (value: unknown): boolean =>
@@ -116,22 +118,25 @@ const isGenerator = (value: unknown): boolean =>
   attempted(() => Symbol.iterator in value && "next" in value) === true
 
 /**
- * Takes care of a promise that nobody awaits: its rejection is reported, and does not end the process. Until it settles, it counts as
- * an attempt that is still running.
+ * Takes care of a promise that is not awaited. Its rejection is reported, and does not end the process. Until it
+ * settles, it counts as an abandoned attempt.
  */
-export const heed = (who: string, promise: unknown): void => {
+export const heed = (label: string, promise: unknown): void => {
   if (!isStarted(promise)) return
-  const fiber = Effect.runForkWith(currentContext<never>())(settled(who, promise))
+  const fiber = Effect.runForkWith(currentContext<never>())(reportRejection(label, promise))
   const call = Fiber.getCurrent()?.getRef(current) ?? detached
   if (call !== detached) call.live.abandoned.add(fiber)
 }
 
-const settled = (who: string, promise: Promise<unknown>): Effect.Effect<void> => {
+const reportRejection = (label: string, promise: Promise<unknown>): Effect.Effect<void> => {
   const end = Effect.callback<void, unknown>((resume) => {
     void Promise.prototype.then.call(promise, () => resume(Effect.void), (reason) => resume(Effect.fail(reason)))
   })
   return Effect.flatMap(
     Effect.exit(end),
-    (exit) => Exit.isSuccess(exit) ? Effect.void : Defect.report(`${who} left a promise that was rejected`, exit.cause)
+    (exit) =>
+      Exit.isSuccess(exit)
+        ? Effect.void
+        : Defect.report(`${label} left a promise unhandled, and it was rejected`, exit.cause)
   )
 }

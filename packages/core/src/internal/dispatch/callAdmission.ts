@@ -14,7 +14,7 @@ import { nothing } from "../failure/done.ts"
 import { attempted } from "../value/untrusted.ts"
 import { type Admission, admissionOf, type Repeated } from "./repetition.ts"
 
-/** The options of a call that say whether it may run. */
+/** The options of a call that decide whether it may run. */
 interface Options {
   readonly id?: string
   readonly idempotencyKey?: string
@@ -24,16 +24,19 @@ interface Options {
   readonly wasBegun?: boolean
 }
 
-/** Whether a call runs, with which arguments and under which key. It is decided again for each correction of its arguments. */
+/**
+ * Decides whether a call runs, with which arguments, and under which key. Decides again for each correction of
+ * its arguments.
+ */
 export class CallAdmission {
   readonly #call: CallFrame
   readonly #tool: Tool.Any
   readonly #options: Options
   readonly #disabled: () => DispatchFailure.DispatchFailure | undefined
-  /** The call around this one, if the key is made from that call's. */
+  /** The frame of the outer call, if this call's key derives from the outer key. */
   readonly #outer: Frame | undefined
   readonly #facts: CallFacts.CallFacts | undefined
-  /** Was it admitted before it was suspended? Corrected arguments were not. */
+  /** True if the call was admitted before its suspension. Corrected arguments were not. */
   #isAdmitted: boolean
   #intended: Intended | undefined = undefined
   #number: number | undefined = undefined
@@ -89,7 +92,7 @@ export class CallAdmission {
     return before === undefined || number === undefined ? undefined : { id: before.id, number }
   }
 
-  /** The parameters to run with. */
+  /** Decides on a call, and returns the parameters to run with. Fails with the refusal. */
   readonly admit = (
     params: unknown,
     text: string | undefined,
@@ -98,7 +101,7 @@ export class CallAdmission {
     const before = this.#intended
     const { refusal, repeated } = this.#decide(params, text)
     if (refusal !== undefined) {
-      // What was run before a fixer corrected it is what the call has meant.
+      // The call already ran with the arguments before the correction. They remain its intent.
       if (this.#call.state.executions > 0) this.#intended = before
       this.#call.note({ _tag: "CallRefused", code: refusal.code })
       return Effect.fail(refusal)
@@ -110,24 +113,24 @@ export class CallAdmission {
     return repeated === undefined ? Effect.succeed(params) : this.#repeated(repeated, params)
   }
 
-  // One key, one body: what the service was sent first, it is sent again.
+  // One key, one body: the service receives the first arguments again.
   #repeated(repeated: Repeated, params: unknown): Effect.Effect<unknown, ToolFailure> {
     const { refusal, text } = repeated
     const sent: Effect.Effect<{ readonly params: unknown }, ToolFailure> = text === undefined
       ? Effect.succeed({ params })
-      // It cannot be decoded where the tool has been changed since then.
+      // Decoding fails if the tool has changed since the earlier call.
       : Effect.mapErrorEager(Arguments.decode(text, this.#tool), (failure) => refusal ?? failure)
     return Effect.mapEager(sent, ({ params }) => {
-      this.#tell(repeated)
+      this.#noteRepetition(repeated)
       return params
     })
   }
 
-  #tell({ certainty, isChanged, text }: Repeated): void {
+  #noteRepetition({ certainty, isChanged, text }: Repeated): void {
     this.#call.note({ _tag: "CallRepeated", certainty })
     if (certainty === "not_executed") return
     const same =
-      `An earlier call of ${this.#tool.name} may already have taken effect. Both calls have one key, and take effect once`
+      `An earlier call of ${this.#tool.name} may already have taken effect. Both calls share one idempotency key, so the effect happens only once`
     const note = isChanged ? `${same}. The arguments of the earlier call were sent: ${text}` : same
     const repairs = [{ kind: "repeated", path: [], note }] as const
     if (isChanged && text !== undefined) {
@@ -137,28 +140,30 @@ export class CallAdmission {
   }
 
   /**
-   * The arguments of a call.
+   * Decodes the arguments of a call.
    *
-   * Of one that was under way when its process ended, nobody knows with which it was run where a fixer may have corrected them, or where they
-   * cannot be decoded any more. It is not run again. What takes effect once, however often it runs, is run where it needed no fixer: what
-   * the handler rejected then, it rejects now.
+   * A call that was running when its process ended may have run with other arguments: a fixer may have corrected
+   * them, or they no longer decode. Then it fails with `outcome_unknown`, and does not run again.
+   *
+   * An idempotent call may run again if its arguments decode and its fixers only correct arguments. A handler
+   * that rejected the arguments before rejects them again.
    */
   read<A, E>(decode: () => Effect.Effect<A, E>): Effect.Effect<A, E | ToolFailure> {
     if (!this.#wasBegun) return decode()
     const { fixers = [], sideEffect } = this.#tool
     const mayDiffer = fixers.some(({ on }) => sideEffect === "non_idempotent" || on.length > 0)
-    if (mayDiffer) return this.#unread
+    if (mayDiffer) return this.#failUnread
     return fixers.length === 0 && isIdempotent(sideEffect)
       ? decode()
-      : Effect.catchEager(decode(), () => this.#unread)
+      : Effect.catchEager(decode(), () => this.#failUnread)
   }
 
-  // Then it may have acted already.
+  // True if the call was running when its process ended, and may have acted.
   get #wasBegun(): boolean {
     return this.#options.wasBegun === true && this.#call.acts
   }
 
-  /** Is the tool called at all now: neither refused, nor in an open circuit? */
+  /** True if the tool would be called now: it is available, and the call is not refused. */
   get isCalled(): Effect.Effect<boolean> {
     return Effect.map(
       Availability.lookup,
@@ -167,14 +172,14 @@ export class CallAdmission {
     )
   }
 
-  get #unread(): Effect.Effect<never, ToolFailure> {
+  get #failUnread(): Effect.Effect<never, ToolFailure> {
     return Effect.suspend(() => {
       this.#isUnread = true
       return Effect.fail(lostInProcess(this.#tool.name))
     })
   }
 
-  /** The outcome, with what the call was meant to do, where anybody needs to know. */
+  /** Adds the intent of the call to its outcome, if it is needed later. */
   named(outcome: ToolOutcome): ToolOutcome {
     const intent = this.#intended === undefined
       ? this.#isUnread ? anyIntentOf(this.#tool.name) : undefined
@@ -185,9 +190,9 @@ export class CallAdmission {
   #intentOf(intended: Intended, outcome: ToolOutcome): Intent | undefined {
     const { acts, askedKey: key, state: { lasting } } = this.#call
     const isNeeded = acts || intended.isKnown || outcome._tag === "Failed"
-    // An identity that throws has been reported.
+    // An `identity` that throws has already been reported.
     if (!isNeeded || attempted(() => intended.isEmpty) !== false) {
-      // What is suspended says so that it was admitted.
+      // The intent of a suspended call records that it was admitted.
       return outcome._tag === "Suspended" ? anyIntentOf(this.#tool.name) : undefined
     }
     const isSentAgain = this.#tool.sideEffect === "idempotent_by_key" && outcome.certainty !== "not_executed" &&
@@ -205,7 +210,7 @@ export class CallAdmission {
   }
 }
 
-/** What becomes of a call that was under way when its process ended, and cannot be run again. */
+/** Returns the failure of a call that was running when its process ended, and cannot run again. */
 export const lostInProcess = (tool: string): ToolUnavailable =>
   new ToolUnavailable({
     code: "outcome_unknown",

@@ -1,7 +1,7 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 
-/** The fact about an effect; without one, it is new in this run, so that what was forgotten gets another key. */
+/** Returns the fact about an effect. An effect without one is new in this run, so a forgotten one gets another key. */
 export const factOf = <Fact>(
   { intents, run }: { readonly intents: HashMap.HashMap<string, Fact>; readonly run: number },
   id: string

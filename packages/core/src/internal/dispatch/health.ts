@@ -14,7 +14,7 @@ export const disabledRefusal = ({ name }: Tool.Any, health: ToolHealth["Service"
   return status?._tag === "Disabled" ? DispatchFailure.disabled(name, status.reason) : undefined
 }
 
-// Only what reached the tool says anything of it.
+// Only a call that reached the tool says anything about its health.
 export const countInHealth = (
   outcome: ToolOutcome,
   { name }: Tool.Any,
@@ -30,12 +30,12 @@ export const countInHealth = (
       const { code, detail, tag } = fault
       health.called(name, { tag, code, detail, at: fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() })
     }),
-    (cause) => Defect.report("The health of tools could not be kept", cause)
+    (cause) => Defect.report("ToolHealth could not record a call", cause)
   )
 }
 
-// What the tool did wrong, if it did. That a name is unknown, or a page is missing, is not its fault. A policy that refuses says nothing of
-// the tool: then an earlier attempt counts.
+// Returns what the tool did wrong, if anything. An unknown name or a missing page is not a mistake of the tool. A
+// policy that refuses says nothing about the tool: then an earlier attempt counts.
 const faultOf = (outcome: Completed | Failed, { fault, fellBack }: CallFrame["state"]): Fault | undefined => {
   if (fellBack) return fault
   if (outcome._tag === "Completed" || outcome.stage === "admit") return undefined

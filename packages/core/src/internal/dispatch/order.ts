@@ -7,9 +7,9 @@ import { CallFrame } from "../call/callFrame.ts"
 import { failedOutcome } from "../call/outcome.ts"
 
 /**
- * The order of {@link batch} for a function of one's own that runs a call.
+ * Runs calls in the order of {@link batch}, with a custom function that runs each call.
  *
- * When to use: for what belongs around every single call: a journal, events, a span.
+ * When to use: to wrap every single call in a journal, events, or a span.
  *
  * @category dispatch
  * @since 0.1.0
@@ -21,20 +21,20 @@ export const ordered = <E, R>(
 ): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
   const [first] = calls
   if (calls.length === 1 && first !== undefined) return Effect.map(each(first, 0), (outcome) => [outcome])
-  const groups = neighbours(toolkit, calls)
+  const groups = groupsOf(toolkit, calls)
   return Effect.suspend(() => {
-    const done: Array<ToolOutcome> = []
+    const finished: Array<ToolOutcome> = []
     const from = (group: number): Effect.Effect<ReadonlyArray<ToolOutcome>, E, R> => {
       const members = groups[group]
-      if (members === undefined) return Effect.succeed(done)
-      // All of them are asked for before any starts: what may be run is decided in the order of the calls.
+      if (members === undefined) return Effect.succeed(finished)
+      // `each` decides on every call of a group, in their order, before any of them starts.
       const outcomes = Effect.all(members.map(({ call, index }) => each(call, index)), {
-        concurrency: members.length === 1 ? 1 : readers
+        concurrency: members.length === 1 ? 1 : mostReaders
       })
       return Effect.flatMap(outcomes, (outcomes) => {
-        done.push(...outcomes)
+        finished.push(...outcomes)
         return outcomes.some(holdsBack)
-          ? Effect.succeed([...done, ...calls.slice(done.length).map(notRun)])
+          ? Effect.succeed([...finished, ...calls.slice(finished.length).map(notRun)])
           : from(group + 1)
       })
     }
@@ -48,7 +48,7 @@ const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
   failedOutcome(new CallFrame("", { name: call.name, sideEffect: "none" }), DispatchFailure.notRun(call.name), "admit")
 
 /**
- * Was the call held back by an earlier one of its turn, so that it can still be run?
+ * True if an earlier call of its turn held a call back, so that it can still run.
  *
  * @category dispatch
  * @since 0.1.0
@@ -56,29 +56,30 @@ const notRun = (call: ToolCall.ToolCall): ToolOutcome =>
 export const isNotRun = (outcome: ToolOutcome): boolean =>
   outcome._tag === "Failed" && outcome.stage === "admit" && outcome.failure.code === "not_run"
 
-/** How many reading calls of a turn run at once. */
-const readers = 8
+/** How many calls that only read run at once. */
+const mostReaders = 8
 
 interface Indexed {
   readonly call: ToolCall.ToolCall
   readonly index: number
 }
 
-// Runs of calls that only read, and every other call on its own. An unknown tool does nothing, and so reads.
-const neighbours = (
+// Groups adjacent calls that only read. Every other call is alone in its group. An unknown tool counts as one that
+// only reads, since it does nothing.
+const groupsOf = (
   toolkit: Toolkit.Toolkit,
   calls: ReadonlyArray<ToolCall.ToolCall>
 ): ReadonlyArray<ReadonlyArray<Indexed>> => {
   const groups: Array<Array<Indexed>> = []
-  let reading: Array<Indexed> | undefined
+  let readingGroup: Array<Indexed> | undefined
   calls.forEach((call, index) => {
-    const reads = (toolkit.tools.get(call.name)?.sideEffect ?? "none") === "none"
-    if (reads && reading !== undefined) {
-      reading.push({ call, index })
+    const isReading = (toolkit.tools.get(call.name)?.sideEffect ?? "none") === "none"
+    if (isReading && readingGroup !== undefined) {
+      readingGroup.push({ call, index })
     } else {
       const group = [{ call, index }]
       groups.push(group)
-      reading = reads ? group : undefined
+      readingGroup = isReading ? group : undefined
     }
   })
   return groups

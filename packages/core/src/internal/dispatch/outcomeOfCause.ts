@@ -25,14 +25,14 @@ import { defectsOf, signalIn } from "../failure/signal.ts"
 import { isTooDeep } from "../value/plainJson.ts"
 import { guard } from "./resultGuard.ts"
 
-/** The outcome of a call whose stages ended in this cause. There is no other place where a cause becomes an outcome. */
+/** Returns the outcome of a call that ended with a cause. Only here does a cause become an outcome. */
 export const outcomeOfCause = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
   tool: Tool.Any,
   record: CallFrame
 ): Effect.Effect<ToolOutcome> => {
-  // A signal goes before what its finalizers may have done.
+  // A signal takes precedence over the failures of finalizers.
   const signal = signalIn(defectsOf(cause))
   switch (signal?._tag) {
     case "StopSignal":
@@ -51,7 +51,7 @@ export const outcomeOfCause = (
   return broken(cause, stage, tool, record)
 }
 
-// Thrown, died, interrupted itself, or failed with what no tool may fail with.
+// The handler threw, died, interrupted itself, or failed with an error that no tool may have.
 const broken = (
   cause: Cause.Cause<unknown>,
   stage: Stage,
@@ -59,11 +59,11 @@ const broken = (
   record: CallFrame
 ): Effect.Effect<ToolOutcome> => {
   for (const defect of defectsOf(cause)) heed(`The tool '${tool.name}'`, defect)
-  const certainty = stage === "guard" ? unread(record) : record.certainty
+  const certainty = stage === "guard" ? certaintyOfUnreadable(record) : record.certainty
   const outcome = certainty === "not_executed" ? undefined : certainty
   const failure = DispatchFailure.defect({ tool: tool.name, outcome, cause })
   return Effect.as(
-    Defect.report(`The tool ${tool.name} failed because of a fault of its own`, cause),
+    Defect.report(`The tool ${tool.name} failed with an internal error`, cause),
     failedOutcome(record, failure, stage, certainty)
   )
 }
@@ -82,46 +82,46 @@ const settle = (
     case "SemanticGarbage":
       return Effect.succeed(failedOutcome(record, failure, stage))
     case "ToolUnavailable": {
-      const told = Effect.succeed(unavailable(failure, stage, tool, record))
-      return failure.code === "failed" && isGuess(failure) ? reported(failure.cause, tool, told) : told
+      const outcome = Effect.succeed(unavailable(failure, stage, tool, record))
+      return failure.code === "failed" && isGuess(failure) ? reportUnknown(failure.cause, tool, outcome) : outcome
     }
   }
 }
 
-// Nobody knows what such an error means, but for whoever wrote the tool.
-const reported = (error: unknown, { name }: Tool.Any, failedOutcome: Effect.Effect<Failed>) =>
-  Effect.andThen(Defect.report(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), failedOutcome)
+// Reports an unrecognized error. Only the tool's author knows what it means.
+const reportUnknown = (error: unknown, { name }: Tool.Any, outcome: Effect.Effect<Failed>) =>
+  Effect.andThen(Defect.report(`The tool ${name} failed with ${unknown(error)}`, Cause.fail(error)), outcome)
 
-// The handler has answered, and nobody can read what: whether it did what was asked is open.
-const unread = ({ acts, certaintyOfAnswer }: CallFrame): Certainty =>
+// The handler answered, but the answer is unreadable. So it is unknown whether a tool that acts did its work.
+const certaintyOfUnreadable = ({ acts, certaintyOfAnswer }: CallFrame): Certainty =>
   acts && certaintyOfAnswer === "executed" ? "unknown" : certaintyOfAnswer
 
 const mismatched = (failure: SchemaMismatch, stage: Stage, record: CallFrame): Failed => {
-  if (stage === "guard") return failedOutcome(record, failure, stage, unread(record))
+  if (stage === "guard") return failedOutcome(record, failure, stage, certaintyOfUnreadable(record))
   if (stage !== "decode" || failure.side === "result") return failedOutcome(record, failure, stage)
   return failedOutcome(record, failure, failure.code === "invalid_json" ? "parse" : stage)
 }
 
-// What is unknown of a tool depends on the tool: one that is not idempotent must not be tried again, now or later.
+// Settles what the failure says of its outcome. After an unknown outcome, a non-idempotent tool must not run again.
 const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Tool.Any, record: CallFrame): Failed => {
-  const known = record.known(failure)
-  const isUnknown = isOutcomeUnknown(known)
+  const settled = record.known(failure)
+  const isUnknown = isOutcomeUnknown(settled)
   if (record.certainty === "not_executed" && sideEffect === "none") {
-    // It has done nothing, whatever its handler thought.
-    return failedOutcome(record, isUnknown ? withOutcome(known, "not_executed") : known, stage)
+    // A tool that only reads did nothing, whatever its handler says.
+    return failedOutcome(record, isUnknown ? withOutcome(settled, "not_executed") : settled, stage)
   }
-  const told = isUnknown && sideEffect === "non_idempotent" && !keepsCode(known)
-    ? new ToolUnavailable({ ...known, code: "outcome_unknown", transient: false, cause: known.cause })
-    : known
-  const { outcome } = told
-  if (outcome === undefined) return failedOutcome(record, told, stage)
-  // An earlier call with the same arguments has taken effect: whoever counts what was executed is not to count it twice.
+  const final = isUnknown && sideEffect === "non_idempotent" && !keepsCode(settled)
+    ? new ToolUnavailable({ ...settled, code: "outcome_unknown", transient: false, cause: settled.cause })
+    : settled
+  const { outcome } = final
+  if (outcome === undefined) return failedOutcome(record, final, stage)
+  // An earlier call with the same arguments took effect, not this one. `unknown` keeps it from being counted twice.
   const isOfEarlier = stage === "admit" && outcome === "executed" && record.certainty === "not_executed"
   const certainty = isOfEarlier ? "unknown" : join(record.certainty, outcome)
-  // What an outcome says is in every copy of it.
+  // `withOutcome` makes the field enumerable, so that every copy keeps it.
   return failedOutcome(
     record,
-    Object.keys(told).includes("outcome") ? told : withOutcome(told, outcome),
+    Object.keys(final).includes("outcome") ? final : withOutcome(final, outcome),
     stage,
     certainty
   )
@@ -129,7 +129,7 @@ const unavailable = (failure: ToolUnavailable, stage: Stage, { sideEffect }: Too
 
 const keepsCode = (failure: ToolUnavailable): boolean => failure.code === "defect" || isRepeat(failure)
 
-// The data of a partial failure is a result, too: it is guarded, and travels as JSON.
+// The data of a partial failure is a result, too: it is checked and encoded as JSON.
 const partial = (
   failure: PartialData,
   stage: Stage,
@@ -140,8 +140,8 @@ const partial = (
     Effect.match({
       onSuccess: (data) => {
         const { next, ...rest } = failure
-        const kept = next === undefined || isTooDeep(next) || !isJsonObject(next) ? {} : { next }
-        return failedOutcome(record, new PartialData({ ...rest, ...kept, data, cause: failure.cause }), stage)
+        const nextField = next === undefined || isTooDeep(next) || !isJsonObject(next) ? {} : { next }
+        return failedOutcome(record, new PartialData({ ...rest, ...nextField, data, cause: failure.cause }), stage)
       },
       onFailure: (invalid) => mismatched(invalid, "guard", record)
     }),

@@ -1,6 +1,6 @@
 /*
- * Whether a call may be made, after what earlier calls of its scope did: the table of `CallFacts`, as code. It also decides the number of
- * the call's idempotency key.
+ * Decides whether a call may run after the earlier calls of its scope: the table of `CallFacts` in code. Also
+ * decides the number of the call's idempotency key.
  */
 import type { CallFacts, Fact, FailedCall } from "../../CallFacts.ts"
 import type { Certainty } from "../../Certainty.ts"
@@ -12,31 +12,31 @@ import { failureLimitOf } from "../call/failureLimit.ts"
 import { keyOfIntent } from "../call/idempotencyKey.ts"
 import { factOf } from "./fact.ts"
 
-/** What is decided of a call before it runs. */
+/** The decision on a call before it runs. */
 export interface Admission {
-  /** Why it must not run. */
+  /** Why the call must not run. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
-  /** Its idempotency key, made once its handler asks for it. Default: its id. */
+  /** Returns its idempotency key, computed on first use. Default: its id. */
   readonly key?: (() => string) | undefined
-  /** The number that the key is made with. */
+  /** The number that is a part of the key. */
   readonly number?: number | undefined
-  /** The earlier call that it repeats, or may repeat, under the same key. */
+  /** The earlier call that this one repeats, or may repeat, under the same key. */
   readonly repeated?: Repeated | undefined
 }
 
 /** An earlier call whose key is sent again. */
 export interface Repeated {
-  /** Has it taken effect? */
+  /** Whether it has taken effect. */
   readonly certainty: Certainty
-  /** Its arguments, which are sent again. Absent: they are the same. */
+  /** Its arguments, which are sent again. Absent: the arguments of the new call are sent. */
   readonly text?: string | undefined
-  /** Did it have other arguments? */
+  /** Whether it had other arguments. */
   readonly isChanged: boolean
-  /** The failure of the call where they cannot be sent again. */
+  /** The failure of the new call if the earlier arguments no longer decode. */
   readonly refusal?: DispatchFailure.DispatchFailure | undefined
 }
 
-/** Decides whether a call may run after what `facts` tell, and under which key. */
+/** Decides from the facts of a scope whether a call may run, and under which key. */
 export const admissionOf = (
   facts: CallFacts,
   tool: Tool.Any,
@@ -60,12 +60,13 @@ export const admissionOf = (
   if (lost !== undefined && sideEffect !== "idempotent") {
     return { refusal: DispatchFailure.repeatedCall({ ...lost, isChanged: true }) }
   }
-  if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(unkeyed(name))
-  // What has certainly done nothing, and is called with other arguments, has the next number: a service may have kept what it refused.
+  if (sideEffect === "idempotent_by_key" && !call.isFit) throw new TypeError(noKeyText(name))
+  // A failed call that certainly did nothing gets the next number if its arguments change. The service may have
+  // stored the key together with the rejected request.
   const isFree = failed !== undefined && !isInDoubt && isChanged
-  const number = Math.max(isFree ? numberBefore + 1 : numberBefore, afterSent(call))
+  const number = Math.max(isFree ? numberBefore + 1 : numberBefore, numberAfterSent(call))
   const key = call.isFit ? () => keyOfIntent(facts.scope ?? "", call.id, run, number) : undefined
-  // Its key has been sent, if it is that of the call before; and it may have been, where the run may have begun before.
+  // The key was sent if the failed call used it. It may have been sent if the run may have begun before.
   const isSentAgain = failed !== undefined && number === numberBefore || mayHaveBeenSent(facts, tool)
   if (!isSentAgain) return { key, number }
   const isOpen = isInDoubt && sideEffect === "idempotent_by_key"
@@ -75,11 +76,12 @@ export const admissionOf = (
   return { key, number, repeated }
 }
 
-// That stored facts are used twice is rare. Then a refusal is what it says, unless one key may stand for several bodies.
+// Stored facts are rarely used twice. So a conflict that the service reports counts as a rejection of the request,
+// unless an `identity` lets one key stand for several bodies.
 const mayHaveBeenSent = ({ mayHaveRun }: CallFacts, { identity }: Tool.Any): boolean =>
   mayHaveRun === "likely" || mayHaveRun === "unlikely" && identity !== undefined
 
-// Arguments with a secret are not kept, so that only their caller can send them again.
+// Arguments with a secret are not stored, so only the caller can send them again.
 const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolean) => {
   const { certainty, lasting, text } = failed
   const isSafe = sideEffect === "idempotent_by_key" && isChanged && certainty !== "not_executed" &&
@@ -88,11 +90,11 @@ const refusalOf = (failed: FailedCall, sideEffect: SideEffect, isChanged: boolea
   return DispatchFailure.repeatedCall({ ...failed, isChanged, ...(hint === undefined ? {} : { hint }) })
 }
 
-const unkeyed = (name: string): string =>
-  `'${name}' needs an 'identity', since no idempotency key can be made of its arguments: they do not decode to the same again.`
+const noKeyText = (name: string): string =>
+  `'${name}' needs an 'identity': no idempotency key can be made from its arguments, because they do not decode to the same value again.`
 
-// The number after that under which other arguments have been sent in the same call.
-const afterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1
+// Returns the next number if this call already sent its key with other arguments, and 1 if not.
+const numberAfterSent = ({ id, sent }: Intended): number => sent === undefined || sent.id !== id ? 1 : sent.number + 1
 
 const mayRunAgain = (
   sideEffect: SideEffect,
@@ -105,7 +107,7 @@ const mayRunAgain = (
     case "idempotent":
       return true
     case "idempotent_by_key":
-      // Under one key, a service is sent the same arguments.
+      // Under one key, the service must receive the same arguments.
       return certainty === "not_executed" || lasting !== true && (first === call.arguments || text !== undefined)
     case "non_idempotent":
       return certainty === "not_executed" && refused !== call.arguments

@@ -14,15 +14,15 @@ type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 const encoders = new WeakMap<object, Encode>()
 
 const encoderOf = (success: Schema.ConstraintEncoder<unknown>): Encode => {
-  const known = encoders.get(success)
-  if (known !== undefined) return known
+  const cached = encoders.get(success)
+  if (cached !== undefined) return cached
   const encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(success), { errors: "all" })
   const encoder: Encode = (value) => contained(encode(value))
   encoders.set(success, encoder)
   return encoder
 }
 
-/** A handler's answer as JSON, if it is what the tool declares. */
+/** Encodes a handler's answer as JSON. Fails with a `SchemaMismatch` if it is not what the tool declares. */
 export const guard = (tool: Tool.Any, value: unknown) => {
   const { name } = tool
   const guarded = Effect.catchEager(encoderOf(tool.success)(value), (issue) => {
@@ -35,7 +35,7 @@ export const guard = (tool: Tool.Any, value: unknown) => {
   })
 }
 
-// The model cannot do anything about it. Whoever wrote the tool can.
+// Logs the mismatch: the model cannot fix it, but the tool's author can.
 const invalid = (failure: DispatchFailure.Mismatch, tool: string, value: unknown) =>
   Effect.andThen(misfitLogged(tool, failure.issues, value), Effect.fail(failure))
 

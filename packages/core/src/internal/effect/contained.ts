@@ -1,8 +1,8 @@
 /*
- * A fiber of its own for what users write: an Effect that breaks its fiber breaks no other.
+ * Runs a user's Effect in its own fiber, so that an Effect that breaks its fiber breaks no other.
  *
- * Otherwise nothing is different. It begins at once, in the context of its caller, and may be interrupted where its caller may. A
- * caller that is interrupted waits for its end. However many are inside of each other, they do not use up the stack.
+ * Otherwise the Effect runs as if in place. It starts at once, in its caller's context, and is interruptible
+ * where its caller is. An interrupted caller waits for it to end. Deep nesting does not overflow the stack.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -12,28 +12,29 @@ import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 
 /**
- * Runs an Effect in a fiber of its own and waits for it.
+ * Runs an Effect in its own fiber and waits for it to end.
  *
- * @param judge what its end comes to; by default it stays as it is
- * @param watching told of its end, where it does not end at once, and of an interruption of whoever waits for that
+ * @param judge maps the Effect's Exit to the result; default: the Exit itself
+ * @param watching `end` receives the Exit of an Effect that did not end at once. `leave` runs when the
+ *   waiting caller is interrupted.
  */
 export const contained = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   judge: (exit: Exit.Exit<A, E>) => Effect.Effect<A, E> = (exit) => exit,
   watching?: { readonly end: (exit: Exit.Exit<A, E>) => void; readonly leave: () => void }
 ): Effect.Effect<A, E, R> => {
-  // What has ended already needs no fiber.
+  // An Exit needs no fiber.
   if (isExit(self)) return judge(self)
   return Effect.uninterruptibleMask((restore) => {
     if (isTooDeep()) return Effect.flatMap(Effect.exit(restore(self)), judge)
-    // What may be interrupted in it is for the Effect to say, which its caller has restored.
+    // The fiber starts uninterruptible. `restore` gives the Effect the interruptibility of its caller.
     const fiber = started(restore(self), currentContext<R>(), { uninterruptible: true })
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return judge(exit)
     if (watching !== undefined) fiber.addObserver(watching.end)
     const end = endOf(fiber)
     const interrupted = (interruptors: ReadonlySet<number>) => Effect.andThen(interruption(fiber, interruptors), end)
-    // A caller that may not be interrupted passes on that it was: what it waits for may be so in parts.
+    // An uninterruptible caller forwards an interruption, too: parts of the Effect may be interruptible.
     const waiting = Effect.catchCause(Effect.interruptible(end), (cause) => interrupted(Cause.interruptors(cause)))
     return Effect.flatMap(
       Effect.onInterrupt(restore(waiting), (interruptors) => {
@@ -45,39 +46,39 @@ export const contained = <A, E, R>(
   })
 }
 
-/** The context of the fiber that runs now: it has all that its Effects need, which its own type does not say. */
+/** Returns the context of the current fiber. It has all services that the fiber needs, though no type says so. */
 export const currentContext = <R>() => (Fiber.getCurrent()?.context ?? Context.empty()) as Context.Context<R>
 
-/** Has an Effect ended already? The type guard of `Exit` loses the types of the Effect. */
+/** True if an Effect has already ended. `Exit.isExit` would lose the types of the Effect. */
 export const isExit = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Exit<A, E> & Effect.Effect<A, E, R> =>
   Exit.isExit(self)
 
 // -----------------------------------------------------------------------------
-// From its beginning to its end
+// The life of a fiber
 // -----------------------------------------------------------------------------
 
-/** A fiber of its own, in which an Effect has begun. */
+/** Starts an Effect in a new fiber, and returns the fiber. */
 export const started = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   context: Context.Context<R>,
   options?: Effect.RunOptions
 ): Fiber.Fiber<A, E> => {
-  const begun = depth < mostDepth ? self : Effect.andThen(Effect.yieldNow, self)
+  const body = depth < mostDepth ? self : Effect.andThen(Effect.yieldNow, self)
   depth++
   try {
-    const fiber = Effect.runForkWith(context)(begun, options)
-    if (fiber.pollUnsafe() === undefined && runsInOneGo()) fiber.currentDispatcher.flush()
+    const fiber = Effect.runForkWith(context)(body, options)
+    if (fiber.pollUnsafe() === undefined && isSynchronous()) fiber.currentDispatcher.flush()
     return fiber
   } finally {
     depth--
   }
 }
 
-/** Is there no room for one more fiber? A program that runs in one go cannot come back to it later. */
-export const isTooDeep = (): boolean => depth >= mostDepth && runsInOneGo()
+/** True if no further fiber may be nested: the stack is deep, and a synchronous program cannot yield. */
+export const isTooDeep = (): boolean => depth >= mostDepth && isSynchronous()
 
-/** Does the program end without ever waiting (`Effect.runSync`)? */
-const runsInOneGo = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"
+/** True if the program runs without ever waiting (`Effect.runSync`). */
+const isSynchronous = (): boolean => Fiber.getCurrent()?.getRef(Scheduler.Scheduler).executionMode === "sync"
 
 const endOf = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
   Effect.withFiber((waiting) =>
@@ -88,9 +89,10 @@ const endOf = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =
   )
 
 /**
- * Tells whoever waits for a fiber of its end.
+ * Calls `tell` with a fiber's Exit once the fiber ends.
  *
- * @returns how not to tell
+ * @param waiting the fiber that waits for the Exit
+ * @returns a function that removes the observer
  */
 export const observed = <A, E>(
   fiber: Fiber.Fiber<A, E>,
@@ -98,22 +100,22 @@ export const observed = <A, E>(
   tell: (exit: Exit.Exit<A, E>) => void
 ): () => void =>
   fiber.addObserver((exit) => {
-    // Of a long chain of fibers that wait for each other, each end would take some of the stack.
-    if (depth < mostDepth) deeper(() => tell(exit))
+    // In a long chain of fibers that wait for each other, every end would otherwise add to the stack.
+    if (depth < mostDepth) runNested(() => tell(exit))
     else waiting.currentDispatcher.scheduleTask(() => tell(exit), 0)
   })
 
-/** Interrupts a fiber, without waiting for its end. */
+/** Interrupts a fiber without waiting for it to end. */
 export const interruption = (
   fiber: Fiber.Fiber<unknown, unknown>,
   interruptors: ReadonlySet<number>
 ): Effect.Effect<void> => {
   const [interruptor] = interruptors
-  const interrupting = Effect.sync(() => deeper(() => fiber.interruptUnsafe(interruptor)))
+  const interrupting = Effect.sync(() => runNested(() => fiber.interruptUnsafe(interruptor)))
   return depth < mostDepth ? interrupting : Effect.andThen(Effect.yieldNow, interrupting)
 }
 
-// What it dies of while it is interrupted is not lost.
+// Keeps the defects of a fiber that dies while it is interrupted.
 const defectsOf = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
   const defects = Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason) : []
   return defects.length === 0 ? Effect.void : Effect.failCause(Cause.fromReasons<never>(defects))
@@ -123,11 +125,11 @@ const defectsOf = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
 // The stack
 // -----------------------------------------------------------------------------
 
-// How many fibers have begun or ended within each other, in one go.
+// How many starts, ends and interruptions of fibers are nested on the current stack.
 let depth = 0
 const mostDepth = 64
 
-const deeper = <A>(run: () => A): A => {
+const runNested = <A>(run: () => A): A => {
   depth++
   try {
     return run()

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 
-/** A name to tell things apart by: two random integers. Under the same seed it is the same again. */
+/** Creates an id from two random integers. The same seed gives the same id. */
 export const randomId = (prefix: string): Effect.Effect<string> =>
   Effect.zipWith(
     Random.nextInt,

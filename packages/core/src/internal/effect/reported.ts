@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 
-/** A user's reporter, run: one without types may be a function of promises, or of nothing. What it fails with or dies of is left alone. */
+/** Runs a user's reporter, which may also return a promise or nothing. Its failures and defects are ignored. */
 export const reported = (report: () => Effect.Effect<void> | PromiseLike<void> | void): Effect.Effect<void> =>
   Effect.ignoreCause(Effect.suspend(() => {
     const answer = report()

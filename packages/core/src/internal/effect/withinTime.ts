@@ -6,29 +6,30 @@ import * as Fiber from "effect/Fiber"
 import * as Defect from "../../Defect.ts"
 import { currentContext, interruption, isTooDeep, observed, started } from "./contained.ts"
 
-/** What becomes of an Effect that takes too long. */
+/** Options of {@link withinTime}. */
 export interface Limits<A, E, R, A2, E2, R2> {
-  /** What comes instead of its end, when the time is up. */
+  /** Returns the result when the time is up. */
   readonly late: () => Effect.Effect<A2, E2, R2>
-  /** Told when it has ended in time. */
+  /** Called when the Effect has ended in time. */
   readonly onEnd?: () => void
-  /** Told when the caller is interrupted, before what it started is. */
+  /** Called when the caller is interrupted, before the fiber is. */
   readonly onInterrupt?: () => void
-  /** Told of the fiber when it is left behind, and still runs. */
+  /** Called with the fiber when it is abandoned and still runs. */
   readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
-  /** What it is called where a defect is reported. Default: a handler. */
+  /** The name of the Effect in the report of a defect. Default: `"A handler"`. */
   readonly who?: string
-  /** What it runs in. Default: the context of its caller. */
+  /** The context of the Effect. Default: the context of the caller. */
   readonly context?: Context.Context<R>
 }
 
 /**
- * Runs an Effect in a fiber of its own for at most a given time, and truly ends the wait then: the
- * fiber is interrupted, but not awaited, since a handler may ignore its interruption. A defect that it ends
- * with later is reported.
+ * Runs an Effect in its own fiber for at most a given time. The caller never waits longer: the fiber is
+ * interrupted but not awaited, since a handler may ignore its interruption. A defect of an abandoned fiber
+ * is reported.
  *
- * When the caller itself is interrupted, it waits for the fiber's finalizers, but no longer than
- * the grace of 5 s.
+ * A caller that is interrupted waits for the fiber's finalizers, but for 5 s at most.
+ *
+ * @param millis the limit, in milliseconds; `Infinity` sets no limit
  */
 export const withinTime = <A, E, R, A2, E2, R2>(
   self: Effect.Effect<A, E, R>,
@@ -37,21 +38,21 @@ export const withinTime = <A, E, R, A2, E2, R2>(
 ): Effect.Effect<A | A2, E | E2, R | R2> =>
   Effect.uninterruptibleMask((restore) => {
     const context = limits.context ?? currentContext<R>()
-    // Who cannot wait needs no time limit.
+    // Here the program is synchronous. It cannot wait, so it needs no time limit.
     if (isTooDeep()) return Effect.updateContext(restore(self), () => context)
     const fiber = started(self, context)
-    // What needs no time needs no clock.
-    const done = fiber.pollUnsafe()
-    if (done !== undefined) {
+    // An Effect that ends at once needs no timer.
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) {
       limits.onEnd?.()
-      return done
+      return exit
     }
     const abandon = Effect.suspend(() =>
       Effect.andThen(
         Effect.sync(() => fiber.interruptUnsafe()),
         Effect.suspend(() => {
           if (fiber.pollUnsafe() === undefined) limits.onLeft?.(fiber)
-          return reported(fiber, limits.who ?? "A handler")
+          return reportLateDefect(fiber, limits.who ?? "A handler")
         })
       )
     )
@@ -71,35 +72,35 @@ export const withinTime = <A, E, R, A2, E2, R2>(
     )
   })
 
-/** How long an interrupted caller waits for what it started to release what it holds, in milliseconds. */
+/** How long an interrupted caller waits for the fiber to release its resources, in milliseconds. */
 const grace = 5_000
 
-// The end of a fiber, if it comes before the time is up.
+// Returns the Exit of a fiber, or `undefined` if the time is up first.
 const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
   Effect.withFiber((waiting) =>
     Effect.callback((resume) => {
       const timer = millis === Infinity ? undefined : Effect.runForkWith(waiting.context)(Effect.sleep(millis))
-      // It may have ended, with nobody told yet.
-      const forgetTimer = timer?.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
-      const stop = () => {
-        forgetTimer?.()
+      // The fiber may have ended before its observer ran.
+      const removeTimerObserver = timer?.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
+      const stopTimer = () => {
+        removeTimerObserver?.()
         timer?.interruptUnsafe()
       }
-      const forget = observed(fiber, waiting, (exit) => {
-        stop()
+      const removeObserver = observed(fiber, waiting, (exit) => {
+        stopTimer()
         resume(Effect.succeed(exit))
       })
       return Effect.sync(() => {
-        forget()
-        stop()
+        removeObserver()
+        stopTimer()
       })
     })
   )
 
-const reported = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
+const reportLateDefect = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
   Effect.asVoid(
     Effect.forkDetach(Effect.flatMap(Fiber.await(fiber), (exit) =>
       Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-        ? Defect.report(`${who} that had been timed out ended with a fault of its own`, exit.cause)
+        ? Defect.report(`${who} ended with an internal error after its timeout`, exit.cause)
         : Effect.void))
   )

@@ -1,37 +1,37 @@
 /*
- * What a database with SQL says went wrong: SQLSTATEs (ISO 9075, as PostgreSQL and MySQL have them) and SQLite's result codes.
+ * Errors of SQL databases: SQLSTATEs (ISO 9075, as in PostgreSQL and MySQL) and SQLite's result codes.
  */
 import { broken, garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 import { at, textAt, wholeAt } from "./look.ts"
 
-const told = (kind: Kind, sentence: string): Recognized => ({ kind, sentence })
+const recognized = (kind: Kind, sentence: string): Recognized => ({ kind, sentence })
 
 export const database = {
-  unique: told(garbage("rejected"), "The database refused: this record already exists."),
-  reference: told(garbage("rejected"), "The database refused: a reference between records would break."),
-  constraint: told(garbage("rejected"), "The database refused: a value violates a constraint."),
-  value: told(mismatch("arguments"), "The database rejected one of the values."),
-  denied: told(refused("permission_denied"), "The database denied access."),
-  query: told(refused("server_error"), "The database could not run the query."),
-  failed: told(broken("server_error"), "The database failed."),
-  conflict: told(transient("server_error"), "The database rolled back the transaction because of a conflict."),
-  partly: told(broken("rejected"), "The database refused some of the writes."),
-  busy: told(transient("server_error"), "The database is busy."),
-  standby: told(transient("server_error"), "The database server accepts no writes now."),
-  outOfMemory: told(
+  unique: recognized(garbage("rejected"), "The database refused: this record already exists."),
+  reference: recognized(garbage("rejected"), "The database refused: a reference between records would break."),
+  constraint: recognized(garbage("rejected"), "The database refused: a value violates a constraint."),
+  value: recognized(mismatch("arguments"), "The database rejected one of the values."),
+  denied: recognized(refused("permission_denied"), "The database denied access."),
+  query: recognized(refused("server_error"), "The database could not run the query."),
+  failed: recognized(broken("server_error"), "The database failed."),
+  conflict: recognized(transient("server_error"), "The database rolled back the transaction because of a conflict."),
+  partly: recognized(broken("rejected"), "The database refused some of the writes."),
+  busy: recognized(transient("server_error"), "The database is busy."),
+  standby: recognized(transient("server_error"), "The database server accepts no writes now."),
+  outOfMemory: recognized(
     refused("server_error", { hint: "Only an operator can fix this: tell the user." }),
     "The database is out of memory."
   ),
-  full: told(transient("server_error", "not_executed"), "The database accepts no more connections."),
-  unreachable: told(transient("connection", "not_executed"), "The database could not be reached."),
-  lost: told(transient("connection"), "The connection to the database failed."),
-  late: told(transient("timeout"), "The database did not answer in time.")
+  full: recognized(transient("server_error", "not_executed"), "The database accepts no more connections."),
+  unreachable: recognized(transient("connection", "not_executed"), "The database could not be reached."),
+  lost: recognized(transient("connection"), "The connection to the database failed."),
+  late: recognized(transient("timeout"), "The database did not answer in time.")
 }
 
-/** An error of a database's driver, by its code. */
+/** Recognizes an error of a database driver by its code. */
 export const ofDatabase = (error: object): Recognized | undefined => {
   const code = textAt(error, "code") ?? ""
-  // MySQL's own codes have the standard's beside them.
+  // MySQL has its own codes, and the SQLSTATE in a separate field.
   const state = textAt(error, "sqlState") ?? textAt(error, "sqlstate") ?? code
   return firstOf(mysql, code) ??
     (/^[\dA-Z]{5}$/.test(state) && isOfDriver(error) ? firstOf(states, state) : undefined) ??
@@ -39,7 +39,7 @@ export const ofDatabase = (error: object): Recognized | undefined => {
     ofSqlite(code, wholeAt(error, "errcode"))
 }
 
-// Five digits may be anybody's code.
+// Any library may use a code of five characters, so the error must also have fields of a driver.
 const isOfDriver = (error: object): boolean =>
   ["severity", "routine", "sqlState", "sqlstate", "sqlMessage"].some((field) => at(error, field) !== undefined) ||
   ["details", "hint"].every((field) => at(error, field) !== undefined)
@@ -49,7 +49,7 @@ type Table = ReadonlyArray<readonly [code: RegExp, Recognized]>
 const firstOf = (table: Table, code: string): Recognized | undefined =>
   table.find(([pattern]) => pattern.test(code))?.[1]
 
-/** What MySQL's SQLSTATEs do not tell apart. */
+/** MySQL's own codes, for errors that its SQLSTATEs do not distinguish. */
 const mysql: Table = [
   [/^ER_DUP_/, database.unique],
   [/^ER_(NO_REFERENCED_ROW|ROW_IS_REFERENCED)/, database.reference],
@@ -60,16 +60,16 @@ const mysql: Table = [
   [/^ER_(TRUNCATED_WRONG_VALUE|DATA_TOO_LONG|WARN_DATA_OUT_OF_RANGE)/, database.value]
 ]
 
-/** PostgREST's own, as Supabase has them: https://docs.postgrest.org/en/stable/references/errors.html */
+/** PostgREST's own codes, which Supabase uses, too: https://docs.postgrest.org/en/stable/references/errors.html */
 const postgrest: Table = [
   [/^PGRST00[012]$/, database.unreachable],
   [/^PGRST003$/, database.full],
-  [/^PGRST116$/, told(garbage("not_found"), "The query found no row, or more than one.")],
+  [/^PGRST116$/, recognized(garbage("not_found"), "The query found no row, or more than one.")],
   [/^PGRST30\d$/, database.denied],
   [/^PGRST\d/, database.query]
 ]
 
-/** The first that fits. */
+/** SQLSTATEs. The first match counts. */
 const states: Table = [
   [/^08(001|004)$/, database.unreachable],
   [/^08P01$/, database.query],
@@ -77,10 +77,10 @@ const states: Table = [
   [/^22/, database.value],
   [/^23505$/, database.unique],
   [/^23503$/, database.reference],
-  // The last two are raised by a program in the database.
+  // Code in the database raises P0001 and 45000.
   [/^(23|P0001|45000)/, database.constraint],
   [/^(25006|28|42501)/, database.denied],
-  // It is not known whether the statement was completed.
+  // The statement may or may not have completed.
   [/^40003$/, database.failed],
   [/^40/, database.conflict],
   [/^(25|26|3D|3F|42)/, database.query],
@@ -96,7 +96,7 @@ const states: Table = [
 // SQLite
 // -----------------------------------------------------------------------------
 
-// Node tells the number; other drivers have the name as their code: SQLITE_CONSTRAINT_UNIQUE.
+// Node reports the number. Other drivers use the name as their code: `SQLITE_CONSTRAINT_UNIQUE`.
 const ofSqlite = (code: string, number: number | undefined): Recognized | undefined => {
   if (code === "ERR_SQLITE_ERROR" && number !== undefined) {
     return byNumber[number] ?? byNumber[number & 0xff] ?? database.failed
@@ -104,7 +104,7 @@ const ofSqlite = (code: string, number: number | undefined): Recognized | undefi
   return code.startsWith("SQLITE_") ? firstOf(names, code) ?? database.failed : undefined
 }
 
-/** The first that fits. */
+/** Names of SQLite's result codes. The first match counts. */
 const names: Table = [
   [/CONSTRAINT_(UNIQUE|PRIMARYKEY|ROWID)/, database.unique],
   [/CONSTRAINT_FOREIGNKEY/, database.reference],
@@ -117,7 +117,7 @@ const names: Table = [
   [/_ERROR$/, database.query]
 ]
 
-/** SQLite's result codes: the primary ones are below 256. */
+/** SQLite's result codes. Primary codes are below 256. */
 const byNumber: Readonly<Record<number, Recognized>> = {
   1: database.query,
   3: database.denied,

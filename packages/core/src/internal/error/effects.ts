@@ -1,5 +1,5 @@
 /*
- * effect's own errors, by their tags and those of their reasons; and the failures of this library, below another error.
+ * Errors of effect, recognized by their tags and the tags of their reasons. Also failures of this library.
  */
 import { cut } from "../value/text.ts"
 import { database } from "./database.ts"
@@ -27,7 +27,7 @@ export const ofEffect = (error: object): Recognized | undefined => {
   }
 }
 
-// What has a status is told by that.
+// An error with a status was recognized by its status before.
 const ofHttpClient = (reason: unknown, tag: string): Recognized => {
   switch (tag) {
     case "EncodeError":
@@ -75,10 +75,10 @@ const byAi: Readonly<Record<string, Recognized>> = {
 }
 
 // -----------------------------------------------------------------------------
-// Of this library
+// Failures of this library
 // -----------------------------------------------------------------------------
 
-/** What a tool that ran inside has failed with, and the function has thrown on as a cause. */
+/** Recognizes a failure of this library: an inner tool failed with it, and the function threw it on as a cause. */
 export const ofOurs = (error: object): Recognized | undefined => {
   const code = textAt(error, "code")
   const sentence = textAt(error, "detail")
@@ -86,11 +86,11 @@ export const ofOurs = (error: object): Recognized | undefined => {
   return kind === undefined || sentence === undefined ? undefined : { kind, sentence: cut(clean(sentence), 500) }
 }
 
-const kindOf = (error: object, given: string): Kind | undefined => {
-  // Anybody may have made it.
-  const code = /^[\w.-]{1,60}$/.test(given) && clean(given) === given ? given : "failed"
-  const said = textAt(error, "hint")
-  const hint = said === undefined ? undefined : cut(clean(said), 500)
+const kindOf = (error: object, rawCode: string): Kind | undefined => {
+  // A user may have made the failure, so its code is checked.
+  const code = /^[\w.-]{1,60}$/.test(rawCode) && clean(rawCode) === rawCode ? rawCode : "failed"
+  const rawHint = textAt(error, "hint")
+  const hint = rawHint === undefined ? undefined : cut(clean(rawHint), 500)
   switch (textAt(error, "_tag") ?? "") {
     case "ToolUnavailable": {
       const isTransient = at(error, "transient") === true
@@ -107,7 +107,7 @@ const kindOf = (error: object, given: string): Kind | undefined => {
     case "SemanticGarbage":
       return garbage(code, hint)
     case "SchemaMismatch":
-      // What it rejected were another tool's arguments.
+      // The rejected arguments belong to another tool.
       return at(error, "side") === "result" ? mismatch("result", code) : garbage(code, hint)
     case "PartialData":
       return { ...broken(code), outcome: "executed" }

@@ -1,5 +1,5 @@
 /*
- * An answer that cannot be read: JSON that breaks off, a page in its place, a value that does not have the declared form.
+ * Unreadable answers: incomplete JSON, a web page instead of JSON, a value that does not match its schema.
  */
 import * as SchemaIssue from "effect/SchemaIssue"
 import { list } from "../value/text.ts"
@@ -8,14 +8,14 @@ import { type Issue, mismatch, type Recognized } from "./kind.ts"
 import { at, listAt, namesOf, textAt } from "./look.ts"
 import { withoutInsides } from "./words.ts"
 
-/** What `JSON.parse` throws. Its words differ from engine to engine, and may quote the text. */
+/** Recognizes an error of `JSON.parse`. Its message differs between engines, and may quote the text. */
 export const ofSyntax = (error: object): Recognized | undefined => {
   const message = textAt(error, "message") ?? ""
   if (!namesOf(error).includes("SyntaxError") || !/JSON/.test(message)) return undefined
   return syntaxOf(message)
 }
 
-/** What the words of `JSON.parse` say. */
+/** Classifies a message of `JSON.parse`. */
 export const syntaxOf = (message: string): Recognized =>
   unreadable.find(([pattern]) => pattern.test(message))?.[1] ?? invalid
 
@@ -24,7 +24,7 @@ const invalid: Recognized = {
   sentence: "The service's answer is not valid JSON."
 }
 
-/** V8 says where, and not whether the text ends there. */
+/** V8 reports the position, but not whether the text ends there. */
 const brokenOff: Recognized = {
   ...invalid,
   sentence: "The service's answer is not valid JSON: it is wrong, or was cut off."
@@ -39,16 +39,16 @@ const unreadable: ReadonlyArray<readonly [message: RegExp, Recognized]> = [
   [/token '?</, { kind: invalid.kind, sentence: "The service answered with a web page instead of JSON." }]
 ]
 
-/** What a schema says: effect's, or any other of Standard Schema (https://standardschema.dev), such as zod's. */
+/** Recognizes an error of a schema: of effect, or of Standard Schema (https://standardschema.dev), such as zod's. */
 export const ofIssues = (error: object): Recognized | undefined => {
   const issue = at(error, "issue")
   const isOfEffect = SchemaIssue.isIssue(issue)
-  const found = isOfEffect
+  const schemaIssues = isOfEffect
     ? listAt(attempted(() => formatted(issue)), "issues")
     : listAt(error, "issues").filter((issue) => textAt(issue, "message") !== undefined)
-  if (found.length === 0 && !isOfEffect) return undefined
-  // What a schema's own message says may quote the value.
-  const issues = found.map((issue): Issue => ({
+  if (schemaIssues.length === 0 && !isOfEffect) return undefined
+  // A schema's own message may quote the value, so it is not shown.
+  const issues = schemaIssues.map((issue): Issue => ({
     path: pathOf(issue),
     expected: "a value that matches the schema",
     actual: "one that does not"
@@ -58,10 +58,10 @@ export const ofIssues = (error: object): Recognized | undefined => {
   return { kind: mismatch("result"), sentence: `The result does not match its schema${where}.`, issues }
 }
 
-// A step of a path may be an object with the key. Some keys are data.
+// A segment of a path may be an object with a `key`. A key that may be data is hidden.
 const pathOf = (issue: unknown): ReadonlyArray<string | number> =>
-  listAt(issue, "path").map((step) => {
-    const key = at(step, "key") ?? step
+  listAt(issue, "path").map((segment) => {
+    const key = at(segment, "key") ?? segment
     if (Number.isInteger(key)) return Number(key)
     return typeof key === "string" && /^[\w$-]{1,60}$/.test(key) && withoutInsides(key) === key ? key : "…"
   })

@@ -1,5 +1,7 @@
 /*
- * A failure that was read off an error. It is about the request that failed, and the handler may have made others before.
+ * Marks failures with what their fields cannot say: that one was inferred from an error, came from another
+ * tool, or followed a redirect. An inferred failure concerns only the request that failed. The handler may
+ * have made other requests before.
  */
 import * as Predicate from "effect/Predicate"
 import { and, type Done, nothing } from "../failure/done.ts"
@@ -7,7 +9,12 @@ import { at, listAt, most, withBelow } from "./look.ts"
 
 const guesses = new WeakSet<object>()
 
-/** That nothing was sent is not copied: a copy is its author's word, and leaves open what a guess only says of one request. */
+/**
+ * Marks a failure as inferred from an error.
+ *
+ * `outcome: "not_executed"` becomes non-enumerable, so that copies lose it: here it holds for one request only,
+ * while a copy would claim it for the whole handler.
+ */
 export const asGuess = <F extends { readonly _tag: string }>(failure: F): F => {
   if ("outcome" in failure && failure.outcome === "not_executed") {
     Object.defineProperty(failure, "outcome", { value: failure.outcome, enumerable: false })
@@ -18,17 +25,21 @@ export const asGuess = <F extends { readonly _tag: string }>(failure: F): F => {
 
 export const isGuess = (failure: object): boolean => guesses.has(failure)
 
-/** What the tool did that has ended with a failure, and when it was marked. */
+/** The effects of the tool that ended with a failure, and the rank of the failure among all marked ones. */
 interface Mark {
   readonly done: Done
   readonly order: number
 }
 
-/** Failures that a tool has ended with. That it did nothing does not say that whoever ran it did nothing. */
+/** Failures with which inner tools ended. An inner tool may have done nothing, but its outer handler something. */
 const foreign = new WeakMap<object, Mark>()
 let marked = 0
 
-/** @param done what that tool did */
+/**
+ * Marks a failure as the end of another tool.
+ *
+ * @param done the effects of that tool
+ */
 export const asForeign = <F extends object>(failure: F, done: Done): F => {
   foreign.set(failure, { done, order: ++marked })
   return failure
@@ -36,13 +47,13 @@ export const asForeign = <F extends object>(failure: F, done: Done): F => {
 
 export const isForeign = (failure: object): boolean => foreign.has(failure)
 
-/** How many failures have been marked. */
+/** Returns how many failures have been marked so far. */
 export const marks = (): number => marked
 
 /**
- * What the tools did that have ended with an error, or with what is below it.
+ * Returns the effects of the tools that ended with an error, or with an error below it.
  *
- * @param since only those that have ended since so many were marked: an error may be kept for later calls
+ * @param since a result of {@link marks}: earlier marks are ignored, since an error may be kept for later calls
  */
 export const doneBelow = (error: unknown, since: number): Done => {
   if (since === marked) return nothing
@@ -54,13 +65,13 @@ export const doneBelow = (error: unknown, since: number): Done => {
   return done
 }
 
-/** Of an error, an exit, a cause and an outcome. */
+/** Returns the parts of an error, an exit, a cause or an outcome. */
 export const partsOf = (one: unknown): ReadonlyArray<unknown> =>
   Array.isArray(one)
     ? one.slice(0, most.items)
     : [at(one, "cause"), at(one, "error"), at(one, "failure"), ...listAt(one, "errors"), ...listAt(one, "reasons")]
 
-/** An answer that came after a redirect: the request that was redirected may have been done. */
+/** Failures that followed a redirect: the redirected request may have taken effect. */
 const redirected = new WeakSet<object>()
 
 export const asRedirected = <F extends object>(failure: F): F => {
@@ -70,7 +81,7 @@ export const asRedirected = <F extends object>(failure: F): F => {
 
 export const isRedirected = (failure: object): boolean => redirected.has(failure)
 
-/** The service refused with a status that also says that it knows the key already. */
+/** Failures with a status that may also mean that the service already knows the key. */
 const conflicts = new WeakSet<object>()
 
 export const asConflict = <F extends object>(failure: F): F => {
@@ -78,5 +89,5 @@ export const asConflict = <F extends object>(failure: F): F => {
   return failure
 }
 
-/** Is it marked so? */
+/** True if {@link asConflict} has marked a failure. */
 export const isMarkedConflict = (failure: object): boolean => conflicts.has(failure)

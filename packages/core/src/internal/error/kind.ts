@@ -1,45 +1,45 @@
 import type * as Duration from "effect/Duration"
 
-/** What an error amounts to, before it has words: a failure of one of three classes, and its code. */
+/** The classification of an error, without words: the class of its failure, which is one of three, and its code. */
 export type Kind =
   | {
     readonly _tag: "ToolUnavailable"
     readonly code: string
     readonly transient: boolean
-    /** What it is about, where it is permanent: these arguments, or the whole tool. */
+    /** The scope of a permanent failure: these arguments, or the whole tool. */
     readonly scope?: "arguments" | "tool" | undefined
     readonly hint?: string | undefined
-    /** `"open"`: nobody knows whether the request took effect, unless it was one that only reads. */
+    /** `"open"`: the request may or may not have taken effect, unless it only reads. */
     readonly outcome?: "executed" | "not_executed" | "open" | undefined
   }
   | { readonly _tag: "SemanticGarbage"; readonly code: string; readonly hint?: string | undefined }
   | { readonly _tag: "SchemaMismatch"; readonly side: "arguments" | "result"; readonly code: string }
 
-/** One field that is wrong, as `FieldIssue` has it. */
+/** An issue of one field, in the form of `FieldIssue`. */
 export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly expected: string
   readonly actual: string
 }
 
-/** An error that was recognized. */
+/** A recognized error. */
 export interface Recognized {
   readonly kind: Kind
-  /** What a model is told, where the error has no sentence of its own. */
+  /** The text for a model, if the error has no message for it. */
   readonly sentence: string
   readonly issues?: ReadonlyArray<Issue>
-  /** Is an error below it likely to say more? */
+  /** True if an error below it is likely to say more. */
   readonly isVague?: boolean
-  /** Is its message of no use to a model? */
+  /** True if its message is useless to a model. */
   readonly isMute?: boolean
-  /** Does the answer come from where a redirect led? */
+  /** True if the answer came after a redirect. */
   readonly isRedirected?: boolean
 }
 
-/** Recognizes some errors. */
+/** A function that recognizes some errors. */
 export type Look = (error: object) => Recognized | undefined
 
-/** A failure of a kind, with all that is known of it. */
+/** The description of a failure: its kind, its text, and everything else known about it. */
 export interface Described {
   readonly kind: Kind
   readonly detail: string
@@ -52,7 +52,7 @@ export interface Described {
 
 type Unavailable = Extract<Kind, { readonly _tag: "ToolUnavailable" }>
 
-/** The service could not be asked, or did not answer. It may do so later. */
+/** Returns the kind of a service that could not be reached or did not answer. It may answer later. */
 export const transient = (code: string, outcome: Unavailable["outcome"] = "open"): Unavailable => ({
   _tag: "ToolUnavailable",
   code,
@@ -60,16 +60,16 @@ export const transient = (code: string, outcome: Unavailable["outcome"] = "open"
   outcome
 })
 
-/** The service refused, and did nothing. The same request would be refused again. */
+/** Returns the kind of a service that declined a request and did nothing. It would decline the same request again. */
 export const refused = (
   code: string,
   { hint, scope = "tool" }: Pick<Unavailable, "hint" | "scope"> = {}
 ): Unavailable => ({ _tag: "ToolUnavailable", code, transient: false, scope, hint })
 
-/** The service is broken, and may have done something. */
+/** Returns the kind of a broken service, which may have done something. */
 export const broken = (code: string): Unavailable => ({ ...refused(code), outcome: "open" })
 
-/** Nobody knows what the error means. */
+/** The kind of an error that is not recognized. */
 export const unrecognized: Unavailable = { ...broken("failed"), scope: "arguments" }
 
 export const mismatch = (side: "arguments" | "result", code = `invalid_${side}`): Kind => ({
@@ -80,12 +80,12 @@ export const mismatch = (side: "arguments" | "result", code = `invalid_${side}`)
 
 export const garbage = (code: string, hint?: string): Kind => ({ _tag: "SemanticGarbage", code, hint })
 
-/** Does it leave open whether anything took effect? */
+/** True if a kind leaves open whether anything took effect. */
 export const leavesOpen = (kind: Kind): boolean =>
   kind._tag === "ToolUnavailable" ? kind.outcome === "open" : kind._tag === "SchemaMismatch" && kind.side === "result"
 
-/** The same, where what was found does not prove that nothing was sent. */
-export const unproven = (found: Recognized): Recognized =>
-  found.kind._tag === "ToolUnavailable" && found.kind.outcome === "not_executed"
-    ? { ...found, kind: { ...found.kind, outcome: "open" } }
-    : found
+/** Returns the same error without the claim that nothing was sent, which its evidence does not prove. */
+export const unproven = (recognized: Recognized): Recognized =>
+  recognized.kind._tag === "ToolUnavailable" && recognized.kind.outcome === "not_executed"
+    ? { ...recognized, kind: { ...recognized.kind, outcome: "open" } }
+    : recognized

@@ -1,13 +1,13 @@
 /*
- * Looks at a value of which nothing is known: a getter may throw, and a message may be long.
+ * Safe access to unknown values: a getter may throw, and a message may be long.
  */
 import * as Predicate from "effect/Predicate"
 import { attempted } from "../value/untrusted.ts"
 
-/** How much is looked at: errors below and beside each other, items of a list, causes down, characters. */
+/** The limits of what is read: related errors, items of a list, levels of classes or causes, characters. */
 export const most = { errors: 50, items: 20, depth: 5, text: 2_000, name: 100 }
 
-/** The value under a key, also an inherited one. */
+/** Returns the value at a path of keys, own or inherited. */
 export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce(
     (value, key) => Predicate.isObjectKeyword(value) ? attempted(() => Reflect.get(value, key)) : undefined,
@@ -19,7 +19,7 @@ export const textAt = (value: unknown, ...path: ReadonlyArray<string>): string |
   return typeof text === "string" ? text.slice(0, most.text) : undefined
 }
 
-/** How long a text is as a whole. */
+/** Returns the full length of the text at a path. */
 export const lengthAt = (value: unknown, ...path: ReadonlyArray<string>): number => {
   const text = at(value, ...path)
   return typeof text === "string" ? text.length : 0
@@ -30,13 +30,13 @@ export const wholeAt = (value: unknown, ...path: ReadonlyArray<string>): number 
   return Number.isInteger(number) ? Number(number) : undefined
 }
 
-/** The items of a list, as far as anybody needs them. */
+/** Returns the first items of a list, at most `most.items`. */
 export const listAt = (value: unknown, key: string): ReadonlyArray<unknown> => {
   const list = at(value, key)
   return attempted(() => Array.isArray(list) ? list.slice(0, most.items) : []) ?? []
 }
 
-/** A value, and what is below it, as far as anybody needs that. Errors may hold each other, and be many. */
+/** Returns a value and everything below it, at most `most.errors` values. Errors may be circular and numerous. */
 export const withBelow = (value: unknown, partsOf: (one: unknown) => ReadonlyArray<unknown>): ReadonlySet<unknown> => {
   const all = new Set([value])
   for (const one of all) {
@@ -45,7 +45,7 @@ export const withBelow = (value: unknown, partsOf: (one: unknown) => ReadonlyArr
   return all
 }
 
-/** The names of an error's classes. */
+/** Returns the names of an error's classes, from its own class up. */
 export const classesOf = (error: object): ReadonlyArray<string> => {
   const names: Array<string> = []
   let prototype: unknown = attempted(() => Object.getPrototypeOf(error))
@@ -57,7 +57,7 @@ export const classesOf = (error: object): ReadonlyArray<string> => {
   return names
 }
 
-/** An error's own name, and those of its classes. */
+/** Returns an error's own name, and the names of its classes. */
 export const namesOf = (error: object): ReadonlyArray<string> => [
   textAt(error, "name")?.slice(0, most.name) ?? "",
   ...classesOf(error)

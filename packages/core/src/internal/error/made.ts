@@ -3,19 +3,19 @@ import type { Described, Issue, Kind } from "./kind.ts"
 
 type Of<Tag extends Kind["_tag"]> = Extract<Kind, { readonly _tag: Tag }>
 
-interface Said {
+interface CommonFields {
   readonly detail: string
   readonly cause?: unknown
 }
 
-/** The classes of failures. They are defined above this room, so their module hands them in. */
+/** The classes of failures. A public module defines them, and passes them in. */
 export interface Classes<M, G, U> {
   readonly SchemaMismatch: new(
-    fields: Said & Pick<Of<"SchemaMismatch">, "side" | "code"> & { readonly issues?: ReadonlyArray<Issue> }
+    fields: CommonFields & Pick<Of<"SchemaMismatch">, "side" | "code"> & { readonly issues?: ReadonlyArray<Issue> }
   ) => M
-  readonly SemanticGarbage: new(fields: Said & { readonly code: string; readonly hint?: string }) => G
+  readonly SemanticGarbage: new(fields: CommonFields & { readonly code: string; readonly hint?: string }) => G
   readonly ToolUnavailable: new(
-    fields: Said & {
+    fields: CommonFields & {
       readonly code: string
       readonly transient: boolean
       readonly scope?: "arguments" | "tool"
@@ -26,7 +26,7 @@ export interface Classes<M, G, U> {
   ) => U
 }
 
-/** A failure from its description. */
+/** Creates a failure from its description. */
 export const made = <M, G, U>(
   { cause, detail, issues, kind, outcome, retryAfter }: Described,
   { SchemaMismatch, SemanticGarbage, ToolUnavailable }: Classes<M, G, U>

@@ -1,5 +1,5 @@
 /*
- * What a mail server answers: https://www.rfc-editor.org/rfc/rfc5321#section-4.2
+ * Replies of a mail server: https://www.rfc-editor.org/rfc/rfc5321#section-4.2
  */
 import { garbage, type Recognized, refused, transient } from "./kind.ts"
 import { textAt, wholeAt } from "./look.ts"

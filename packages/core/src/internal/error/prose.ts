@@ -1,26 +1,27 @@
 /*
- * What people write by hand who have caught an error and lost it: "Could not book the room.", "Payment failed due to a timeout".
+ * Messages that people write after they caught an error and dropped it: "Could not book the room.", "Payment
+ * failed due to a timeout".
  *
- * A sentence with a reason refuses ("Room A1 is booked."), and what refuses has done nothing. So nothing else may count as one. In doubt, a
- * sentence is taken for no refusal: then a model finds out, or asks, where it might have gone on. What is tried on it is in
- * `test/support/sentences.txt`.
+ * A message with a reason is a rejection ("Room A1 is booked."): the tool certainly did nothing. So no other
+ * message may count as one. In doubt, a message is not a rejection. The model then finds out or asks, where it
+ * might have gone on. `test/support/sentences.txt` has the messages of the tests.
  */
 import { type Recognized, unproven, unrecognized } from "./kind.ts"
 import { statusIn } from "./sentences.ts"
 import { failing } from "./status.ts"
 import { late, lost } from "./system.ts"
 
-/** What a sentence amounts to, if it gives no reason. */
+/** Recognizes a message that gives no reason. Returns `undefined` for a message that gives one. */
 export const ofProse = (message: string): Recognized | undefined => {
-  const said = bare(message)
-  const found = said === "" ? unexplained : inTable(said)
-  if (found !== undefined) return found
+  const text = bare(message)
+  const recognized = text === "" ? unexplained : inTable(text)
+  if (recognized !== undefined) return recognized
   // "Could not book room A1: internal error", "Payment failed due to a timeout".
-  const reason = /(?:: | - |\b(?:due to|because of|because|since) )(?:an? |the )?(.*)$/i.exec(said)?.[1]
-  return reason === undefined ? undefined : inTable(reason)
+  const clause = /(?:: | - |\b(?:due to|because of|because|since) )(?:an? |the )?(.*)$/i.exec(text)?.[1]
+  return clause === undefined ? undefined : inTable(clause)
 }
 
-/** Without what is put around a sentence. */
+/** Removes the words around a message: class names, "Sorry,", "Please try again". */
 const bare = (message: string): string =>
   message
     .slice(0, 500)
@@ -35,11 +36,11 @@ const bare = (message: string): string =>
     )
     .replace(/[ .,;:!?…-]+$/, "")
 
-const inTable = (said: string): Recognized | undefined => {
-  const status = statusIn(said, statuses)
-  // That nothing was sent, no sentence proves.
+const inTable = (text: string): Recognized | undefined => {
+  const status = statusIn(text, statuses)
+  // A message never proves that nothing was sent.
   return status === undefined
-    ? table.find(([patterns]) => patterns.some((pattern) => pattern.test(said)))?.[1]
+    ? table.find(([patterns]) => patterns.some((pattern) => pattern.test(text)))?.[1]
     : unproven(status)
 }
 
@@ -62,12 +63,12 @@ const done =
 const changed =
   "(?:made|done|charged|paid|booked|sent|created|processed|executed|applied|placed|saved|captured|initiated|uploaded)"
 
-/** Who could not do that has done nothing, and says what is wrong with the question. */
-const looked =
+/** Verbs of lookups and checks. A tool that could not do these did nothing, and says what is wrong with the request. */
+const lookupVerb =
   "(?:find|locate|identify|recogni[sz]e|resolve|parse|read|understand|validate|verify|match|determine|be|ship|cancel|accept|meet|log|sign|access|open)"
-const found = "(?:verified|validated|recogni[sz]ed|identified|located|matched|accepted|parsed|resolved)"
+const lookupParticiple = "(?:verified|validated|recogni[sz]ed|identified|located|matched|accepted|parsed|resolved)"
 const check = "(?:validation|verification|check|precondition|login|sign-?in|captcha|3-D Secure|auth\\w*)"
-/** What begins a reason. */
+/** Words that begin a reason. */
 const reason = "(?:because|since|more|less|fewer|than|until|without|twice|already|due|but|past)"
 
 // -----------------------------------------------------------------------------
@@ -122,21 +123,21 @@ const table: ReadonlyArray<readonly [ReadonlyArray<RegExp>, Recognized]> = [
   ],
   [
     patterns(
-      // Nothing at all.
+      // No information.
       "^(?:undefined|null|failed|unknown|fatal|todo|crash|segfault|killed|interrupted|aborted|deadlock|[a-z_]+_(?:failed|error))$",
       "^write conflict$|\\bsomething went wrong\\b|^not available right now$|^should never happen$|^not implemented$",
-      // An error, and not which.
+      // An error, without saying which.
       `^(?:[\\w'/-]+ ){0,3}${trouble}(?: occurred)?(?: (?:while|during|when|\\w+ing)\\b.*| \\d+)?$`,
       `^(?:an? )?(?:${trouble}|problem|issue) (?:while|during|with|\\w+ing|occurred)\\b`,
       `^(?:there was|we encountered|encountered) (?:an? )?(?:${trouble}|problem|issue)\\b`,
       `\\breturned an? ${trouble}\\b|\\breturned error\\b|^(?:an? )?(?:unknown|internal) error\\b|\\bwith errors$|^unhandled\\b`,
       "\\bunexpected (?:error|status|answer|reply|result|null|value)\\b|\\binvariant violated\\b|\\bassertion failed\\b",
-      // It ended, and not how.
+      // An end, without saying why.
       "\\b(?:job|worker|process|browser|page|session|app|task)\\b.{0,20} (?:crashed|died|exited|killed)\\b|\\bexit code \\d",
       "\\b(?:max(?:imum)?|too many) retries\\b|\\bretry limit\\b|^(?:giving|gave) up\\b|\\bafter \\d+ (?:retries|attempts)\\b",
       "\\btransaction (?:was )?(?:aborted|rolled back)\\b",
       "^(?:[\\w-]+ )?(?:import|batch|operation|run|upload|transfer) (?:was )?(?:aborted|interrupted)\\b",
-      // In doubt.
+      // Doubt about the effect.
       `\\b(?:may|might|could) (?:already |well )?have (?:gone through|taken effect|succeeded|worked|happened|been ${changed})\\b`,
       "\\bmay or may not\\b|\\b(?:may|might) (?:not have|be incomplete)\\b|\\bdo(?:n't| not) know (?:if|whether)\\b",
       "\\b(?:unknown|unclear|uncertain|not (?:sure|certain|clear|known)) (?:whether|if)\\b(?! you\\b)",
@@ -147,14 +148,14 @@ const table: ReadonlyArray<readonly [ReadonlyArray<RegExp>, Recognized]> = [
       "\\bno confirmation\\b|^confirmation (?:missing|was not|not received)|^missing .{0,40}\\b(?:response|confirmation)|\\bmissing from response\\b",
       "\\bdid not (?:contain|return) an? \\w+|^no \\w+ id returned\\b|^expected .{0,40}\\bgot\\b|\\binstead of json\\b",
       "\\b(?:parse|read|find|decode)\\b.{0,40}\\b(?:response|confirmation|body)\\b",
-      // A part is done.
+      // Partly done.
       `\\b(?:${changed}|succeeded|clicked)\\b.{0,40}\\bbut\\b.{0,40}\\b(?:failed|could${not}|did${not}|lost|not)\\b`,
       "^(?:[\\w-]+ )?(?:charged|sent|created|saved)\\b|^only (?:\\d+ of \\d+|part)\\b|^partial(?:ly)?\\b|^\\d+ of \\d+ .*failed$",
       // Without a reason: "Could not book the room", "Payment failed", "The order could not be placed".
-      `^(?:we |i |it )?(?:could${not}|failed to|(?:was |were )?(?:unable|not able) to) (?!${looked}\\b)[a-z]+(?: (?!${reason}\\b)[^\\s:;,]+){0,6}$`,
+      `^(?:we |i |it )?(?:could${not}|failed to|(?:was |were )?(?:unable|not able) to) (?!${lookupVerb}\\b)[a-z]+(?: (?!${reason}\\b)[^\\s:;,]+){0,6}$`,
       `^(?:we |we're |i )?(?:cannot|can't|unable to|are unable to) ${act}(?: (?:the|your|this|an?))?(?: [\\w-]+){0,2}${now}$`,
       `\\b(?:could|was|were|is|has|have|did|does)${not}(?: yet)?(?: be| been)? ${done}${now}$`,
-      `\\bcould${not} be (?!${found}\\b)[a-z]+ed${now}$`,
+      `\\bcould${not} be (?!${lookupParticiple}\\b)[a-z]+ed${now}$`,
       "^(?:the |your )?[\\w-]+(?: [\\w-]+)? (?:not (?:completed|created|sent|successful|saved|processed)|unsuccessful)$",
       `^(?:the |your )?(?!(?:[\\w-]+ ){0,2}${check} )(?:[^ ]*[^ :] ){1,4}(?:has |have )?failed(?: (?:for|while|during)\\b.*| (?:at|after)(?: \\w+)? \\d.*)?$`
     ),

@@ -1,5 +1,5 @@
 /*
- * What an error amounts to, by its shape: no library is imported for that, and none has to be there.
+ * Recognizes an error by its shape. That needs no import of the library that threw it.
  *
  *     an error ─ its own shape ─ vague? ─ its cause, or the errors of an aggregate
  */
@@ -18,10 +18,10 @@ import { kindOfStatus, ofStatus, tooOften } from "./status.ts"
 import { ofStore } from "./stores.ts"
 import { aborted, late, lost, ofSystem } from "./system.ts"
 
-/** What an error amounts to; `undefined` if nothing about it is known. */
+/** Recognizes an error; `undefined` if nothing is known about it. */
 export const recognize = (error: unknown): Recognized | undefined => new Search().of(error)
 
-// Errors may hold each other, and be many.
+// Errors may be circular and numerous, so a search remembers the errors above and counts down.
 class Search {
   readonly #above = new Set<object>()
   #left = most.errors
@@ -31,38 +31,38 @@ class Search {
     this.#left--
     const isMistake = isFault(error)
     const own = first(isMistake ? looksAtFaults : looks, error)
-    if (own === undefined ? isMistake : own.isVague !== true) return ofAttempts(error, own)
+    if (own === undefined ? isMistake : own.isVague !== true) return unprovenIfRetried(error, own)
     this.#above.add(error)
-    const found = this.#below(error, own, isOfAttempts)
+    const recognized = this.#below(error, own, isOfAttempts)
     this.#above.delete(error)
-    return ofAttempts(error, found)
+    return unprovenIfRetried(error, recognized)
   }
 
-  /** @param isOfAttempts are several errors those of several attempts to connect? */
+  /** @param isOfAttempts whether several errors come from several attempts to connect */
   #below(error: object, own: Recognized | undefined, isOfAttempts: boolean): Recognized | undefined {
     const several = listAt(error, "errors")
     const isConnecting = isOfAttempts || own !== undefined && isOfConnection(own)
     if (several.length === 0) return moreExact(own, this.of(at(error, "cause"), isConnecting))
-    // Of several errors, take one that leaves the outcome open.
+    // Of several errors, the first that leaves the outcome open counts.
     const all = several.map((error) => this.of(error))
     if (all.includes(undefined)) return own === undefined ? undefined : unproven(own)
-    const most = all.find((one) => one !== undefined && leavesOpen(one.kind)) ?? all[0]
-    // Somebody's own aggregate may be of several things, some of which were done.
-    return most === undefined || isConnecting ? moreExact(own, most) : unproven(most)
+    const decisive = all.find((one) => one !== undefined && leavesOpen(one.kind)) ?? all[0]
+    // A user's own aggregate may cover several actions, and some may have taken effect.
+    return decisive === undefined || isConnecting ? moreExact(own, decisive) : unproven(decisive)
   }
 }
 
-// The client retried: its last attempt says nothing of the earlier ones.
-const ofAttempts = (error: object, found: Recognized | undefined): Recognized | undefined =>
-  found !== undefined && (retries(error) || namesOf(error).some((name) => retrying.test(name)))
-    ? unproven(found)
-    : found
+// If the client retried, its last error says nothing about the earlier attempts.
+const unprovenIfRetried = (error: object, recognized: Recognized | undefined): Recognized | undefined =>
+  recognized !== undefined && (retries(error) || namesOf(error).some((name) => retrying.test(name)))
+    ? unproven(recognized)
+    : recognized
 
 const retries = (error: object): boolean =>
   attempts.some((path) => (wholeAt(error, ...path) ?? 1) > 1) ||
   repetitions.some((path) => (wholeAt(error, ...path) ?? 0) > 0)
 
-/** Where clients count attempts, and where repetitions. */
+/** The paths at which clients count attempts, and the paths at which they count retries. */
 const attempts = [["attempts"], ["$metadata", "attempts"], ["attemptNumber"]]
 const repetitions = [
   ["retries"],
@@ -73,10 +73,10 @@ const repetitions = [
   ["config", "retryConfig", "currentRetryAttempt"]
 ]
 
-/** Classes of clients that retry by default, and do not say how often. */
+/** Classes of clients that retry by default without reporting how often. */
 const retrying = /^(APIConnection|Stripe|Slack|Mongo|Retry|NumberOfRetries|MaxRetries)/
 
-// Below a connection that failed, only what is said of connections is about that.
+// Below a failed connection, only an error about connections explains it.
 const moreExact = (own: Recognized | undefined, below: Recognized | undefined): Recognized | undefined =>
   own === undefined || below !== undefined && (!isOfConnection(own) || isOfConnection(below)) ? below : own
 
@@ -85,24 +85,24 @@ const isOfConnection = ({ kind }: Recognized): boolean =>
 
 const first = (looks: ReadonlyArray<Look>, error: object): Recognized | undefined => {
   for (const look of looks) {
-    const found = look(error)
-    if (found !== undefined) return found
+    const recognized = look(error)
+    if (recognized !== undefined) return recognized
   }
   return undefined
 }
 
-/** Is it a mistake of the program, and not of the world? */
+/** True if an error is a mistake in the program, and not a failure of its environment. */
 export const isFault = (error: unknown): boolean =>
   Predicate.isObjectOrArray(error) && classesOf(error).some((name) => faults.includes(name))
 
 const faults = ["TypeError", "RangeError", "ReferenceError", "SyntaxError", "EvalError", "URIError", "AssertionError"]
 
-/** Does it say itself whether it is worth another try? */
+/** Returns whether an error declares itself retryable; `undefined` if it declares nothing. */
 export const saysRetryable = (error: unknown): boolean | undefined => {
-  const says = [at(error, "retryable"), at(error, "isRetryable"), at(error, "$retryable")]
-  // AWS marks with an object what may be tried again.
-  if (says.some((said) => said === true || Predicate.isObject(said))) return true
-  return says.includes(false) ? false : undefined
+  const flags = [at(error, "retryable"), at(error, "isRetryable"), at(error, "$retryable")]
+  // AWS marks a retryable error with an object.
+  if (flags.some((flag) => flag === true || Predicate.isObject(flag))) return true
+  return flags.includes(false) ? false : undefined
 }
 
 // -----------------------------------------------------------------------------
@@ -114,30 +114,30 @@ const byStatus: Look = (error) => {
   if (namesOf(error).includes("AbortError")) return aborted
   const status = statusIn(error)
   if (status === undefined || status < 300 || status >= 600) return undefined
-  // Some services have one status for many things, and name them.
+  // Some services use one status for many errors, and tell them apart by name.
   const named = status === 400 || status === 402 ? byName(error) : undefined
   if (named !== undefined) return named
-  const found = { ...ofStatus(status, isLimited(error)), isRedirected: wasRedirected(error) }
-  // Octokit says 500 also where there was no answer.
-  return status === 500 && hasNoResponse(error) ? { ...found, isVague: true } : found
+  const recognized = { ...ofStatus(status, isLimited(error)), isRedirected: wasRedirected(error) }
+  // Octokit also reports 500 if there was no response.
+  return status === 500 && hasNoResponse(error) ? { ...recognized, isVague: true } : recognized
 }
 
 const statusIn = (error: object): number | undefined =>
   ownStatus(error) ?? wholeAt(error, "$metadata", "httpStatusCode") ?? responseStatus(error)
 
 /**
- * Does a failure come of a status that services also refuse a key with: one that they know, with another body, or whose first request is
- * still under way?
+ * True if a failure comes from a status with which a service may reject an idempotency key. The key may already
+ * belong to another body, or its first request may still be running.
  */
 export const isConflict = (failure: object): boolean =>
   Array.from(withBelow(failure, partsOf)).some((one) =>
     Predicate.isObject(one) && (isMarkedConflict(one) || isConflictStatus(statusIn(one)))
   )
 
-/** See {@link isConflict}. */
+/** True if a service may reject an idempotency key with a status: see {@link isConflict}. */
 export const isConflictStatus = (status: number | undefined): boolean => status === 409 || status === 422
 
-/** A `Response` says so; axios and got tell in their own ways. */
+/** True if an error reports a redirect: in the way of a `Response`, of got, or of axios. */
 const wasRedirected = (error: object): boolean =>
   at(error, "redirected") === true || at(error, "response", "redirected") === true ||
   listAt(at(error, "response"), "redirectUrls").length > 0 ||
@@ -146,7 +146,7 @@ const wasRedirected = (error: object): boolean =>
 const hasNoResponse = (error: object): boolean =>
   at(error, "request") !== undefined && at(error, "response") === undefined
 
-// A number below 400 is a status only on a response.
+// A number below 400 is a status only on a response that is not `ok`.
 const ownStatus = (error: object): number | undefined => {
   const status = statusOf(error)
   return status !== undefined && status < 400 && at(error, "ok") !== false ? undefined : status
@@ -182,7 +182,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
     kind: kindOfStatus(403),
     sentence: "The service denied access."
   }],
-  // Stripe's.
+  // Stripe's error for a declined card.
   [/^StripeCardError$/, { kind: garbage("rejected"), sentence: "The card was declined." }],
   [/NotFound(Error|Exception)?$/, { kind: kindOfStatus(404), sentence: "The requested item was not found." }],
   [/(Timeout|TimedOut)(Error|Exception)?$/, late],
@@ -190,7 +190,7 @@ const ofNames: ReadonlyArray<readonly [name: RegExp, Recognized]> = [
   [/(Connection|Network|Socket|HTTPParser)(Error|Exception)$/, lost]
 ]
 
-/** The first that knows it. */
+/** Tried in this order. The first match counts. */
 const looks: ReadonlyArray<Look> = [
   ofOurs,
   byThrottling,
@@ -207,5 +207,5 @@ const looks: ReadonlyArray<Look> = [
   inWords
 ]
 
-// What a client of HTTP throws as a TypeError, or a parser as a SyntaxError. Any other word may stand in a mistake of the program.
+// HTTP clients throw TypeErrors, and parsers throw SyntaxErrors. A mistake in the program may match the other looks.
 const looksAtFaults: ReadonlyArray<Look> = [ofSyntax, ofSystem, ofClients]

@@ -1,6 +1,7 @@
 /*
- * How long a service asks to be left alone: in seconds, in milliseconds, or until a date (RFC 9110, 10.2.3); or until its limit of
- * requests is reset, where none is left (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ * How long a service asks its clients to wait: in seconds, in milliseconds, or until a date (RFC 9110, 10.2.3).
+ * If no requests are left, clients wait until the limit resets
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -10,20 +11,20 @@ import { currentContext } from "../effect/contained.ts"
 import { attempted } from "../value/untrusted.ts"
 import { at, most, textAt } from "./look.ts"
 
-/** By the headers of an error, or of its response, or of its cause. */
+/** Returns the wait from the headers of an error, of its response, or of its causes. */
 export const retryAfterOf = (error: unknown, depth = 0): Duration.Duration | undefined =>
   error === undefined || depth > most.depth
     ? undefined
     : headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error) ??
       retryAfterOf(at(error, "cause"), depth + 1)
 
-// Others mean milliseconds by it.
+// Slack's `retryAfter` is in seconds. Other libraries mean milliseconds.
 const ofSlack = (error: unknown): Duration.Duration | undefined =>
   textAt(error, "code") === "slack_webapi_rate_limited_error"
     ? retryAfterIn({ "retry-after": at(error, "retryAfter") })
     : undefined
 
-/** Do the headers of an error, or of its response, say that the service limits requests? */
+/** True if the headers of an error, or of its response, say that the service limits requests. */
 export const isLimited = (error: unknown): boolean => headersOf(error).some(isLimitedIn)
 
 const headersOf = (error: unknown): ReadonlyArray<unknown> => {
@@ -44,16 +45,16 @@ export const isLimitedIn = (headers: unknown): boolean => hasNoneLeft(headers) |
 
 const hasNoneLeft = (headers: unknown): boolean => headerIn(headers, "x-ratelimit-remaining") === "0"
 
-// Some services mean a time by it, in seconds since 1970, and others a number of seconds, which is shorter.
+// Some services send a time, in seconds since 1970. Others send a number of seconds: it is shorter, and ignored.
 const resetIn = (headers: unknown): number => {
   const reset = hasNoneLeft(headers) ? headerIn(headers, "x-ratelimit-reset") ?? "" : ""
   return /^\d{10}$/.test(reset) ? Number(reset) * 1000 : Number.NaN
 }
 
-/** In seconds: some thirty years, which can still be written down. */
+/** The longest wait, in seconds: about thirty years, which can still be written as text. */
 const longest = 1e9
 
-// An error is not an Effect; the fiber that looks at it knows the time.
+// An error is not an Effect, so the current fiber supplies the clock.
 const now = (): number => Context.get(currentContext<never>(), Clock.Clock).currentTimeMillisUnsafe()
 
 const headerIn = (headers: unknown, name: string): string | undefined => {

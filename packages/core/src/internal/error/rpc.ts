@@ -1,5 +1,5 @@
 /*
- * Codes of remote calls: gRPC's, those of JSON-RPC, which MCP uses, too, and Slack's. Most have a status of HTTP that means the same.
+ * Codes of remote calls: gRPC, JSON-RPC (which MCP uses) and Slack. Most have an HTTP status of the same meaning.
  */
 import { type Kind, type Recognized, transient } from "./kind.ts"
 import { at, namesOf, textAt, wholeAt } from "./look.ts"
@@ -10,14 +10,14 @@ export const ofRpc = (error: object): Recognized | undefined => {
   const code = wholeAt(error, "code")
   if (code === undefined) return ofSlack(error)
   if (code < 0) return ofJsonRpc(code, namesOf(error).includes("McpError"))
-  // Some clients have the status as their code.
+  // Some clients use the HTTP status as their code.
   if (code >= 400 && code < 600) return ofStatus(code)
-  // gRPC's small numbers mean something only beside its metadata.
+  // A small number is a gRPC code only if the error also has gRPC's metadata.
   const [name, kind] = at(error, "metadata") === undefined ? [] : grpc[code] ?? []
   return kind === undefined ? undefined : { kind, sentence: `The service answered ${name}.` }
 }
 
-/** By number, from 1: https://grpc.io/docs/guides/status-codes/ */
+/** gRPC codes, from 1: https://grpc.io/docs/guides/status-codes/ */
 const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   1: ["CANCELLED", kindOfStatus(408)],
   2: ["UNKNOWN", kindOfStatus(500)],
@@ -26,7 +26,7 @@ const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   5: ["NOT_FOUND", kindOfStatus(404)],
   6: ["ALREADY_EXISTS", kindOfStatus(409)],
   7: ["PERMISSION_DENIED", kindOfStatus(403)],
-  // A client says so of an answer that is too large, too.
+  // Clients also report it for an answer that is too large, so the outcome stays open.
   8: ["RESOURCE_EXHAUSTED", transient("rate_limited")],
   9: ["FAILED_PRECONDITION", kindOfStatus(400)],
   10: ["ABORTED", kindOfStatus(500)],
@@ -40,7 +40,7 @@ const grpc: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
 
 const ofJsonRpc = (code: number, isOfMcp: boolean): Recognized | undefined => {
   if (code < -32_768 || code > -32_000) return undefined
-  // Others have these for errors of their own.
+  // These have a fixed meaning in MCP only. Other servers define their own.
   if (isOfMcp && code === -32_000) return lost
   if (isOfMcp && code === -32_001) return late
   return { kind: kindOfStatus(jsonRpc[code] ?? 500), sentence: `The service answered with error ${code}.` }
@@ -56,12 +56,12 @@ const ofSlack = (error: object): Recognized | undefined => {
   return { kind: kindOfStatus(status ?? 400), sentence: `The service answered ${answer}.` }
 }
 
-/** The first that fits: https://docs.slack.dev/reference/methods/chat.postMessage#errors */
+/** Slack's answers. The first match counts: https://docs.slack.dev/reference/methods/chat.postMessage#errors */
 const slack: ReadonlyArray<readonly [answer: RegExp, status: number]> = [
   [/not_found$|^no_such_/, 404],
   [/auth|token|scope|^account_inactive$/, 401],
   [/^(access|no_permission|not_allowed|restricted)|_denied$/, 403],
   [/^rate_?limited$/, 429],
-  // Something may have been done before it.
+  // The service may have done something before these errors.
   [/^(fatal|internal)_error$|^service_unavailable$|^request_timeout$/, 503]
 ]

@@ -1,5 +1,5 @@
 /*
- * What an error amounts to by its message, where it has nothing else: sentences that libraries write, and statuses.
+ * Recognizes an error by its message alone: by the sentences of libraries, and by HTTP statuses.
  */
 import { isA } from "../value/untrusted.ts"
 import { database } from "./database.ts"
@@ -9,20 +9,20 @@ import { textAt } from "./look.ts"
 import { failing, ofStatus, tooOften } from "./status.ts"
 import { aborted, late, lost, unsendable } from "./system.ts"
 
-// Another realm has classes of its own.
+// An error of another realm is not an instance of this realm's `Error`.
 const isError = (error: object): boolean => isA(Error)(error) || textAt(error, "stack") !== undefined
 
 const messageOf = (error: object): string => isError(error) ? textAt(error, "message") ?? "" : ""
 
-/** A wrapped error may have only its message. */
+/** Recognizes an error by its message: a wrapped error may have nothing else. */
 const inMessage = (table: ReadonlyArray<readonly [message: RegExp, Recognized]>): Look => (error) => {
   const message = messageOf(error)
   return message === "" ? undefined : table.find(([pattern]) => pattern.test(message))?.[1]
 }
 
-const mute = (found: Recognized): Recognized => ({ ...found, isMute: true })
+const mute = (recognized: Recognized): Recognized => ({ ...recognized, isMute: true })
 
-/** The words of fetch: in Node, in browsers, and in Deno. */
+/** Recognizes the messages of `fetch` in Node, in browsers, and in Deno. */
 export const ofClients = inMessage([
   [
     /^(fetch failed|terminated|Failed to fetch|Load failed|NetworkError when attempting.*|other side closed)$|^error sending request for url/,
@@ -34,10 +34,13 @@ export const ofClients = inMessage([
   }]
 ])
 
-/** How people write a status: `HTTP 503`, `503 Service Unavailable`, `Request failed: 503`, `The service returned 503`. */
+/**
+ * Recognizes a status as people write it: `HTTP 503`, `503 Service Unavailable`, `Request failed: 503`,
+ * `The service returned 503`.
+ */
 const inStatus: Look = (error) => statusIn(messageOf(error), statuses)
 
-/** The status that the first of some patterns finds. */
+/** Recognizes a status in a message. The first pattern that matches counts. */
 export const statusIn = (message: string, patterns: ReadonlyArray<RegExp>): Recognized | undefined => {
   const status = patterns.flatMap((pattern) => pattern.exec(message)?.[1] ?? []).at(0)
   return status === undefined ? undefined : ofStatus(Number(status))
@@ -46,7 +49,7 @@ export const statusIn = (message: string, patterns: ReadonlyArray<RegExp>): Reco
 const phrases =
   "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Not Acceptable|Request Time-?out|Conflict|Gone|Payload Too Large|Content Too Large|Unsupported Media Type|Unprocessable (?:Entity|Content)|Too Many Requests|Internal Server Error|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time-?out"
 
-// 404 of 500 is not a status.
+// "404 of 500" does not contain a status.
 const end = "\\b(?=\\)?(?:$|[:,.;)]|\\s+(?:from|for|on|at|when|while|error|response)\\b|\\s+\\())"
 
 const statuses = [
@@ -63,7 +66,10 @@ const statuses = [
   new RegExp(`\\b([45]\\d\\d)\\)?:? (?:${phrases})\\b`, "i")
 ]
 
-/** Whole sentences that libraries write, of servers and connections alone. A sentence about bookings may have any of their words. */
+/**
+ * Recognizes whole sentences of libraries about servers and connections. Single words are not enough: a message
+ * about bookings may contain any of them.
+ */
 const ofLibraries = inMessage([
   [/(?:^|: )(?:Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)\.?$/i, failing],
   [
@@ -100,7 +106,7 @@ const ofLibraries = inMessage([
   ]
 ])
 
-/** The text that `JSON.parse` throws, in an error of another class. */
+/** Recognizes the message of `JSON.parse` in an error of another class. */
 const ofJson: Look = (error) => {
   const message = messageOf(error)
   return /\bUnexpected (?:token|end of JSON)|\bin JSON at position \d/.test(message)
@@ -108,11 +114,11 @@ const ofJson: Look = (error) => {
     : undefined
 }
 
-/** By its sentence alone. Anybody may write any of them: it does not prove that nothing was sent. */
+/** Recognizes an error by its message alone. A message never proves that nothing was sent: anyone may write one. */
 export const inWords: Look = (error) => {
   for (const look of [ofClients, inStatus, ofJson, ofLibraries]) {
-    const found = look(error)
-    if (found !== undefined) return unproven(found)
+    const recognized = look(error)
+    if (recognized !== undefined) return unproven(recognized)
   }
   return undefined
 }

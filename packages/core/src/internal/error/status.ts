@@ -1,25 +1,26 @@
 /*
- * What a status of HTTP says of a request. It stands here once, whatever client has received it.
+ * The meaning of HTTP statuses, defined in one place for all clients.
  */
 import { garbage, type Kind, mismatch, type Recognized, refused, transient } from "./kind.ts"
 
 /**
- * The kind of a failure that has a status.
+ * Returns the kind of a failure with an HTTP status.
  *
- * @param isLimited do its headers say that the service limits requests? Some services answer 403 then, as GitHub does.
+ * @param isLimited whether the headers say that the service limits requests; default: `false`. Some services,
+ *   such as GitHub, then answer 403.
  */
 export const kindOfStatus = (status: number, isLimited = false): Kind => {
-  const meant = status === 403 && isLimited ? 429 : status
-  return kinds.find(([pattern]) => pattern.test(String(meant)))![1]
+  const effective = status === 403 && isLimited ? 429 : status
+  return kinds.find(([pattern]) => pattern.test(String(effective)))![1]
 }
 
-/** The same, for an error without words of its own. */
+/** Recognizes a status, with a sentence for an error without a message. */
 export const ofStatus = (status: number, isLimited = false): Recognized => ({
   kind: kindOfStatus(status, isLimited),
   sentence: `The service answered ${status}.`
 })
 
-/** The first that fits. */
+/** Kinds by status. The first match counts. */
 const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
   [
     /^401$/,
@@ -43,16 +44,16 @@ const kinds: ReadonlyArray<readonly [status: RegExp, kind: Kind]> = [
     })
   ],
   [/^422$/, mismatch("arguments")],
-  // Locked, or too early.
+  // 423 Locked and 425 Too Early.
   [/^42[35]$/, transient("server_error", "not_executed")],
   [/^429$/, transient("rate_limited", "not_executed")],
   [/^4\d\d$/, refused("rejected", { hint: "The service would refuse the same request again.", scope: "arguments" })],
-  [/^50[15]$/, refused("server_error", { hint: "The service does not support this, now or later." })],
+  [/^50[15]$/, refused("server_error", { hint: "The service does not support this kind of request." })],
   [/^5\d\d$/, transient("server_error")],
   [/./, { _tag: "ToolUnavailable", code: "unexpected_status", transient: false, scope: "arguments", outcome: "open" }]
 ]
 
-/** The service says that it failed, without a status. */
+/** A service that reports its failure without a status. */
 export const failing: Recognized = { kind: kindOfStatus(503), sentence: "The service failed." }
 
 export const tooOften: Recognized = { kind: kindOfStatus(429), sentence: "The service is rate limiting requests." }

@@ -1,5 +1,5 @@
 /*
- * What databases without SQL say went wrong: Redis with the first word of a reply, MongoDB with a number.
+ * Errors of databases without SQL: Redis reports the first word of a reply, MongoDB reports a number.
  */
 import { database } from "./database.ts"
 import type { Recognized } from "./kind.ts"
@@ -19,7 +19,7 @@ const ofRedis = (error: object): Recognized | undefined => {
   return replies.find(([pattern]) => pattern.test(reply))?.[1] ?? database.failed
 }
 
-/** The first that fits. A script may have done something before it failed: it has none of these words. */
+/** Replies of Redis. The first match counts. No reply of a failed script is here, since it may have done something. */
 const replies: ReadonlyArray<readonly [reply: RegExp, Recognized]> = [
   [/^BUSY(GROUP|KEY)\b/, database.unique],
   [/^(BUSY|LOADING|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|NOREPLICAS)\b/, database.busy],
@@ -39,13 +39,13 @@ const duplicate = 11_000
 const ofMongo = (error: object): Recognized | undefined => {
   const code = wholeAt(error, "code")
   if (code === undefined || code !== duplicate && !isNamed(error, /^Mongo.*Error$/)) return undefined
-  // Of several writes, some may have taken effect.
+  // Some of the writes may have taken effect.
   if (isNamed(error, /^MongoBulkWriteError$/)) return database.partly
   const isUndone = listAt(error, "errorLabels").includes("TransientTransactionError")
   return byNumber[code] ?? (isUndone ? database.conflict : database.failed)
 }
 
-/** https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
+/** MongoDB's error codes: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
 const byNumber: Readonly<Record<number, Recognized>> = {
   2: database.query,
   6: database.lost,

@@ -1,52 +1,52 @@
 /*
- * What the system says went wrong: with a connection, before or after anything was sent on it, or with a file.
+ * Errors of the system: of a connection, before or after a request was sent, or of a file.
  */
 import { broken, garbage, type Kind, type Recognized, refused, transient } from "./kind.ts"
 import { at, listAt, textAt, withBelow } from "./look.ts"
 
-/** The answer did not come in time. */
+/** An answer that did not come in time. */
 export const late: Recognized = { kind: transient("timeout"), sentence: "The service did not answer in time." }
 
-/** The connection was lost, and nobody knows after what. */
+/** A connection that was lost at an unknown point. */
 export const lost: Recognized = {
   kind: transient("connection"),
   sentence: "The connection to the service failed before its answer was complete.",
   isVague: true
 }
 
-/** The caller itself has ended the request. */
+/** A request that the caller itself aborted. */
 export const aborted: Recognized = {
   kind: transient("timeout"),
   sentence: "The request to the service was aborted before its answer was complete.",
   isVague: true
 }
 
-/** The request was never sent. */
+/** A request that was never sent. */
 export const unsendable: Recognized = {
   kind: { ...refused("invalid_request", { scope: "arguments" }), outcome: "not_executed" },
   sentence: "The request to the service could not be made."
 }
 
-/** An error of the system, by its own code. */
+/** Recognizes an error of the system by its code. */
 export const ofSystem = (error: object): Recognized | undefined => {
-  const fault = faultOf(error)
-  return fault === undefined ? undefined : faults.find(([pattern]) => pattern.test(fault))?.[1]
+  const code = codeOf(error)
+  return code === undefined ? undefined : codes.find(([pattern]) => pattern.test(code))?.[1]
 }
 
-/** The system's words for what happened: `"ECONNRESET read"`. */
-const faultOf = (error: unknown): string | undefined => {
-  // Nodemailer has a code of its own, and keeps the system's.
+/** Returns the system's code, and the system call if there is one: `"ECONNRESET read"`. */
+const codeOf = (error: unknown): string | undefined => {
+  // Nodemailer sets its own code, and keeps the system's as `originalCode`.
   const code = textAt(error, "originalCode") ?? textAt(error, "code")
   const syscall = textAt(error, "syscall")
   return code === undefined || syscall === undefined ? code : `${code} ${syscall}`
 }
 
-/** Has a connection failed, by a cause of the error? */
+/** True if an error, or one below it, comes from a failed connection. */
 export const isDisconnected = (error: unknown): boolean =>
   Array.from(withBelow(error, (one) => [at(one, "cause"), ...listAt(one, "errors")]))
-    .some((one) => ofConnections.test(faultOf(one) ?? ""))
+    .some((one) => ofConnections.test(codeOf(one) ?? ""))
 
-// Below a connection that was lost, one of several attempts may say more.
+// Vague: of several attempts to connect, one below may say more.
 const unreachable = (saying: string, kind: Kind = transient("connection", "not_executed")): Recognized => ({
   kind,
   sentence: `The service could not be reached: ${saying}.`,
@@ -71,16 +71,16 @@ export const files = {
   exists: rejected("The file or directory already exists.")
 } satisfies Record<string, Recognized>
 
-/** Of sockets, of TLS, and of the clients and drivers that use them. */
+/** Codes of sockets, of TLS, and of the clients and drivers that use them. */
 const ofConnections =
   /^(ECONN|EPIPE|ENOTCONN|ENET|EHOST|E(SOCKET)?TIMEDOUT|ENOTFOUND|EAI_|EPROTO|UND_ERR_(?!INVALID|NOT_SUPPORTED|ABORTED)|HPE_|ERR_(STREAM_|HTTP2_|HTTP_CONTENT_LENGTH|NETWORK|SSL_|TLS_)|PROTOCOL_(CONNECTION_LOST|SEQUENCE_TIMEOUT))/
 
-/** The first that fits. */
-const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
+/** Errors by code and system call. The first match counts. */
+const codes: ReadonlyArray<readonly [code: RegExp, Recognized]> = [
   [/^ECONNREFUSED/, unreachable("it refused the connection")],
   [/^ENOTFOUND/, unreachable("there is no such host")],
   [/^EAI_AGAIN/, unreachable("its host name could not be resolved")],
-  // A connection in use can lose its way, too: then it was reading or writing.
+  // An open connection may lose its route, too. It was then reading or writing.
   [/^EHOSTUNREACH(?! read| write)/, unreachable("there is no route to its host")],
   [/^ENETUNREACH(?! read| write)/, unreachable("there is no route to its network")],
   [
@@ -91,7 +91,7 @@ const faults: ReadonlyArray<readonly [fault: RegExp, Recognized]> = [
     /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_|ERROR_IN_CERT_|INVALID_CA|HOSTNAME_MISMATCH)/,
     unreachable("its certificate is not trusted", distrusted)
   ],
-  // What axios calls its own timeout.
+  // The code that axios gives its own timeout.
   [/^ECONNABORTED$/, late],
   [/^(UND_ERR_\w*TIMEOUT|ERR_\w*TIMEOUT|E(SOCKET)?TIMEDOUT|PROTOCOL_SEQUENCE_TIMEOUT)/, { ...late, isVague: true }],
   [/^(ABORT_ERR|ERR_ABORTED|ERR_CANCELED|UND_ERR_ABORTED)$/, aborted],

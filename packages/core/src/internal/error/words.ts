@@ -1,5 +1,5 @@
 /*
- * What of an error's words a model may read.
+ * Decides which words of an error a model may read, and removes secrets and internals from them.
  */
 import * as Predicate from "effect/Predicate"
 import { cut, oneLine } from "../value/text.ts"
@@ -10,23 +10,24 @@ import { at, lengthAt, textAt } from "./look.ts"
 export type Told = abstract new(...args: Array<never>) => Error
 
 /**
- * The message of an error that was thrown to say something: a plain `Error`, or one of a class that is listed. Errors of systems and
- * libraries have fields of their own, and messages with addresses, statements and paths in them.
+ * Returns the message of an error that was thrown for a reader: a plain `Error`, or an error of a listed class.
+ * Returns `undefined` for others. Errors of systems and libraries have extra fields, and messages with addresses,
+ * statements and paths.
  */
 export const wordsOf = (error: unknown, listed: ReadonlyArray<Told>): string | undefined => {
-  if (!isPlain(error) && !listed.some((told) => attempted(() => error instanceof told))) return undefined
+  if (!isPlain(error) && !listed.some((listedClass) => attempted(() => error instanceof listedClass))) return undefined
   if (fieldOfLibraries(error) !== undefined) return undefined
   const message = textAt(error, "message") ?? ""
   const inner = textAt(error, "cause", "message") ?? ""
-  // What it repeats of its cause was not written for a model.
+  // A message that repeats its cause was not written for a model.
   if (inner !== "" && message.includes(inner) || statement.test(message) || page.test(message)) return undefined
   const words = clean(message)
-  // Only the beginning of a long message was looked at.
-  const left = lengthAt(error, "message") - message.length
-  return words === "" ? undefined : cut(words, 500, left)
+  // `textAt` reads only the beginning of a long message.
+  const unreadLength = lengthAt(error, "message") - message.length
+  return words === "" ? undefined : cut(words, 500, unreadLength)
 }
 
-/** A field that marks an error as one of a library, if it has any: nothing of its message is told then. */
+/** Returns a field that marks an error of a library, if it has one. The error's message is then never shown. */
 export const fieldOfLibraries = (error: unknown): string | undefined =>
   ofLibraries.find((field) => attempted(() => Predicate.hasProperty(error, field)) !== false)
 
@@ -39,24 +40,24 @@ const ofLibraries = [
   "config",
   "request",
   "response",
-  // Of a process.
+  // Fields of a failed process.
   "cmd",
   "stdout",
   "stderr",
   "output"
 ]
 
-/** A statement in SQL. */
+/** A SQL statement. */
 const statement =
   /\b(?:SELECT\b.{1,200}?\bFROM|INSERT INTO|insert into\b.{1,100}?\bvalues|UPDATE\b.{1,60}?\bSET|DELETE FROM|delete from\b.{1,100}?\bwhere|select\b.{1,200}?\bfrom [\w."`]{1,60} where [\w."`]{1,60}(?= ?[=<>]| like\b))\b/
 
-/** A web page, as a server sends it in place of a message. */
+/** A web page that a server sends instead of a message. */
 const page = /^\s*<(?:!doctype|html|head|body|\?xml)\b/i
 
-/** One line without insides. */
+/** Returns a text on one line, without internals. */
 export const clean = (text: string): string => oneLine(withoutInsides(text))
 
-/** Without addresses, queries, and the lines of a stack. */
+/** Removes addresses, query strings, and the lines of a stack. */
 export const plain = (text: string): string =>
   text
     .replace(/^[ \t]+(?:at |File ").*$/gm, "")
@@ -64,13 +65,13 @@ export const plain = (text: string): string =>
     .replace(/\?[^\s?="'<>]+=[^\s"'<>]*/g, "")
 
 /**
- * Without addresses, queries, stacks, paths, names of classes, and what looks like a secret. No pattern finds every secret: `wordsOf`
- * decides which messages are shown, and this is the second line of defence.
+ * Removes addresses, query strings, stacks, paths, class names, and everything that looks like a secret. No
+ * pattern finds every secret. `wordsOf` decides which messages are shown, and this is the second line of defence.
  */
 export const withoutInsides = (text: string): string =>
   insides.reduce(
     (text, [pattern, instead]) => text.replace(pattern, instead),
-    // Letters of other widths and marks without any hide a word.
+    // Full-width letters and invisible characters could hide a word.
     plain(text.normalize("NFKC").replace(/\p{Cf}/gu, ""))
   )
 
@@ -83,9 +84,9 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/-----BEGIN [^]*?(?:-----END [^-]*-----|$)/g, "<redacted>"],
   [/\b(?:set-)?cookie["']?\s*[:=]\s*[^\s=;]+=.*$/gim, "cookie: <redacted>"],
   [/\b(authorization["'\\]*\s*[:=]\s*)(?:[a-z]+\s+)?[^\s,;]+/gi, "$1<redacted>"],
-  // A name and a password before a host.
+  // A user name and a password before a host.
   [/[^\s"'`<>:@/]{1,100}:[^\s"'`<>@/]{1,100}@[\w.-]+(?::\d+)?[^\s"'<>]*/g, "<address>"],
-  // A word for a secret, and what follows it: password: hunter2, api_key=…, Authorization: Bearer ….
+  // A word for a secret, and the value after it: password: hunter2, api_key=…, Authorization: Bearer ….
   [
     new RegExp(
       `((?:${label})[\\\\"']*\\s*(?:=>|->|[:=]|%3[ad])\\s*)(?:(?:bearer|basic)\\s+)?(?:${quoted}|[^\\s,;&"')\\]}]+)`,
@@ -107,7 +108,7 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b(?:sk|pk|rk|gh[pousr]|github_pat|glpat|xox[abprs]|npm|hf|whsec|shp(?:at|ca|pa|ss))[_-][\w-]{8,}/g, "<redacted>"],
   [/\b(?:AKIA|ASIA|AIza|eyJ|ya29\.|SG\.)[\w.-]{12,}/g, "<redacted>"],
   [/\b(?=[\w-]{0,60}\d)[\w-]{0,60}(?:secret|passw)[\w-]{0,60}/gi, "<redacted>"],
-  // What is long and has no words in it, but for a UUID.
+  // A long run of letters and digits, except a UUID.
   [
     /(?<![\w+/-])(?![\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b)(?=[\w+/-]{0,200}\d)(?=[\w+/-]{0,200}[a-z])[\w+/-]{32,}=*/gi,
     "<redacted>"
@@ -116,7 +117,7 @@ const insides: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
   [/\b[a-z]:\\(?:[^\\/:*?"<>|\r\n]{1,100}\\)*[^\\/:*?"<>|\s]*/gi, "<path>"],
   [/\\\\[\w.-]+\\[^\s"'<>|]*/g, "<path>"],
   [/\b(?:file:\/?|node:(?=[a-z]))[^\s"'<>,;)]+/g, "<path>"],
-  // To a file, by its ending.
+  // A path to a file, recognized by its extension.
   [/(?<![\w.])(?:~|\.{1,2})?(?:\/[\w.@+-]{1,100}){1,20}\.[a-z][a-z\d]{1,4}\b/gi, "<path>"],
   [/(?<![\w.])~\/[^\s"'<>:,;)]+/g, "<path>"],
   [

@@ -5,14 +5,14 @@ import { durationText } from "../value/durationText.ts"
 import { type Retries, type Waits, waitsOf } from "./scheduleStepping.ts"
 
 // -----------------------------------------------------------------------------
-// What each policy makes of the bounds of what is inside
+// How each policy changes the bounds of what it wraps
 // -----------------------------------------------------------------------------
 
 interface Subject {
   readonly sideEffect: SideEffect
 }
 
-/** The handler: one attempt, of which nothing else is known. */
+/** The bounds of a handler: one attempt of unlimited time. */
 export const handler: Bounds = {
   attempts: () => ({ most: 1, because: [] }),
   waiting: { most: Duration.zero, because: [] },
@@ -21,14 +21,14 @@ export const handler: Bounds = {
   warnings: []
 }
 
-/** A policy that says nothing of itself. */
+/** Removes all bounds, for a policy that declares none. */
 export const anything = (kind: string) => (inner: Bounds): Bounds => {
-  const because = [`nothing is known of the policy '${kind}'`]
+  const because = [`the policy '${kind}' has no bound`]
   const time = { most: Duration.infinity, because }
   return { ...inner, attempts: () => ({ most: Infinity, because }), waiting: time, time, moments: () => [] }
 }
 
-/** A policy that changes nothing. */
+/** Returns the same bounds, for a policy that changes none. */
 export const same = (inner: Bounds): Bounds => inner
 
 export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subject): Bounds => {
@@ -40,7 +40,9 @@ export const retry = (schedule: Retries) => (inner: Bounds, { sideEffect }: Subj
   }
 }
 
-/** Marks what is meant for tools of all kinds: that it does nothing for some of them is no mistake. */
+/**
+ * Marks a policy as meant for all kinds of tools. It may do nothing for some of them without being a mistake.
+ */
 export const forAllTools = (bound: object | undefined): void => {
   if (bound !== undefined) common.add(bound)
 }
@@ -49,7 +51,7 @@ export const isForAllTools = (bound: object | undefined): boolean => bound !== u
 
 const common = new WeakSet<object>()
 
-/** No longer than a time: a timeout, or a deadline. */
+/** Limits the time, for a timeout or a deadline. */
 export const timeLimit = (limit: Duration.Duration) => {
   const bound = (inner: Bounds, { sideEffect }: Subject): Bounds =>
     within(inner, limit, sideEffect === "non_idempotent" ? "fails or times out" : "times out")
@@ -57,32 +59,35 @@ export const timeLimit = (limit: Duration.Duration) => {
   return bound
 }
 
-/** How long a policy says that it may take, if it does. */
+/** Returns the time that a policy declares, if any. */
 export const timeOf = (bound: object | undefined): Duration.Duration | undefined =>
   bound === undefined ? undefined : times.get(bound)
 
 const times = new WeakMap<object, Duration.Duration>()
 
-/** What answers for a tool that is unavailable. When it is a tool itself, its bounds are known, too. */
+/** Adds the fallback of an unavailable tool. If the fallback is a tool, its bounds are known. */
 export const fallback = (source: object, name: string | undefined) => (inner: Bounds): Bounds => {
   const to = name === undefined ? "the fallback" : `the fallback to ${name}`
-  const known = sources.get(source)?.()
-  if (known === undefined) return after(inner, untimed(to))
-  const there = ({ because, most }: Bound<Duration.Duration>) => ({
+  const sourceBounds = sources.get(source)?.()
+  if (sourceBounds === undefined) return after(inner, untimed(to))
+  const withPrefix = ({ because, most }: Bound<Duration.Duration>) => ({
     most,
     because: because.map((reason) => `${to}: ${reason}`)
   })
-  // Its attempts are not this tool's.
-  return after(inner, { ...aside(to), time: there(known.time), waiting: there(known.waiting) })
+  // The attempts of the fallback do not count as this tool's.
+  return after(inner, { ...aside(to), time: withPrefix(sourceBounds.time), waiting: withPrefix(sourceBounds.waiting) })
 }
 
-/** The bounds of tools, by what runs them. */
+/** The bounds of tools, by their `run`. */
 export const sources = new WeakMap<object, () => Bounds>()
 
-/** What may run after what is inside, and takes a time of its own, of which nothing is known. */
+/** Adds a step of unlimited time after the inner bounds. */
 export const afterwards = (who: string) => (inner: Bounds): Bounds => after(inner, untimed(who))
 
-/** A check is asked after what is inside, and again while it settles. An attempt that still runs has as long to end. */
+/**
+ * Adds a check after the inner bounds, repeated while the outcome settles. An attempt that still runs gets as
+ * much time to end.
+ */
 export const reconcile = (settle: Duration.Duration | undefined, isFinal: boolean) => {
   const most = Duration.times(settle ?? Duration.zero, 2)
   const bound = (inner: Bounds, { sideEffect }: Subject): Bounds => {
@@ -99,17 +104,17 @@ export const reconcile = (settle: Duration.Duration | undefined, isFinal: boolea
 
 const notFinal: Warning = {
   code: "reconcile_without_finality",
-  detail: "What the check does not find may still come, so that the outcome stays unknown then.",
+  detail: "An effect that the check does not find may still appear, so the outcome stays unknown.",
   hint: "Say how long the service takes (settle), or that the check's answer is final."
 }
 
 const settles = new WeakMap<object, Duration.Duration>()
 
-/** How long a policy waits for an outcome to settle, if it does. */
+/** Returns how long a policy waits for an outcome to settle, if it does. */
 export const settleOf = (bound: object | undefined): Duration.Duration | undefined =>
   bound === undefined ? undefined : settles.get(bound)
 
-/** What is waited for before what is inside. */
+/** Adds a wait before the inner bounds, such as the wait for a permit. */
 export const turn = (what: string, patience: Duration.Duration) => (inner: Bounds): Bounds => {
   if (Duration.isZero(patience)) return inner
   const waiting = Duration.isFinite(patience)
@@ -118,7 +123,10 @@ export const turn = (what: string, patience: Duration.Duration) => (inner: Bound
   return after({ ...aside(`waits for ${what}`), waiting, time: waiting }, inner)
 }
 
-/** A fixer is asked, and the tool runs again under all its policies, with what it answers. */
+/**
+ * Adds fixers. Each may be asked, and then the tool runs again under all its policies. A fixer's time counts
+ * once for all its tries.
+ */
 export const fixed =
   (fixers: ReadonlyArray<{ readonly tries: number; readonly time: Duration.Duration }>) => (inner: Bounds): Bounds => {
     const again = { ...inner, warnings: [] }
@@ -146,7 +154,7 @@ export const paginate = (pages: number, time: Duration.Duration) => (inner: Boun
 }
 
 // -----------------------------------------------------------------------------
-// How bounds are put together
+// Combining bounds
 // -----------------------------------------------------------------------------
 
 const aside = (event: string): Bounds => ({
@@ -159,7 +167,7 @@ const aside = (event: string): Bounds => ({
 
 const untimed = (who: string): Bounds => ({ ...aside(who), time: unbounded(`${who} has no timeout`) })
 
-/** One, and then the other. */
+/** Combines bounds that follow each other. */
 const after = (first: Bounds, second: Bounds): Bounds => ({
   attempts: (time) => plus(first.attempts(time), second.attempts(time)),
   waiting: sum(first.waiting, second.waiting),
@@ -171,7 +179,7 @@ const after = (first: Bounds, second: Bounds): Bounds => ({
   warnings: [...first.warnings, ...second.warnings]
 })
 
-/** No longer than this. */
+/** Limits bounds to a time. */
 const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds => {
   if (!Duration.isFinite(limit)) return inner
   return {
@@ -189,12 +197,12 @@ const within = (inner: Bounds, limit: Duration.Duration, event: string): Bounds 
       }
       if (Duration.isGreaterThan(inner.time.most, limit)) yield { at: limit, event }
     },
-    // However often it is tried, and however long it would wait: there is an end now.
+    // A limited retry ends, however often and however long it would wait.
     warnings: inner.warnings.filter(({ code }) => code !== "uncapped_retry")
   }
 }
 
-/** Again after each wait. */
+/** Repeats bounds after each wait. */
 const repeated = (
   inner: Bounds,
   { least, most, unbounded: why }: Pick<Waits, "least" | "most" | "unbounded">,
@@ -213,7 +221,7 @@ const repeated = (
       let begun = Duration.zero
       for (const wait of least) {
         begun = Duration.sum(begun, wait)
-        // A wait that does not end in time is not begun.
+        // A wait that cannot end in time does not begin.
         if (all.most === Infinity || Duration.isGreaterThanOrEqualTo(begun, time)) return all
         all = plus(all, inner.attempts(Duration.subtract(time, begun)))
       }
@@ -258,7 +266,7 @@ const union = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArra
   b.length === 0 ? a : a.length === 0 ? b : [...new Set([...a, ...b])]
 
 // -----------------------------------------------------------------------------
-// What is likely not meant
+// Likely mistakes
 // -----------------------------------------------------------------------------
 
 const warningsOf = ({ isRandom, longest, most, unbounded }: Waits): ReadonlyArray<Warning> => {
@@ -267,7 +275,7 @@ const warningsOf = ({ isRandom, longest, most, unbounded }: Waits): ReadonlyArra
   if (!isRandom) {
     warnings.push({
       code: "unjittered_retry",
-      detail: "The retry waits equally long for all callers, who all return at once to a service that comes back.",
+      detail: "All callers wait equally long, so they all return at once when the service recovers.",
       hint: "Use RetryPolicy.transient, or Schedule.jittered."
     })
   }
@@ -275,14 +283,14 @@ const warningsOf = ({ isRandom, longest, most, unbounded }: Waits): ReadonlyArra
     warnings.push({
       code: "uncapped_retry",
       detail: "The retry never ends.",
-      hint: "Limit it by Schedule.upTo, or by a deadline around it."
+      hint: "Limit it with Schedule.upTo, or with a deadline around it."
     })
   } else if (Duration.isGreaterThan(longest, Duration.minutes(1))) {
     warnings.push({
       code: "uncapped_retry",
       detail: `The retry waits up to ${durationText(longest)} at once.`,
       hint:
-        "Cap its waits, as in Schedule.min([schedule, Schedule.spaced(\"5 seconds\")]), and limit it by Schedule.upTo."
+        "Cap its waits, as in Schedule.min([schedule, Schedule.spaced(\"5 seconds\")]), and limit it with Schedule.upTo."
     })
   }
   return warnings

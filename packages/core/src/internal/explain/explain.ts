@@ -13,7 +13,7 @@ interface Explained extends Policy.Subject, Identified {
   readonly failureLimit?: number
 }
 
-/** What a tool costs at worst, and what of its policies is likely not meant. */
+/** Computes what a tool costs at worst, and lists the likely mistakes in its policies. */
 export const explained = (tool: Explained): Explanation => {
   const layers = layersOf(tool)
   const { bounds: { moments, warnings } } = layers.at(-1)!
@@ -25,36 +25,36 @@ export const explained = (tool: Explained): Explanation => {
   }))
   const { attempts, time, waiting } = steps.at(-1)!
   const { failureLimit = failureLimitOf(tool.sideEffect) } = tool
-  const [first, more] = told(moments())
+  const [first, more] = firstMoments(moments())
   return {
     tool: tool.name,
     sideEffect: tool.sideEffect,
     attempts,
     waiting,
     time,
-    // Each of them ran the handler at least once; the last one was let through with a single execution left.
+    // Each failing call runs the handler at least once. The last one may begin with a single execution left.
     calls: failureLimit,
     actingCalls: tool.sideEffect === "non_idempotent" ? 1 : failureLimit,
     executions: { ...attempts, most: attempts.most + failureLimit - 1 },
     steps,
     moments: first,
     more,
-    warnings: [...warnings, ...relations(tool, steps), ...unkeyed(tool)]
+    warnings: [...warnings, ...orderWarnings(tool, steps), ...identityWarnings(tool)]
   }
 }
 
-// A tool whose service goes by the key is not made then.
-const unkeyed = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray<Warning> => {
+// Only a warning: `Tool.make` already throws for an `idempotent_by_key` tool without a key.
+const identityWarnings = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray<Warning> => {
   const why = sideEffect === "none" || identity !== undefined ? undefined : whyUnfit(parameters)
   return why === undefined ? [] : [{
     code: "no_identity",
     detail:
-      `No idempotency key can be made of the tool's arguments, since ${why}: a call that is made again has another one.`,
-    hint: "Declare the tool's identity: which of its arguments say what is to be done."
+      `No idempotency key can be made from the tool's arguments, because ${why}. A repeated call gets another key.`,
+    hint: "Declare the tool's identity: the arguments that identify the effect."
   }]
 }
 
-/** The bounds of a tool as a whole. */
+/** Returns the bounds of a tool as a whole. */
 export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
 
 const layersOf = (tool: Explained) => {
@@ -83,23 +83,26 @@ const describe = (fixers: ReadonlyArray<Fixing>): string => {
 // Moments
 // -----------------------------------------------------------------------------
 
-const told = (moments: Iterable<Moment>): readonly [ReadonlyArray<Moment>, number] => {
-  const all = Array.from(Iterable.take(moments, tooMany))
+const firstMoments = (moments: Iterable<Moment>): readonly [ReadonlyArray<Moment>, number] => {
+  const all = Array.from(Iterable.take(moments, mostCounted))
   let attempts = 0
   const first = all.slice(0, 30).map((moment) =>
     moment.event === "attempt" ? { ...moment, event: `attempt ${++attempts}` } : moment
   )
-  return [first, all.length === tooMany ? Infinity : all.length - first.length]
+  return [first, all.length === mostCounted ? Infinity : all.length - first.length]
 }
 
-const tooMany = 10_000
+const mostCounted = 10_000
 
 // -----------------------------------------------------------------------------
-// How policies stand to each other
+// The order of policies
 // -----------------------------------------------------------------------------
 
-/** What is likely not meant in the order of the policies. Step 0 is the handler, and each policy the step after its index. */
-const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
+/**
+ * Lists the likely mistakes in the order of policies. Step 0 is the handler, and the policy at index `i` is
+ * step `i + 1`.
+ */
+const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
   const isRetry = policies.map(({ kind }, index) => {
     const [inner, outer] = steps.slice(index)
     return kind === "retry" && (outer!.attempts.most === Infinity || outer!.attempts.most > inner!.attempts.most)
@@ -133,20 +136,20 @@ const relations = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Ste
 interface Place {
   readonly acts: boolean
   readonly isRepeatable: boolean
-  /** Is it meant for tools of all kinds? */
+  /** True if the policy is meant for all kinds of tools. */
   readonly isForAllTools: boolean
-  /** Is the time around it up before an outcome has settled? */
+  /** True if a time limit around it ends before an outcome settles. */
   readonly isCutShort: boolean
   readonly surrounds: (kind: string) => boolean
-  /** Is its time up before a check inside has been asked? */
+  /** True if its time may end before a check inside runs. */
   readonly leavesUnreconciled: boolean
   readonly surroundsRetry: boolean
-  /** Is its time up when that of the first attempt is, or before? */
+  /** True if its time ends no later than the first attempt's. */
   readonly cutsFirstAttempt: boolean
 }
 
 interface Rule extends Warning {
-  /** The kind of policy that it is about; of retries, those that do try again. */
+  /** The kind of policy that it applies to. A retry that never tries again is skipped. */
   readonly kind: string
   readonly applies: (place: Place) => boolean
 }
@@ -154,8 +157,8 @@ interface Rule extends Warning {
 const leavesNoRetry: Omit<Rule, "kind"> = {
   applies: ({ cutsFirstAttempt, surroundsRetry }) => surroundsRetry && cutsFirstAttempt,
   code: "timeout_leaves_no_retry",
-  detail: "The time for all attempts is up when that of the first one is: what hangs is never tried again.",
-  hint: "Make it longer than an attempt and its wait, or put it inside of the retry."
+  detail: "The timeout around all attempts is no longer than one attempt, so an attempt that hangs is never retried.",
+  hint: "Make it longer than an attempt and its wait, or put it inside the retry."
 }
 
 const rules: ReadonlyArray<Rule> = [
@@ -163,29 +166,29 @@ const rules: ReadonlyArray<Rule> = [
     kind: "retry",
     applies: ({ isForAllTools, isRepeatable, surrounds }) => !isRepeatable && !isForAllTools && !surrounds("reconcile"),
     code: "retry_of_acting_tool",
-    detail: "The tool acts, and is tried again only if all its attempts certainly did nothing.",
-    hint: "Declare its sideEffect if it is read-only or idempotent; else put Tool.reconcile inside of the retry."
+    detail: "The tool acts, so it is retried only if all its attempts certainly did nothing.",
+    hint: "Declare its sideEffect if it is read-only or idempotent; otherwise put Tool.reconcile inside the retry."
   },
   {
     kind: "retry",
     applies: ({ surroundsRetry }) => surroundsRetry,
     code: "retry_around_retry",
-    detail: "The attempts of retries around each other multiply.",
+    detail: "Nested retries multiply their attempts.",
     hint: "Keep one of them."
   },
   {
     kind: "retry",
     applies: ({ surrounds }) => surrounds("breaker"),
     code: "retry_around_breaker",
-    detail: "The breaker counts each attempt for a call, and the retry waits for an open circuit.",
-    hint: "Put the retry inside of the breaker."
+    detail: "The breaker counts each attempt as a call, and the retry keeps waiting for an open circuit.",
+    hint: "Put the retry inside the breaker."
   },
   {
     kind: "retry",
     applies: ({ surrounds }) => surrounds("fallback"),
     code: "retry_around_fallback",
-    detail: "The fallback leaves nothing to try again; only when its source fails, too, both are tried again.",
-    hint: "Put the fallback outside of the retry."
+    detail: "The fallback handles every failure, so the retry runs only if the fallback fails too.",
+    hint: "Put the fallback outside the retry."
   },
   { kind: "timeout", ...leavesNoRetry },
   { kind: "deadline", ...leavesNoRetry },
@@ -193,42 +196,42 @@ const rules: ReadonlyArray<Rule> = [
     kind: "breaker",
     applies: ({ surrounds }) => surrounds("fallback"),
     code: "breaker_around_fallback",
-    detail: "The fallback answers for the tool, so that the breaker sees no failure and never opens.",
-    hint: "Put the breaker inside of the fallback."
+    detail: "The fallback answers for the tool, so the breaker sees no failure and never opens.",
+    hint: "Put the breaker inside the fallback."
   },
   {
     kind: "timeout",
     applies: ({ surrounds }) => surrounds("reconcile"),
     code: "timeout_around_reconcile",
-    detail: "What this timeout ends is not reconciled: its outcome stays unknown.",
-    hint: "Put Tool.reconcile outside of the timeout."
+    detail: "An attempt that this timeout ends is not reconciled, so its outcome stays unknown.",
+    hint: "Put Tool.reconcile outside the timeout."
   },
   {
     kind: "deadline",
     applies: ({ leavesUnreconciled }) => leavesUnreconciled,
     code: "timeout_around_reconcile",
-    detail: "An attempt that hangs is ended by this deadline, and not reconciled: its outcome stays unknown.",
-    hint: "Put a shorter Tool.timeout inside of Tool.reconcile."
+    detail: "This deadline ends an attempt that hangs, so it is not reconciled and its outcome stays unknown.",
+    hint: "Put a shorter Tool.timeout inside Tool.reconcile."
   },
   {
     kind: "reconcile",
     applies: ({ isCutShort }) => isCutShort,
     code: "settle_longer_than_timeout",
-    detail: "The time around it is up before the outcome has settled: it stays unknown then.",
-    hint: "Make that time longer, or put the timeout inside of the reconcile."
+    detail: "The surrounding time limit ends before the outcome settles, so the outcome stays unknown.",
+    hint: "Make that limit longer, or put the timeout inside the reconcile."
   },
   {
     kind: "fallback",
     applies: ({ acts }) => acts,
     code: "fallback_of_acting_tool",
-    detail: "The tool acts, and the fallback may do elsewhere what has been done already.",
-    hint: "Look at the failure's outcome in the fallback, before acting there."
+    detail: "The tool acts, and its fallback may repeat the effect elsewhere.",
+    hint: "Check the failure's outcome in the fallback before it acts."
   },
   {
     kind: "catch",
     applies: ({ acts }) => acts,
     code: "catch_of_acting_tool",
-    detail: "The tool acts, and its answer may be that of the catch, whether or not it has taken effect.",
-    hint: "Leave its failures to the model, or say in the answer what is known."
+    detail: "The tool acts, and its catch answers whether or not the call took effect.",
+    hint: "Leave its failures to the model, or put what is known into the answer."
   }
 ]

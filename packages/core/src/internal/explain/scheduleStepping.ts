@@ -10,49 +10,50 @@ import * as Schedule from "effect/Schedule"
 import { ToolUnavailable } from "../../ToolFailure.ts"
 import { standIn, type Terms } from "../policy/retryTerms.ts"
 
-/** How long a schedule waits after each failure until it is done: one entry a failure. */
+/** The waits of a schedule until it is done, with one entry for each failure. */
 export interface Waits {
   readonly least: ReadonlyArray<Duration.Duration>
   readonly most: ReadonlyArray<Duration.Duration>
-  /** Why there may be others beyond these. */
+  /** Why there may be other waits beyond these. */
   readonly unbounded?: string
   readonly isRandom: boolean
-  /** The longest wait that no service asked for. */
+  /** The longest wait that no service requested. */
   readonly longest: Duration.Duration
 }
 
-/** A schedule that failures are retried on, whatever it needs. */
+/** A schedule of retries, with any requirements. */
 export type Retries = Schedule.Schedule<unknown, ToolUnavailable, never, unknown>
 
 /**
- * Finds out how a schedule waits by stepping it with a simulated clock, before anything has failed.
+ * Computes the waits of a schedule before anything has failed, by stepping it with a simulated clock.
  *
- * Attempts take no time, which gives the most of them; it is stepped with the least and with the greatest random draws, and
- * with the failures that decide what policies of this library do: those that ask for as long a wait as is granted, and timeouts.
- * Whatever else it depends on cannot be known before, and makes it unbounded.
+ * Attempts take no time, since that allows the most of them. The schedule is stepped with the least and the
+ * greatest random draws. It is also stepped with the failures that policies of this library react to:
+ * timeouts, and requests for the longest wait that a policy grants. If it depends on anything else, its waits
+ * are not known and count as unbounded.
  */
 export const waitsOf = (schedule: Retries): Waits => {
   const probe = new Probe()
   const run = (conditions: Conditions = {}) => step(schedule, probe, conditions)
-  const calm = run()
-  const eager = calm.isRandom ? run({ draw: greatest }) : calm
-  const others = decisiveFailures(probe, run)
-  const runs = [calm, eager, ...others.map((failure) => run({ draw: greatest, failure }))]
+  const leastDraws = run()
+  const greatestDraws = leastDraws.isRandom ? run({ draw: greatest }) : leastDraws
+  const decisive = decisiveFailures(probe, run)
+  const runs = [leastDraws, greatestDraws, ...decisive.map((failure) => run({ draw: greatest, failure }))]
   const steps = Math.max(...runs.map(({ waits }) => waits.length))
   const isEndless = runs.some(({ isDone }) => !isDone)
-  // What looks at the clock may wait longer where waits, or attempts, move it elsewhere.
-  const isVaried = calm.isRandom || others.length > 0
-  const still = isVaried ? [plain, ...others].map((failure) => ({ failure, isStill: true })) : []
+  // A schedule that reads the clock may wait longer if waits do not advance it, or if attempts take time.
+  const isVaried = leastDraws.isRandom || decisive.length > 0
+  const stopped = isVaried ? [plain, ...decisive].map((failure) => ({ failure, isStill: true })) : []
   const slow = isEndless ? [] : [1, 10, 100, 1_000, 10_000, anHour].map((attempt) => ({ attempt }))
-  const all = [...runs, ...[...still, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))]
+  const all = [...runs, ...[...stopped, ...slow].map((conditions) => run({ draw: greatest, steps, ...conditions }))]
   const most = inEachStep(all, steps, Math.max, 0)
 
   const died = all.find(({ died }) => died !== undefined)?.died
   if (died !== undefined) return unknown(`the retry's schedule cannot be stepped before running (${died})`)
-  const elsewhere = starts.map((start) => run({ draw: greatest, start, steps: 100 }))
+  const atOtherTimes = starts.map((start) => run({ draw: greatest, start, steps: 100 }))
   const slowest = isEndless ? [] : run({ draw: greatest, attempt: aDay, steps: steps + 1 }).waits
   if (probe.wasRead) return unknown("the waits of the retry depend on the failure")
-  if (elsewhere.some((there) => !areAlike(there, eager))) {
+  if (atOtherTimes.some((shifted) => !areAlike(shifted, greatestDraws))) {
     return unknown("the waits of the retry depend on the time of day")
   }
   if (slowest.some((wait, index) => wait > (most[index] ?? -1) + 1)) {
@@ -62,8 +63,8 @@ export const waitsOf = (schedule: Retries): Waits => {
     least: inEachStep(runs, steps, Math.min, Infinity).map(Duration.millis),
     most: most.map(Duration.millis),
     ...(isEndless ? { unbounded: "the retry never ends" } : {}),
-    isRandom: calm.isRandom,
-    longest: Duration.millis(eager.waits.reduce((longest, wait) => Math.max(longest, wait), 0))
+    isRandom: leastDraws.isRandom,
+    longest: Duration.millis(greatestDraws.waits.reduce((longest, wait) => Math.max(longest, wait), 0))
   }
 }
 
@@ -79,25 +80,30 @@ const unknown = (why: string): Waits => ({
 // Steps
 // -----------------------------------------------------------------------------
 
-/** A schedule that goes on for longer than this never ends. */
+/** A schedule with more steps than this counts as endless. */
 const manySteps = 10_000
 
 const greatest = 1 - Number.EPSILON / 2
 
-/** Other hours, other days of the week: what waits for a time of day waits differently from there. */
+/**
+ * Starts at other hours and on other weekdays, in milliseconds. A schedule that depends on the time of day
+ * waits differently from there.
+ */
 const starts = [27_073_456, 305_421_789]
 
-// For attempts that take long, no multiples of what schedules are made of.
+// The lengths of slow attempts, in milliseconds. They are not multiples of the intervals that schedules use.
 const anHour = 3_612_347
 const aDay = 86_412_347
 
 interface Conditions {
   readonly failure?: ToolUnavailable
-  /** What is drawn, from 0 to 1: first of all, the least. */
+  /** The random draw, from 0 to 1. Default: 0, the least. */
   readonly draw?: number
+  /** The time at which the clock starts, in milliseconds. Default: 0. */
   readonly start?: number
-  /** How long each attempt takes, in milliseconds. */
+  /** How long each attempt takes, in milliseconds. Default: 0. */
   readonly attempt?: number
+  /** True if waits do not advance the clock. Default: false. */
   readonly isStill?: boolean
   readonly steps?: number
 }
@@ -106,7 +112,7 @@ interface Run {
   readonly waits: ReadonlyArray<number>
   readonly isDone: boolean
   readonly isRandom: boolean
-  /** Why there is no knowing. */
+  /** Why the schedule cannot be stepped. */
   readonly died?: string
 }
 
@@ -130,11 +136,11 @@ const step = (
       const wait = yield* Pull.matchEffect(next(failed, shown), {
         onSuccess: ([, wait]) => Effect.succeed(Math.max(0, Duration.toMillis(wait))),
         onFailure: Effect.failCause,
-        // No retry begins a wait without end, either.
+        // A schedule that is done counts as an infinite wait, since no retry begins one.
         onDone: () => Effect.succeed(Infinity)
       })
       if (wait === Infinity) return true
-      // What the schedule itself took, it took from the caller.
+      // Time that the schedule itself takes counts as a wait.
       waits.push(time.now - failed + wait)
       time.now = isStill ? start : time.now + wait
     }
@@ -153,17 +159,17 @@ const step = (
     : { waits, isRandom, isDone: true, died: diagnosis(Cause.squash(exit.cause)) }
 }
 
-// Whether it needs anything is what running it tells: a service that is not there is a defect.
+// If a required service is missing, running the schedule ends with a defect.
 const asRunnable = <A, R>(effect: Effect.Effect<A, never, R>) => effect as Effect.Effect<A>
 
 const diagnosis = (defect: unknown): string => {
   if (!Cause.isAsyncFiberError(defect)) return defect instanceof Error ? defect.message : String(defect)
-  // It would go on in the background.
+  // Otherwise it would go on in the background.
   defect.fiber.interruptUnsafe()
-  return "it waits for something"
+  return "it waits for an external event"
 }
 
-/** A clock that goes as far as it is told; who sleeps by it takes up time, and does not wait. */
+/** A clock that only advances when it is set. A sleep advances it and returns at once. */
 class SimulatedTime implements Clock.Clock {
   now: number
 
@@ -194,7 +200,7 @@ class SimulatedTime implements Clock.Clock {
   }
 }
 
-/** Step by step, the least or the most of all runs. */
+/** Returns the least or the greatest wait of all runs, step by step. */
 const inEachStep = (
   runs: ReadonlyArray<Run>,
   steps: number,
@@ -202,13 +208,13 @@ const inEachStep = (
   none: number
 ) => Array.from({ length: steps }, (_, index) => choose(...runs.map(({ waits }) => waits[index] ?? none)))
 
-// Fractions of a millisecond are lost by a clock that has come far.
+// A clock that has advanced far loses fractions of a millisecond.
 const areAlike = (some: Run, all: Run): boolean =>
   some.waits.length === Math.min(all.waits.length, 100) &&
   some.waits.every((wait, index) => Math.abs(wait - (all.waits[index] ?? 0)) < 1)
 
 // -----------------------------------------------------------------------------
-// Failures that have not happened
+// Simulated failures
 // -----------------------------------------------------------------------------
 
 const plain = new ToolUnavailable({ code: "connection", detail: "This failure is simulated.", transient: true })
@@ -218,34 +224,38 @@ const askingFor = (millis: number): ToolUnavailable =>
 
 const timedOut = new ToolUnavailable({ ...plain, code: "timeout" })
 
-/** The failures that decide what this library's policies do in a schedule. Stepping with one may reach policies that look at others. */
+/**
+ * Finds the failures that the schedule's policies of this library react to. Stepping with one failure may
+ * reach policies that react to others, so it continues until there are no more.
+ */
 const decisiveFailures = (
   probe: Probe,
   run: (conditions: Conditions) => Run,
-  known = 0
+  count = 0
 ): ReadonlyArray<ToolUnavailable> => {
   const failures = probe.decisive
-  if (failures.length === known) return failures
+  if (failures.length === count) return failures
   for (const failure of failures) run({ failure })
   return decisiveFailures(probe, run, failures.length)
 }
 
-/** What every failure that is retried has in common: reading it decides nothing. */
+/** Fields that are the same for every retried failure, so that reading them decides nothing. */
 const constants: ReadonlySet<PropertyKey> = new Set(["_tag", "transient"])
 
 /**
- * Shows failures to a schedule, and notes whether it looks at them. Policies of this library that are part of it say by what terms they
- * read one: they get the failure as it is, and what they make of it is known.
+ * Shows failures to a schedule, and notes whether it reads them. Policies of this library that are part of
+ * the schedule declare their terms instead. They get the failure itself, since their reaction to it is known.
  */
 class Probe {
   wasRead = false
-  /** The longest wait that each policy of this library grants, in milliseconds. */
+  /** The longest waits that policies of this library grant to a service, in milliseconds. */
   readonly #granted = new Set<number>()
   #endsAtTimeout = false
 
   /**
-   * Failures that ask for each wait that is granted, and for one that is not: what goes on after a policy that refuses it may grant others.
-   * The same for a timeout.
+   * Failures that ask for each granted wait, and one that asks for more than any of them. After a policy
+   * refuses that one, the rest of the schedule may grant other waits. A timeout is added if a policy stops at
+   * timeouts.
    */
   get decisive(): ReadonlyArray<ToolUnavailable> {
     const granted = Array.from(this.#granted)
@@ -260,7 +270,7 @@ class Probe {
 
   showing(failure: ToolUnavailable): ToolUnavailable {
     const note = (key: PropertyKey) => {
-      // What begins like this is effect's own.
+      // Effect's own keys begin with `~`.
       if (typeof key === "string" && !key.startsWith("~") && !constants.has(key)) this.wasRead = true
     }
     const shown = new Proxy(failure, {

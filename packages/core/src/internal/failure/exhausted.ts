@@ -1,21 +1,22 @@
 import { ToolUnavailable } from "../../ToolFailure.ts"
 
-/** The sources that a failure has behind it: those that it lists, or the one that it came from, with how it failed. */
+/** Returns the sources that a failure lists as tried. Without a list, returns its own source with the code. */
 export const sourcesTried = (failure: ToolUnavailable, name: string): ReadonlyArray<string> =>
   failure.tried ?? [`${name} (${failure.code})`]
 
 /**
- * What is left when every source has failed: the last failure. It is transient if any of them is, and other arguments may succeed if they may
- * with any of them. What was done in all of them the call knows.
+ * Returns the failure to report when every source has failed: the last one. It is transient if either failure
+ * is. Its scope is the arguments if other arguments may succeed with either source. It has no `outcome`, since
+ * the call knows what all sources did.
  */
 export const exhausted = (
   first: ToolUnavailable,
   last: ToolUnavailable,
   tried: ReadonlyArray<string>
 ): ToolUnavailable => {
-  const { cause, outcome: _, retryAfter = first.retryAfter, ...told } = last
+  const { cause, outcome: _, retryAfter = first.retryAfter, ...fields } = last
   return new ToolUnavailable({
-    ...told,
+    ...fields,
     transient: first.transient || last.transient,
     ...(first.scope === "arguments" ? { scope: first.scope } : {}),
     ...(retryAfter === undefined ? {} : { retryAfter }),

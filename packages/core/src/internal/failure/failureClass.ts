@@ -11,15 +11,14 @@ import { silence } from "../value/untrusted.ts"
 import { fieldOf } from "./failureField.ts"
 
 /**
- * The one constructor behind every failure of this library.
+ * The base of every failure of this library.
  *
- * A failure is a value: yieldable, typed, and an `Error` for whoever looks with
- * `instanceof` (a rejected promise, a logger, an error reporter). Only `Error`'s own
- * constructor never runs, since the stack it would capture costs a hundred times the
- * failure itself and says nothing that the tool's name and the failure's code do not.
+ * A failure is a value: yieldable, typed, and an `Error` for `instanceof` checks in loggers and error
+ * reporters. `Error`'s own constructor never runs. The stack that it would capture costs a hundred times as
+ * much as the failure, and adds nothing to the tool's name and the failure's code.
  *
- * The `cause` is not enumerable: it is there for logs in this process, and no spread,
- * encoding or `JSON.stringify` carries it further.
+ * The `cause` is not enumerable. It is meant for logs in this process: no spread, encoding or
+ * `JSON.stringify` carries it further.
  */
 const effectPrototype = Effectable.Prototype<Cause.YieldableError>({
   label: "Failure",
@@ -50,7 +49,7 @@ const prototype: object = Object.create(Error.prototype, {
       return { ...this }
     }
   },
-  // For a terminal in this process: the cause, too.
+  // A terminal in this process shows the cause, too.
   [NodeInspectSymbol]: {
     value(this: { readonly cause?: unknown }) {
       return this.cause === undefined ? { ...this } : { ...this, cause: this.cause }
@@ -60,7 +59,7 @@ const prototype: object = Object.create(Error.prototype, {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What stands in for a field that every failure of a class has, where nobody has given it. */
+/** Values for required fields that are missing. */
 const defaults = { code: "unspecified", detail: "The failure does not say what went wrong." }
 
 const fill = (
@@ -81,7 +80,7 @@ const fill = (
     } else {
       set(failure, key, field.mend(value))
       silence(value)
-      wrong.push(`'${key}' is ${kind(value)}, and not ${field.expected}`)
+      wrong.push(`'${key}' must be ${field.expected}; got ${kind(value)}`)
     }
   }
   for (const key of required) {
@@ -89,17 +88,19 @@ const fill = (
     failure[key] = defaults[key]
     if (fields[key] === undefined) wrong.push(`'${key}' is missing`)
   }
-  if (wrong.length > 0) warn(`A ${made?.name ?? "failure"} was made of ill-typed fields: ${wrong.join("; ")}.`)
+  if (wrong.length > 0) {
+    warn(`A ${made?.name ?? "failure"} was made with fields of the wrong type: ${wrong.join("; ")}.`)
+  }
 }
 
-// A field that is given as `undefined` counts as not given; what a failure is by itself, its message, say, is not for its fields to change.
+// Ignores `undefined`. A field cannot override a member of the prototype, such as `message`.
 const set = (failure: Record<string, unknown>, key: string, value: unknown) => {
   if (value === undefined) return
   if (key === "cause") Object.defineProperty(failure, key, { value, enumerable: false })
   else if (!(key in prototype)) failure[key] = value
 }
 
-// A constructor is not an Effect; the fiber that runs it knows where logs go.
+// A constructor is not an Effect, so the current fiber supplies the logger.
 const warn = (message: string) => Effect.runForkWith(currentContext<never>())(Effect.logWarning(message))
 
 function construct(this: Record<string, unknown>, fields: Fields) {
@@ -124,7 +125,7 @@ type FailureConstructor = abstract new<Fields extends { readonly detail: string;
 // The constructors above are plain functions, for which TypeScript has no class type.
 const asConstructor = (value: unknown): FailureConstructor => value as FailureConstructor
 
-/** A base class for failures whose fields are looked at where they are read. */
+/** A base class for failures whose constructor does not check fields. Their reader checks them. */
 export const RawFailure: FailureConstructor = asConstructor(constructRaw)
 
 /** A base class for failures that have a code. */
@@ -133,8 +134,8 @@ export const CodedFailure: FailureConstructor = asConstructor(constructCoded)
 /** A base class for failures: `class MyFailure extends Failure<{ readonly detail: string }> {}`. */
 export const Failure: FailureConstructor = asConstructor(construct)
 
-/** A copy of a failure, of the same class and with the same cause, that differs in some properties. The failure may be frozen. */
-const changed = <F extends object>(failure: F, changes: PropertyDescriptorMap): F =>
+/** Copies a failure with its class and its cause, and changes some properties. The failure may be frozen. */
+const copyWith = <F extends object>(failure: F, changes: PropertyDescriptorMap): F =>
   Object.create(Object.getPrototypeOf(failure), { ...Object.getOwnPropertyDescriptors(failure), ...changes })
 
 const field = (value: unknown, enumerable: boolean): PropertyDescriptor => ({
@@ -144,22 +145,22 @@ const field = (value: unknown, enumerable: boolean): PropertyDescriptor => ({
   configurable: true
 })
 
-/** A failure with some fields changed. One that is not enumerable stays so. */
+/** Returns a copy of a failure with some fields changed. A field that is not enumerable stays so. */
 export const withFields = <F extends object>(failure: F, fields: Partial<F>): F => {
   const isShown = (key: string) => !Object.hasOwn(failure, key) || Object.keys(failure).includes(key)
-  return changed(
+  return copyWith(
     failure,
     Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, field(value, isShown(key))]))
   )
 }
 
-/** A failure with a field for all who look, and in every copy. */
+/** Returns a copy of a failure with an enumerable field, which every further copy keeps. */
 export const withShown = <F extends object>(failure: F, key: keyof F & string, value: unknown): F =>
-  changed(failure, { [key]: field(value, true) })
+  copyWith(failure, { [key]: field(value, true) })
 
 /**
- * A failure with the cause of another one, unless it has its own: a spread leaves the cause behind. A copy, since
- * a failure may be a constant that many share.
+ * Returns a failure with the cause of another one, unless it has its own. A spread loses the cause. The
+ * failure itself does not change, since it may be a shared constant.
  */
 export const withCauseOf = <F extends { readonly cause?: unknown }>(
   failure: F,
@@ -167,12 +168,13 @@ export const withCauseOf = <F extends { readonly cause?: unknown }>(
 ): F =>
   failure.cause !== undefined || other.cause === undefined
     ? failure
-    : changed(failure, { cause: field(other.cause, false) })
+    : copyWith(failure, { cause: field(other.cause, false) })
 
 /**
- * The schema of a failure, over the schema of its fields. `cause`, not being enumerable, stays behind.
+ * Returns the schema of a failure, built on the schema of its fields. `cause` is not enumerable, so it is not
+ * encoded.
  *
- * The class is asked for late, so that it can hold its own schema in a static field.
+ * @param constructor returns the class on first use, so that the class can hold its own schema in a static field
  */
 export const codec = <F extends object, Fields extends object, I>(
   fields: Schema.Codec<Fields, I>,

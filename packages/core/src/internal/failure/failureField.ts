@@ -1,6 +1,6 @@
 /*
- * What each field of a failure must be, and what is made of one that is not: types are stripped at run time, and a message of a
- * plain object is `undefined` where `(error as Error).message` compiles.
+ * The type of each field of a failure, and the replacement for an ill-typed value. Types do not exist at run
+ * time: `(error as Error).message` compiles, but is `undefined` for most plain objects.
  */
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
@@ -8,16 +8,16 @@ import * as Predicate from "effect/Predicate"
 import { attempted, isPromise, silence } from "../value/untrusted.ts"
 
 interface Field {
-  /** What it must be, as a log says it. */
+  /** The expected type, in the words of a log. */
   readonly expected: string
   readonly is: (value: unknown) => boolean
-  /** What is used instead; `undefined` where the field is left out. */
+  /** Returns the replacement, or `undefined` to leave the field out. */
   readonly mend: (value: unknown) => unknown
 }
 
 /**
- * A text, or the message of what is not one; `undefined` if there is none. Nothing else of an object is shown: a model would read its
- * secrets, and where it was thrown.
+ * Returns a text, a scalar as text, or the message of an object; `undefined` if there is none. Other fields of
+ * an object stay hidden: they could show a model secrets, and the stack.
  */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "object" && value !== null ? messageOf(value) : wordOf(value)
@@ -55,11 +55,11 @@ const isCoverage = (value: unknown): boolean =>
   (value["of"] === undefined || Number.isFinite(value["of"])) &&
   (value["unit"] === undefined || typeof value["unit"] === "string")
 
-// A text has its unit; a number may be seconds, or milliseconds.
+// A text states its unit. A number could be seconds or milliseconds, so it is left out.
 const durationOf = (value: unknown): Duration.Duration | undefined =>
   typeof value === "string" ? Option.getOrUndefined(Duration.fromInput(value as Duration.Input)) : undefined
 
-// What is inside of a value may throw when it is looked at.
+// Reading the parts of a value may throw.
 const field = (
   expected: string,
   is: (value: unknown) => boolean,
@@ -71,7 +71,7 @@ const field = (
 })
 
 const text = field("a text", Predicate.isString, textOf)
-const texts = field("a list of texts", isTexts, textsOf)
+const texts = field("a list of strings", isTexts, textsOf)
 const whole = field("a whole number", Number.isSafeInteger)
 
 const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
@@ -93,7 +93,7 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["transient", field("a boolean", Predicate.isBoolean, () => false)],
   ["scope", field("'arguments' or 'tool'", oneOf("arguments", "tool"))],
   ["retryAfter", field("a Duration", Duration.isDuration, durationOf)],
-  // Of what is not certain, the careful reading.
+  // An invalid outcome becomes the cautious one.
   [
     "outcome",
     field("'executed', 'not_executed' or 'unknown'", oneOf("executed", "not_executed", "unknown"), () => "unknown")
@@ -102,5 +102,5 @@ const fields: ReadonlyMap<string, Field> = new Map<string, Field>([
   ["attempts", whole]
 ])
 
-/** What a field must be, if this library knows it. */
+/** Returns the rules for a field, or `undefined` if this library does not know it. */
 export const fieldOf = (key: string): Field | undefined => fields.get(key)

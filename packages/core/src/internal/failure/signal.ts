@@ -4,8 +4,10 @@ import { isA } from "../value/untrusted.ts"
 import { Failure } from "./failureClass.ts"
 
 /**
- * How a handler, or a policy, leaves without failing. A tool's error channel holds the four failures alone, so a
- * question, a hard stop and a rejection that may be mended travel as defects; no policy looks at defects.
+ * A question to the user, which suspends the call.
+ *
+ * Signals end a handler or a policy without a failure. A tool's error channel holds only the four failures. So
+ * a question, a stop and a correctable rejection travel as defects, which no policy handles.
  */
 export class SuspendSignal
   extends Failure<{ readonly detail: string; readonly question: string; readonly id: string }>
@@ -13,10 +15,11 @@ export class SuspendSignal
   readonly _tag = "SuspendSignal"
 
   constructor(question: string, id: string) {
-    super({ question, id, detail: `A tool asked the user, and no agent is there to pass it on: ${question}` })
+    super({ question, id, detail: `A tool asked the user, but no agent can pass the question on: ${question}` })
   }
 }
 
+/** A stop, which ends the run. */
 export class StopSignal extends Failure<{ readonly detail: string; readonly reason: string }> {
   readonly _tag = "StopSignal"
 
@@ -25,7 +28,7 @@ export class StopSignal extends Failure<{ readonly detail: string; readonly reas
   }
 }
 
-/** A handler has rejected its arguments, and a fixer may have better ones. */
+/** A rejection of the arguments by the handler, which a fixer may correct. */
 export class RejectionSignal
   extends Failure<{ readonly detail: string; readonly failure: SchemaMismatch; readonly params: unknown }>
 {
@@ -38,10 +41,10 @@ export class RejectionSignal
 
 export type Signal = StopSignal | SuspendSignal | RejectionSignal
 
-/** What an Effect died of. */
+/** Returns the defects in a cause. */
 export const defectsOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
   cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
 
-/** The signal that counts: a stop goes before a question, and a question before a rejection. */
+/** Returns the signal that counts: a stop precedes a question, and a question precedes a rejection. */
 export const signalIn = (defects: ReadonlyArray<unknown>): Signal | undefined =>
   defects.find(isA(StopSignal)) ?? defects.find(isA(SuspendSignal)) ?? defects.find(isA(RejectionSignal))

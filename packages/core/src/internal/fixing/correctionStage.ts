@@ -1,15 +1,16 @@
 /*
- * The way of a call, with fixers:
+ * The path of a call with fixers:
  *
  *     text ─ decode ─ admit ─ run under all policies ─┬─ value, or another failure
- *       └──────┬──────────────────────────────────────┴─ rejected, or declared to be fixed
+ *       └──────┬──────────────────────────────────────┴─ a rejection, or a failure that a fixer is asked about
  *              └─ ask a fixer ─┬─ arguments ─ decode ─ admit ─ run …
  *                              ├─ a value, or a stop
- *                              └─ nothing better ─ the failure goes on as it was, or as the fixer puts it
+ *                              └─ no answer ─ the failure stays as it was, or gets the fixer's words
  *
- * What a handler rejects leaves all policies unseen (`RejectionSignal`), so that they see what they would see if the model had sent the
- * corrected arguments at once. Where no fixer has anything better, they are gone through once more, and see the rejection (the stage's
- * verdict). The handler does not run for that, and neither a limit, a rate nor a breaker refuses it.
+ * A handler's rejection passes all policies unseen (`RejectionSignal`). So they see only what they would see
+ * if the model had sent the corrected arguments at once. If no fixer has an answer, the call goes through the
+ * policies once more, and they see the rejection (the stage's verdict). The handler does not run for that. No
+ * concurrency limit, rate limit or breaker refuses it.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
@@ -35,13 +36,14 @@ import type { InnerFrame } from "../call/innerFrame.ts"
 import { momentToAnswer } from "../call/timeLeft.ts"
 import { heed } from "../call/userCode.ts"
 import { isForeign } from "../error/guess.ts"
-import { defectsOf, RejectionSignal, signalIn } from "../failure/signal.ts"
+import type { RejectionSignal } from "../failure/signal.ts"
+import { defectsOf, signalIn } from "../failure/signal.ts"
 import { readable } from "../value/canonical.ts"
 import { escalated } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 import { type Better, type Fault, FixerRounds, undecoded } from "./fixerRounds.ts"
 
-/** What is asked of a tool. */
+/** The fields of a tool that corrections need. */
 export interface Correctable {
   readonly name: string
   readonly parameters: Schema.ConstraintDecoder<unknown>
@@ -50,24 +52,24 @@ export interface Correctable {
   readonly fixers?: ReadonlyArray<Fixing>
 }
 
-/** What is around the corrections of a call. */
+/** How a call is admitted and run. */
 export interface Way<R> {
   readonly run: (params: unknown) => Effect.Effect<unknown, ToolFailure, R>
   /**
-   * The parameters to run with; or why they are not.
+   * Returns the parameters to run with, or fails with the refusal.
    *
-   * @param admitted told once they are
+   * @param admitted called once the parameters are admitted
    */
   readonly admit: (
     params: unknown,
     text: string | undefined,
     admitted?: () => void
   ) => Effect.Effect<unknown, ToolFailure>
-  /** Is the tool called at all now? Nobody corrects the arguments of what is not. */
+  /** Whether the tool may be called now. If not, no fixer is asked. */
   readonly isCalled: Effect.Effect<boolean>
 }
 
-// Nobody admits a run by hand.
+// A run by hand is always admitted.
 const byHand = {
   admit: (params: unknown, _: unknown, admitted?: () => void) => {
     admitted?.()
@@ -78,19 +80,19 @@ const byHand = {
 
 const none: ReadonlyArray<never> = []
 
-/** What a fixer has better. */
-type Found = Exclude<Better, Escalation>
+/** A fixer's answer: arguments or a value. */
+type Answer = Exclude<Better, Escalation>
 
-/** `decode → admit → run`, and again with what fixers make of it. One for each call. */
+/** Runs `decode → admit → run`, and again with the answers of fixers. There is one stage for each call. */
 export class CorrectionStage<R> implements Stage {
   readonly #tool: Correctable
   readonly #frame: CallFrame | InnerFrame
   readonly #way: Way<R>
   readonly #fixers: ReadonlyArray<FixerRounds>
-  /** What has been run: nobody corrects anything to that. */
+  /** The parameters that have run. A correction to the same parameters is ignored. */
   readonly #ran: Array<unknown> = []
   verdict: Verdict | undefined = undefined
-  /** Has nobody anything better than the arguments that are used now? */
+  /** True if no fixer has better arguments than the current ones. */
   #isSettled = false
 
   constructor(tool: Correctable, frame: CallFrame | InnerFrame, fiber: Fiber.Fiber<unknown, unknown>, way: Way<R>) {
@@ -98,44 +100,48 @@ export class CorrectionStage<R> implements Stage {
     this.#tool = tool
     this.#frame = frame
     this.#way = way
-    this.#fixers = fixers.length === 0 ? none : asking(fixers, tool, frame, fiber, this.#ran)
+    this.#fixers = fixers.length === 0 ? none : fixerRoundsOf(fixers, tool, frame, fiber, this.#ran)
     if (fixers.length > 0) frame.stage = this
   }
 
-  /** From a model's text. */
+  /** Decodes, admits and runs the arguments in a model's text. */
   from(
     text: string | undefined,
     decoded: Effect.Effect<Arguments.Decoded<unknown>, Undecoded | ToolFailure>
   ): Effect.Effect<unknown, ToolFailure, R> {
-    // Eager, as decoding is.
+    // Eager, like decoding.
     return Effect.flatMapEager(
       Effect.catchEager(
         Effect.mapEager(decoded, (decoded) => () => this.#admit(decoded, text)),
-        (error) => Effect.succeed(() => error instanceof Undecoded ? this.#undecoded(error, text) : Effect.fail(error))
+        (error) =>
+          Effect.succeed(() => error instanceof Undecoded ? this.#fixUndecoded(error, text) : Effect.fail(error))
       ),
       (next) => next()
     )
   }
 
   #admit({ params, repairs }: Arguments.Decoded<unknown>, text: string | undefined) {
-    this.#repaired(repairs)
+    this.#noteRepairs(repairs)
     return Effect.flatMapEager(this.#way.admit(params, text), (params) => this.run(params))
   }
 
-  /** From parameters. */
+  /** Runs admitted parameters. */
   run(params: unknown): Effect.Effect<unknown, ToolFailure, R> {
     const run = this.#way.run(params)
-    return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#failed(cause, params))
+    return this.#fixers.length === 0 ? run : Effect.catchCause(run, (cause) => this.#fixFailure(cause, params))
   }
 
-  /** Is a handler's rejection held back from the policies around it? */
+  /** Whether a handler's rejection is held back from the policies around it. */
   hears(failure: ToolFailure, frame: Frame): boolean {
-    // The arguments of a tool inside were the handler's own.
+    // A foreign rejection is about the arguments of an inner tool, which come from the handler.
     return !this.#isSettled && isRejection(failure) && !isForeign(failure) && !frame.live.hasRejected && frame.isOpen &&
       this.#mayRunAgain("rejection") && this.#fixers.some((fixer) => fixer.timeLeft("rejection") > 0)
   }
 
-  /** Nothing was done, for certain. What was refused may be done with other arguments, if a fixer is asked about that. */
+  /**
+   * Whether the call may run again with other arguments. It must certainly have done nothing. After a
+   * rejection, the handler must be free to begin; after another failure, it must have run.
+   */
   #mayRunAgain(about: Fault["about"]): boolean {
     const { certainty, whole: { state } } = this.#frame
     if (certainty !== "not_executed") return false
@@ -143,36 +149,36 @@ export class CorrectionStage<R> implements Stage {
   }
 
   // -----------------------------------------------------------------------------
-  // What is to be corrected
+  // Failures to correct
   // -----------------------------------------------------------------------------
 
-  #undecoded(error: Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
+  #fixUndecoded(error: Undecoded, text = ""): Effect.Effect<unknown, ToolFailure, R> {
     return this.#fix(undecoded(text, error), (failure) => {
-      // What had to be repaired before anybody could see that it does not fit.
-      this.#repaired(error.text?.repairs ?? none)
+      // These repairs made the text readable, before it turned out not to fit.
+      this.#noteRepairs(error.text?.repairs ?? none)
       return Effect.fail(failure)
     })
   }
 
-  #failed(cause: Cause.Cause<ToolFailure>, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
+  #fixFailure(cause: Cause.Cause<ToolFailure>, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
     const { about, failed, rejected } = faultIn(cause, this.#tool.name)
     if (failed === undefined) return Effect.failCause(cause)
     const otherwise = (failure: Fixable) => {
-      if (rejected !== undefined) return this.#goOn(failure, rejected.params, params)
+      if (rejected !== undefined) return this.#showRejection(failure, rejected.params, params)
       return failure === failed ? Effect.failCause(cause) : Effect.fail(failure)
     }
     if (!this.#fixers.some((fixer) => fixer.timeLeft(about) > 0)) return otherwise(failed)
     this.#ran.push(params)
-    const written = this.#frame.text
+    const originalText = this.#frame.text
     return Effect.flatMap(jsonOf(this.#tool.parameters, params), (json) => {
       const value = isObject(json) ? json : undefined
-      const text = written ?? (json === undefined ? "" : JSON.stringify(json))
+      const text = originalText ?? (json === undefined ? "" : JSON.stringify(json))
       return this.#fix({ about, text, failure: failed, value, isWhole: false }, otherwise)
     })
   }
 
-  /** The policies see a rejection that nobody could mend. */
-  #goOn(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
+  /** Runs the policies once more, so that they see a rejection that no fixer corrected. */
+  #showRejection(failure: ToolFailure, rejected: unknown, params: unknown): Effect.Effect<unknown, ToolFailure, R> {
     this.verdict = { failure, params: rejected }
     this.#isSettled = true
     return Effect.onExit(this.run(params), () =>
@@ -182,7 +188,7 @@ export class CorrectionStage<R> implements Stage {
   }
 
   // -----------------------------------------------------------------------------
-  // Correcting it
+  // Corrections
   // -----------------------------------------------------------------------------
 
   #fix(
@@ -193,22 +199,22 @@ export class CorrectionStage<R> implements Stage {
     if (this.#fixers.length === 0 || !this.#mayRunAgain(about)) return otherwise(failure)
     return Effect.flatMap(this.#way.isCalled, (isCalled) => {
       if (!isCalled) return otherwise(failure)
-      return Effect.flatMap(asNeeded<Fault | Found, R>(this.#ask(fault, 0)), (next) => {
+      return Effect.flatMap(asNeeded<Fault | Answer, R>(this.#ask(fault, 0)), (next) => {
         if (!this.#frame.isOpen) return Effect.interrupt
         if (next === fault) return otherwise(failure)
         const ended = "about" in next
           ? otherwise(next.failure)
           : next._tag === "Arguments"
-          ? this.#again(next, failure)
-          : this.#answered(next, failure)
-        // Whoever wrote the tool is to know of its fault, whatever was made of it.
-        return about === "defect" ? Effect.andThen(this.#reported(failure), ended) : ended
+          ? this.#runCorrected(next, failure)
+          : this.#succeedWith(next, failure)
+        // A defect is reported to the tool's author, even if a fixer corrected it.
+        return about === "defect" ? Effect.andThen(this.#reportDefect(failure), ended) : ended
       })
     })
   }
 
-  // From one fixer to the next, until one has something better. What one escalates, the next is told in its words.
-  #ask(fault: Fault, index: number): Effect.Effect<Fault | Found, never, unknown> {
+  // Asks one fixer after the other until one has an answer. After an escalation, the next fixer sees its words.
+  #ask(fault: Fault, index: number): Effect.Effect<Fault | Answer, never, unknown> {
     const fixer = this.#fixers[index]
     if (fixer === undefined) return Effect.succeed(fault)
     return Effect.flatMap(fixer.better(fault), (better) => {
@@ -219,56 +225,61 @@ export class CorrectionStage<R> implements Stage {
     })
   }
 
-  // They may be refused like a call's first ones; then nothing was run with them.
-  #again(found: Found & { readonly _tag: "Arguments" }, failure: Fixable) {
-    const { params, repairs, shown, text } = found
+  // Corrected arguments may be refused like the first ones. Then nothing runs with them.
+  #runCorrected(answer: Answer & { readonly _tag: "Arguments" }, failure: Fixable) {
+    const { params, repairs, shown, text } = answer
     let isAdmitted = false
     const admitted = this.#way.admit(params, text, () => {
       isAdmitted = true
       this.#isSettled = false
       this.#frame.adopt({ text, isSecret: shown === undefined }, params)
-      this.#frame.note({ _tag: "ArgumentsCorrected", repairs: [fixed("used", found), ...repairs] })
+      this.#frame.note({ _tag: "ArgumentsCorrected", repairs: [correctionRepair("used", answer), ...repairs] })
       this.#frame.replaced(failure, { by: "fix" })
     })
     const refused = () =>
       Effect.sync(() => {
         if (isAdmitted) return
-        this.#repaired([fixed("refused", found)])
+        this.#noteRepairs([correctionRepair("refused", answer)])
         this.#frame.handled(failure, { by: "ignored" })
       })
     return Effect.flatMap(Effect.tapError(admitted, refused), (params) => this.run(params))
   }
 
-  #answered({ caveats, source, value }: Found & { readonly _tag: "Value" }, failure: Fixable) {
+  #succeedWith({ caveats, source, value }: Answer & { readonly _tag: "Value" }, failure: Fixable) {
     this.#frame.replaced(failure, { by: "answered" })
     this.#frame.note({ _tag: "SourceNamed", ...source })
     for (const text of caveats) this.#frame.note({ _tag: "CaveatAdded", text })
     return Effect.succeed(value)
   }
 
-  #reported({ cause }: Fixable): Effect.Effect<void> {
+  #reportDefect({ cause }: Fixable): Effect.Effect<void> {
     const defects = Cause.isCause(cause) ? cause : Cause.die(cause)
     for (const defect of defectsOf(defects)) heed(`The tool '${this.#tool.name}'`, defect)
-    return Defect.report(`The tool ${this.#tool.name} failed because of a fault of its own`, defects)
+    return Defect.report(`The tool ${this.#tool.name} failed with an internal error`, defects)
   }
 
-  #repaired(repairs: ReadonlyArray<Repair>): void {
+  #noteRepairs(repairs: ReadonlyArray<Repair>): void {
     if (repairs.length > 0) this.#frame.note({ _tag: "ArgumentsRepaired", repairs })
   }
 }
 
-// What the model is told of a correction.
-const fixed = (what: "used" | "refused", { caveats, shown }: Found & { readonly _tag: "Arguments" }): Repair => {
-  const told = `The arguments were corrected${shown === undefined ? "" : `; ${what} were ${shown}`}`
-  return { kind: "fixed", path: [], note: [told, ...caveats].join(". ") }
+// Describes a correction for the model.
+const correctionRepair = (
+  what: "used" | "refused",
+  { caveats, shown }: Answer & { readonly _tag: "Arguments" }
+): Repair => {
+  const sentence = what === "used"
+    ? `The arguments were corrected${shown === undefined ? "" : ` to ${shown}`}`
+    : `The corrected arguments were refused${shown === undefined ? "" : `: ${shown}`}`
+  return { kind: "fixed", path: [], note: [sentence, ...caveats].join(". ") }
 }
 
-// What a fixer needs, the tool needs, too.
+// A tool's requirements include the requirements of its fixers.
 const asNeeded = <A, R, E = never>(self: Effect.Effect<A, E, unknown>) => self as Effect.Effect<A, E, R>
 
 const isObject = Schema.is(Schema.JsonObject)
 
-/** The parameters as JSON, as far as that can be had. */
+/** Returns the parameters as JSON: `undefined` if they hold a secret, `null` if they have no JSON. */
 const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown): Effect.Effect<unknown> =>
   hasSecrets(schemaOf(parameters))
     ? Effect.undefined
@@ -277,11 +288,11 @@ const jsonOf = (parameters: Schema.ConstraintDecoder<unknown>, params: unknown):
       () => Effect.sync(() => JSON.parse(readable(params) ?? "null"))
     )
 
-/** What a run has ended with, if a fixer may be asked about that. */
+/** The failure of a run, if a fixer may be asked about it. */
 interface Ended {
   readonly about: Fault["about"]
   readonly failed: Fixable | undefined
-  /** What the handler has rejected, if it has. */
+  /** The handler's rejection, if the run ended with one. */
   readonly rejected?: RejectionSignal
 }
 
@@ -301,8 +312,8 @@ const faultIn = (cause: Cause.Cause<ToolFailure>, tool: string): Ended => {
 
 const unfixable: Ended = { about: "rejection", failed: undefined }
 
-// The time is that of the call: what is inside of a timeout has less.
-const asking = (
+// The deadline is the one of the whole call. A timeout inside it may end earlier.
+const fixerRoundsOf = (
   fixers: ReadonlyArray<Fixing>,
   tool: Correctable,
   frame: Frame,
@@ -315,14 +326,14 @@ const asking = (
     asked: 0,
     ran,
     get left() {
-      // Half of it: what comes after the fixer takes its time, too.
+      // Fixers get half of the time left, since the call needs time after them.
       return (deadline - clock.currentTimeMillisUnsafe() - momentToAnswer) / 2
     }
   }
   return fixers.map((fixing, index) => new FixerRounds(fixing, tool, frame, call, index))
 }
 
-/** A tool's run by hand, with its fixers. It runs in a frame of its own. */
+/** Wraps a tool's run by hand with its fixers. The run must be inside a frame of the tool. */
 export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unknown>["run"] =>
   tool.fixers === undefined || tool.fixers.length === 0 ? run : (params) =>
     Effect.withFiber((fiber) => {
@@ -330,5 +341,5 @@ export const corrected = (tool: Correctable, run: Way<unknown>["run"]): Way<unkn
       return new CorrectionStage(tool, frame, fiber, { ...byHand, run }).run(params)
     })
 
-// Whoever runs a tool has given it one of these.
+// A tool always runs in one of these frames.
 const asOwner = (frame: Frame) => frame as CallFrame | InnerFrame

@@ -1,5 +1,5 @@
 /*
- * What a fixer has answered, or said instead of an answer: somebody else's values, which are looked at with care.
+ * Checks the answers and escalations of fixers, which are a user's values and may break their types.
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -10,30 +10,34 @@ import { canonical } from "../value/canonical.ts"
 import { cut, excerpt, oneLine } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 
-// `{}` says that a call has no arguments. Nothing at all says nothing, though of a model it is taken for the same.
+// True for an answer without arguments. From a model it counts as `{}`. From a fixer it means that it has no
+// answer, since `{}` itself says that the call takes no arguments.
 export const isNothing = (text: string): boolean => /^(?:null|\[\s*\])?$/.test(text.trim())
 
 export const isPlain = Schema.is(Schema.Json)
 
 const isAnswered = isA(Answered)
 
-/** An answer, as a text of arguments or as a value. The compiler keeps it to what it may be; a program without types does not. */
+/**
+ * Returns an answer as a text of arguments, or as a value. Throws a `TypeError` for anything else, as a
+ * program without types may return.
+ */
 export const written = (fixed: unknown): string | Answered => {
   if (typeof fixed === "string") return fixed
   if (fixed === undefined) return ""
   if (isAnswered(fixed) && isPlain(fixed.value)) return fixed
   if (Predicate.isObject(fixed) && isPlain(fixed)) return JSON.stringify(fixed)
   throw new TypeError(
-    "A fixer answers with arguments (a text or an object), with Fixer.answer, with undefined, or with an Effect of one of them."
+    "A fixer must return arguments (a string or an object), Fixer.answer, undefined, or an Effect of one of these."
   )
 }
 
 export const isSame = (a: unknown, b: unknown): boolean => {
-  const known = canonical(a)
-  return known !== undefined && known === canonical(b)
+  const text = canonical(a)
+  return text !== undefined && text === canonical(b)
 }
 
-// A copy of JSON is JSON of the same type.
+// Copies JSON. The copy has the same type.
 export const copied = <Json extends object>(json: Json): Json => JSON.parse(JSON.stringify(json))
 
 const isEscalation = Schema.is(Schema.Struct({
@@ -43,18 +47,18 @@ const isEscalation = Schema.is(Schema.Struct({
   arguments: Schema.optionalKey(Schema.JsonObject)
 }))
 
-/** The compiler keeps it to words, and a program without types does not. */
+/** Whether an escalation has the fields of its type, which a program without types may break. */
 export const hasWords = (escalation: Escalation): boolean =>
   attempted(() => isEscalation(escalation) && oneLine(escalation.detail) !== "") === true
 
-/** The failure stays what it was, for a program. What is wrong, and what to do about it, is said by the fixer. */
+/** Puts a failure into the words of an escalation. Programs still see the same class and the same code. */
 export const escalated = (
   failure: Fixable,
   { arguments: args, detail, hint, severity = "medium" }: Escalation,
   source: string
 ): Fixable => {
   const json = args === undefined ? "" : JSON.stringify(args).replaceAll(/[\p{Cc}\u2028\u2029]/gu, escaped)
-  // Whole or not at all: half of them are none.
+  // The arguments are included as a whole or not at all.
   const advice = [
     hint === undefined ? "" : cut(oneLine(hint), 600),
     json === "" || json.length > 4000 ? "" : `Corrected arguments: ${json}`
@@ -62,21 +66,21 @@ export const escalated = (
   return remade(failure, {
     detail: cut(oneLine(detail), 600),
     hint: advice === "" ? undefined : advice,
-    // Those of the failure are not the fixer's.
+    // The alternatives of the failure are not the fixer's advice.
     ...("alternatives" in failure ? { alternatives: [] } : {}),
     severity,
     source: cut(oneLine(source), 80)
   })
 }
 
-/** A copy of a failure with some fields changed; those that are `undefined` are left out. */
+/** Copies a failure with some fields changed. A field that is `undefined` is removed. */
 export const remade = (failure: Fixable, fields: Readonly<Record<string, unknown>>): Fixable => {
   const copy = withFields(failure, fields)
   for (const [key, value] of Object.entries(fields)) if (value === undefined) Reflect.deleteProperty(copy, key)
   return copy
 }
 
-// JSON leaves some of them as they are, and a line that is shown must not.
+// Escapes control characters and line separators that JSON leaves as they are.
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 export const reason = (error: unknown): string =>

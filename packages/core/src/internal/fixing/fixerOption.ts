@@ -1,5 +1,5 @@
 /*
- * How fixers are declared.
+ * The declaration of fixers.
  */
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -10,7 +10,8 @@ import { positive, whole } from "../value/numberOption.ts"
 import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
 
 /**
- * From rejected arguments to better ones. What it needs is needed by the tool; what it fails with stays below the model.
+ * A function from rejected arguments to better ones. Its requirements become the tool's. Except for an
+ * escalation, the model does not see its errors.
  *
  * @category models
  * @since 0.1.0
@@ -18,21 +19,21 @@ import { cut, excerpt, kind, list, oneLine } from "../value/text.ts"
 export type Fixer<R = never> = (rejection: Rejection) => Fixed | Effect.Effect<Fixed, unknown, R>
 
 /**
- * What can be said of a fixer.
+ * The options of a fixer.
  *
  * @category models
  * @since 0.1.0
  */
 export interface FixerOptions<out On extends FailedExecution = FailedExecution> {
-  /** What escalations and answers name as their source. Default: `the fixer of <tool>`. */
+  /** The source that its escalations and answers name. Default: `the fixer of <tool>`. */
   readonly name?: string
-  /** How often it is asked in one call, at most: a whole number from 1. Default: 1. */
+  /** How often it is asked in one call at most: a whole number from 1. Default: 1. */
   readonly tries?: number
-  /** How long it may take in one call, all tries together. The `Deadline` counts, too. Default: 30 seconds. */
+  /** How long it may take in one call, over all tries. A `Deadline` limits it too. Default: 30 seconds. */
   readonly time?: Duration.Input
   /**
-   * Which failed executions it is asked about, beside rejected arguments. It is asked only after an execution that certainly did nothing, or
-   * of a tool that only reads; and after retries and fallbacks. Default: none.
+   * The failed executions that it is asked about, besides rejected arguments. It is asked after retries and
+   * fallbacks, and only if the execution certainly did nothing, or if the tool only reads. Default: none.
    */
   readonly on?: ReadonlyArray<On>
 }
@@ -46,7 +47,7 @@ export interface FixerOptions<out On extends FailedExecution = FailedExecution> 
 export type FixerChoice<R = never> = Fixer<R> | (FixerOptions & { readonly fix: Fixer<R> })
 
 /**
- * Fixers by the names of tools, and `"*"` for all other tools.
+ * Fixers by the names of tools. `"*"` is the fixer of all other tools.
  *
  * @category models
  * @since 0.1.0
@@ -54,7 +55,7 @@ export type FixerChoice<R = never> = Fixer<R> | (FixerOptions & { readonly fix: 
 export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?: FixerChoice<unknown> }
 
 /**
- * What an answer needs that may be an Effect.
+ * The requirements of an answer, if it is an Effect.
  *
  * @category utility types
  * @since 0.1.0
@@ -62,21 +63,21 @@ export type Fixers<Name extends string = string> = { readonly [N in Name | "*"]?
 export type Needed<Answer> = Answer extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * What fixers need.
+ * The requirements of fixers.
  *
  * @category utility types
  * @since 0.1.0
  */
 export type NeededBy<F> = NeededFor<ChoiceIn<F>>
 
-// Of several sets of fixers, any may be used.
+// Distributes over a union of sets of fixers, any of which may be used.
 type ChoiceIn<F> = F extends unknown ? Exclude<F[keyof F], undefined> : never
 
 type NeededFor<Choice> = Choice extends
   ((...args: never) => infer Answer) | { readonly fix: (...args: never) => infer Answer } ? Needed<Answer> : never
 
 /**
- * What a fixer may make a tool fail with by its words: a defect has no failure of its own.
+ * The failure that a fixer adds to a tool when it escalates a defect, which is not a typed failure.
  *
  * @category utility types
  * @since 0.1.0
@@ -84,7 +85,7 @@ type NeededFor<Choice> = Choice extends
 export type Escalated<On> = "defect" extends On ? ToolUnavailable : never
 
 /**
- * The same of several.
+ * The same for several fixers.
  *
  * @category utility types
  * @since 0.1.0
@@ -93,7 +94,7 @@ export type EscalatedBy<F> = EscalatedFor<ChoiceIn<F>>
 
 type EscalatedFor<Choice> = Choice extends { readonly on: ReadonlyArray<infer On> } ? Escalated<On> : never
 
-/** A fixer, and what it is asked about. */
+/** A fixer with all its options. */
 export interface Fixing {
   readonly fixer: Fixer<unknown>
   readonly name: string | undefined
@@ -104,19 +105,21 @@ export interface Fixing {
 
 const executions: ReadonlyArray<FailedExecution> = ["SemanticGarbage", "ToolUnavailable", "defect"]
 
-/** A fixer that was declared. What is not of its type throws. */
+/** Checks a declared fixer and fills in its defaults. Throws if it is not of its type. */
 export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fixing => {
-  const given = typeof choice === "function" ? { ...options, fix: choice } : choice
-  if (typeof given?.fix !== "function") {
-    throw new TypeError(`A fixer is a function, such as Fixer.agent(agent); got ${kind(given?.fix ?? given)}.`)
+  const declared = typeof choice === "function" ? { ...options, fix: choice } : choice
+  if (typeof declared?.fix !== "function") {
+    throw new TypeError(
+      `A fixer must be a function, such as Fixer.agent(agent); got ${kind(declared?.fix ?? declared)}.`
+    )
   }
-  const { fix, name, on = [], time = "30 seconds", tries = 1 } = given
+  const { fix, name, on = [], time = "30 seconds", tries = 1 } = declared
   if (name !== undefined && (typeof name !== "string" || name.trim() === "")) {
-    throw new TypeError(`A fixer's name is a text that is not blank; got ${excerpt(name)}.`)
+    throw new TypeError(`A fixer's name must be a string that is not blank; got ${excerpt(name)}.`)
   }
-  const stranger = Array.isArray(on) ? on.find((one) => !executions.includes(one)) : on
-  if (stranger !== undefined) {
-    throw new TypeError(`A fixer's 'on' is a list of ${list(executions)}; got ${excerpt(stranger)}.`)
+  const invalid = Array.isArray(on) ? on.find((one) => !executions.includes(one)) : on
+  if (invalid !== undefined) {
+    throw new TypeError(`A fixer's 'on' must be a list of ${list(executions)}; got ${excerpt(invalid)}.`)
   }
   return {
     fixer: fix,
@@ -127,21 +130,24 @@ export const fixing = (choice: FixerChoice<unknown>, options?: FixerOptions): Fi
   }
 }
 
-/** The fixer of a tool among those of several, if there is one. A name that no tool has throws. */
+/**
+ * Makes a function from a tool's name to its fixer, if it has one. Throws for a fixer of a tool that does not
+ * exist.
+ */
 export const fixingFor = (
   fixers: Fixers,
   names: ReadonlyArray<string>
 ): (name: string) => Fixing | undefined => {
-  const given: unknown = fixers
-  if (!Predicate.isObject(given) || Symbol.iterator in given) {
-    throw new TypeError(`Fixers are an object of fixers by tool; got ${kind(given)}.`)
+  const declared: unknown = fixers
+  if (!Predicate.isObject(declared) || Symbol.iterator in declared) {
+    throw new TypeError(`Fixers must be an object with a fixer for each tool; got ${kind(declared)}.`)
   }
-  const stranger = Object.keys(fixers).find((name) => name !== "*" && !names.includes(name))
-  if (stranger !== undefined) {
-    throw new TypeError(`There is no tool named '${stranger}' for its fixer; the tools are ${list(names)}.`)
+  const invalid = Object.keys(fixers).find((name) => name !== "*" && !names.includes(name))
+  if (invalid !== undefined) {
+    throw new TypeError(`A fixer names the tool '${invalid}', which does not exist; the tools are ${list(names)}.`)
   }
-  const made = new Map(
+  const byName = new Map(
     Object.entries(fixers).flatMap(([name, choice]) => choice === undefined ? [] : [[name, fixing(choice)] as const])
   )
-  return (name) => made.get(name) ?? made.get("*")
+  return (name) => byName.get(name) ?? byName.get("*")
 }

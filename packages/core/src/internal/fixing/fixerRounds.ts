@@ -1,5 +1,5 @@
 /*
- * Asking one fixer, in one call, until its answer can be used.
+ * Asks one fixer, in one call, until its answer can be used.
  */
 import { hasSecrets } from "@fallible/arguments"
 import * as Cause from "effect/Cause"
@@ -30,16 +30,16 @@ import { isA } from "../value/untrusted.ts"
 import { copied, hasWords, isNothing, isPlain, isSame, reason, remade, written } from "./fixerAnswer.ts"
 import type { Fixing } from "./fixerOption.ts"
 
-/** What failed, and with what arguments. */
+/** A failure, and the arguments that led to it. */
 export interface Fault extends Rejected {
   readonly about: FailedExecution | "rejection"
-  /** The object that the text says. */
+  /** The object that was read from the text. */
   readonly value: Schema.JsonObject | undefined
-  /** Is that all that it says? */
+  /** True if the text was read exactly and without repairs. */
   readonly isWhole: boolean
 }
 
-/** A text that cannot be decoded. */
+/** Describes a text that cannot be decoded. */
 export const undecoded = (text: string, { failure, text: read }: Undecoded): Fault => ({
   about: "rejection",
   text,
@@ -48,14 +48,14 @@ export const undecoded = (text: string, { failure, text: read }: Undecoded): Fau
   isWhole: read?.isExact === true && read.repairs.length === 0
 })
 
-/** What a fixer has better, or says itself of the failure. */
+/** The answer of a fixer: better arguments, a value, or an escalation. */
 export type Better =
   | {
     readonly _tag: "Arguments"
     readonly params: unknown
     readonly text: string
     readonly repairs: ReadonlyArray<Repair>
-    /** They themselves as the model may read them, where it may. */
+    /** The arguments as the model may read them; `undefined` if they are secret. */
     readonly shown: string | undefined
     readonly caveats: ReadonlyArray<string>
   }
@@ -73,10 +73,13 @@ interface Subject {
   readonly success: Schema.ConstraintCodec<unknown, unknown>
 }
 
-/** What all fixers of a call share: how much time it has, in milliseconds, what it was run with, and how often any of them was asked. */
+/** The state that all fixers of a call share. */
 export interface Sharing {
+  /** The time left for fixers, in milliseconds. */
   readonly left: number
+  /** The parameters that the call has run with. */
   readonly ran: ReadonlyArray<unknown>
+  /** How often any fixer was asked. */
   asked: number
 }
 
@@ -88,11 +91,12 @@ export class FixerRounds {
   readonly #frame: Frame
   readonly #call: Sharing
   readonly #index: number
-  /** Whatever it was told so far, oldest first. */
-  readonly #told: Array<Fault> = []
+  /** The failures that it was asked about so far, oldest first. */
+  readonly #history: Array<Fault> = []
+  /** The time that it has used so far, in milliseconds. */
   #used = 0
 
-  /** @param index its place among those of the tool */
+  /** @param index its position among the fixers of the tool */
   constructor(fixing: Fixing, tool: Subject, frame: Frame, call: Sharing, index: number) {
     this.name = fixing.name ?? `the fixer of ${tool.name}`
     this.#fixing = fixing
@@ -102,17 +106,17 @@ export class FixerRounds {
     this.#index = index
   }
 
-  /** How long it may take now, in milliseconds; 0 where it is not to be asked. */
+  /** Returns how long it may take now, in milliseconds; 0 if it must not be asked. */
   timeLeft(about: Fault["about"]): number {
     const { on, time, tries } = this.#fixing
-    if (this.#told.length >= tries || about !== "rejection" && !on.includes(about)) return 0
+    if (this.#history.length >= tries || about !== "rejection" && !on.includes(about)) return 0
     return Math.max(0, Math.min(Duration.toMillis(time) - this.#used, this.#call.left))
   }
 
   /**
-   * What it has better, if anything.
+   * Asks the fixer until its answer can be used, or its tries or its time are used up.
    *
-   * @param last what was rejected last: an answer of its own, where it has tries left
+   * @param last the last rejection: the call's own, or the rejection of the fixer's last answer
    */
   better(fault: Fault, last = fault): Effect.Effect<Better | undefined, never, unknown> {
     return Effect.suspend(() => {
@@ -120,23 +124,23 @@ export class FixerRounds {
       if (millis === 0) return Effect.undefined
       return Effect.flatMap(
         this.#ask(last, millis),
-        (said) => said !== undefined && "about" in said ? this.better(fault, said) : Effect.succeed(said)
+        (answer) => answer !== undefined && "about" in answer ? this.better(fault, answer) : Effect.succeed(answer)
       )
     })
   }
 
   #ask(last: Fault, millis: number): Effect.Effect<Fault | Better | undefined, never, unknown> {
-    const before = this.#told.map((one) => this.#shown(one))
-    this.#told.push(last)
+    const before = this.#history.map((earlier) => this.#shown(earlier))
+    this.#history.push(last)
     return Effect.clockWith((clock) => {
       const start = clock.currentTimeMillisUnsafe()
-      this.#frame.note({ _tag: "FixerAsked", fixer: this.name, code: last.failure.code, tries: this.#told.length })
-      const said = Effect.provideService(this.#said(last, before), Deadline.current, start + millis)
-      return withinTime(said, millis, {
-        late: () => Effect.succeed(this.#gaveUp("It did not answer before the time was up.")),
+      this.#frame.note({ _tag: "FixerAsked", fixer: this.name, code: last.failure.code, tries: this.#history.length })
+      const answer = Effect.provideService(this.#answer(last, before), Deadline.current, start + millis)
+      return withinTime(answer, millis, {
+        late: () => Effect.succeed(this.#giveUp("It did not answer in time.")),
         who: `The fixer of ${this.#tool.name}`
       }).pipe(
-        Effect.catchCause((cause) => this.#unanswered(cause, last.failure)),
+        Effect.catchCause((cause) => this.#recover(cause, last.failure)),
         Effect.onExit(() =>
           Effect.sync(() => {
             this.#used += clock.currentTimeMillisUnsafe() - start
@@ -146,8 +150,8 @@ export class FixerRounds {
     })
   }
 
-  #said(last: Fault, before: ReadonlyArray<Rejected>) {
-    // A tool that it runs is not the one that was called: it has a key and attempts of its own.
+  #answer(last: Fault, before: ReadonlyArray<Rejected>) {
+    // A tool that the fixer runs is not the called tool, so it has its own key and attempts.
     const about = digestOf("fix", this.name, String(this.#index), last.text, last.failure.code)
     const context = new FixerFrame(this.#frame, ++this.#call.asked, about)
     const { name: tool, parameters } = this.#tool
@@ -158,7 +162,7 @@ export class FixerRounds {
         tool,
         arguments: last.value === undefined || !this.#isShown(last) ? undefined : copied(last.value),
         schema: copied(schemaOf(parameters)),
-        tries: this.#told.length,
+        tries: this.#history.length,
         before
       })
       return Effect.isEffect(fixed)
@@ -169,25 +173,25 @@ export class FixerRounds {
       const { caveats, source = { name: this.name } } = context.state
       const notes = firstNotes(caveats.toArray())
       const fixed = written(answer)
-      return typeof fixed === "string" ? this.#decoded(fixed, notes) : this.#given(fixed, notes, source)
+      return typeof fixed === "string" ? this.#decodedArguments(fixed, notes) : this.#decodedValue(fixed, notes, source)
     })
   }
 
-  #decoded(text: string, caveats: ReadonlyArray<string>): Effect.Effect<Fault | Better | undefined> {
-    const isSaid = (known: Fault) => known.text.trim() === text.trim()
-    if (text.length > Arguments.maxBytes) return Effect.succeed(this.#gaveUp("Its answer is too long."))
-    if (isNothing(text) || this.#told.some(isSaid)) return Effect.undefined
+  #decodedArguments(text: string, caveats: ReadonlyArray<string>): Effect.Effect<Fault | Better | undefined> {
+    const isSameText = (earlier: Fault) => earlier.text.trim() === text.trim()
+    if (text.length > Arguments.maxBytes) return Effect.succeed(this.#giveUp("Its answer is too long."))
+    if (isNothing(text) || this.#history.some(isSameText)) return Effect.undefined
     return Effect.match(attempt(text, this.#tool), {
       onFailure: (error) => {
         const last = undecoded(text, error)
-        if (this.#told.some(({ isWhole, value }) => isWhole && isSame(value, last.value))) return undefined
+        if (this.#history.some(({ isWhole, value }) => isWhole && isSame(value, last.value))) return undefined
         const why = this.#isSecret ? "." : `: ${error.failure.detail}`
-        this.#ignored(`The answer of the fixer of ${this.#tool.name} was rejected${why}`, error.failure)
+        this.#noteIgnored(`The answer of the fixer of ${this.#tool.name} was rejected${why}`, error.failure)
         return last
       },
       onSuccess: ({ params, repairs }) => {
-        // Written in another way, they are still the same, and would fail again.
-        if (this.#call.ran.some((known) => isSame(params, known))) return undefined
+        // The same parameters, written in another way, would fail again.
+        if (this.#call.ran.some((earlier) => isSame(params, earlier))) return undefined
         const shown = isPlain(params) ? excerpt(params, 400) : cut(oneLine(text), 400)
         return {
           _tag: "Arguments",
@@ -201,16 +205,23 @@ export class FixerRounds {
     })
   }
 
-  #given({ value }: Answered, caveats: ReadonlyArray<string>, source: Source): Effect.Effect<Better | undefined> {
+  #decodedValue(
+    { value }: Answered,
+    caveats: ReadonlyArray<string>,
+    source: Source
+  ): Effect.Effect<Better | undefined> {
     const decode = SchemaParser.decodeUnknownEffect(Schema.toCodecJson(this.#tool.success))
     return Effect.matchCause(contained(decode(value)), {
       onFailure: (cause) =>
-        this.#ignored(`The answer of the fixer of ${this.#tool.name} does not fit the result of the tool.`, cause),
+        this.#noteIgnored(
+          `The answer of the fixer of ${this.#tool.name} does not match the tool's success schema.`,
+          cause
+        ),
       onSuccess: (value) => ({ _tag: "Value", value, source, caveats }) as const
     })
   }
 
-  // A copy: whatever a fixer does to it, the failure stays what it was.
+  // A fixer gets a copy, so that it cannot change the failure.
   #shown({ failure, text }: Rejected): Rejected {
     const { retryAfter: _, ...json } = { retryAfter: undefined, ...failure }
     return { text: this.#isShown({ text }) ? text : "", failure: remade(failure, copied(json)) }
@@ -224,33 +235,33 @@ export class FixerRounds {
     return hasSecrets(schemaOf(this.#tool.parameters))
   }
 
-  #unanswered(cause: Cause.Cause<unknown>, failure: Fixable): Effect.Effect<Escalation | undefined> {
+  #recover(cause: Cause.Cause<unknown>, failure: Fixable): Effect.Effect<Escalation | undefined> {
     const { name } = this.#tool
     heed(`The fixer of '${name}'`, Cause.squash(cause))
     const signal = signalIn(defectsOf(cause))
-    // What led to a stop would be lost with it; a question is asked again.
+    // A stop would lose the failure that led to it. After a question, the call runs again and fails again.
     if (signal?._tag === "StopSignal") this.#frame.handled(failure, { by: "stopped" })
     if (signal !== undefined) return Effect.die(signal)
     const errors = cause.reasons.filter(Cause.isFailReason).map(({ error }) => error)
     const escalation = errors.find(isA(Escalation))
     if (escalation !== undefined) {
       return Effect.succeed(
-        hasWords(escalation) ? escalation : this.#gaveUp("Its escalation is not of its type.", cause)
+        hasWords(escalation) ? escalation : this.#giveUp("Its escalation has the wrong type.", cause)
       )
     }
-    const gaveUp = this.#gaveUp(errors.length === 0 ? "It has a fault of its own." : reason(errors[0]), cause)
-    // Thrown, died, or interrupted itself.
+    const gaveUp = this.#giveUp(errors.length === 0 ? "It had an internal error." : reason(errors[0]), cause)
+    // Otherwise the fixer threw, died, or interrupted itself.
     return errors.length === cause.reasons.length
       ? Effect.succeed(gaveUp)
-      : Effect.as(Defect.report(`The fixer of ${name} failed because of a fault of its own`, cause), gaveUp)
+      : Effect.as(Defect.report(`The fixer of ${name} failed with an internal error`, cause), gaveUp)
   }
 
-  /** The call goes on as if there were no fixer. What was wrong with it is not lost. */
-  #gaveUp(why: string, cause?: unknown): undefined {
-    return this.#ignored(`The fixer of ${this.#tool.name} failed. ${why}`, cause)
+  /** Continues as if there were no fixer, and notes why the fixer failed. */
+  #giveUp(why: string, cause?: unknown): undefined {
+    return this.#noteIgnored(`The fixer of ${this.#tool.name} failed. ${why}`, cause)
   }
 
-  #ignored(detail: string, cause?: unknown): undefined {
+  #noteIgnored(detail: string, cause?: unknown): undefined {
     const fields = { code: "fixer_failed", transient: false, outcome: "not_executed" } as const
     this.#frame.handled(new ToolUnavailable({ ...fields, detail, cause }), { by: "ignored" })
   }

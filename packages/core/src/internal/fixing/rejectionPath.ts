@@ -1,6 +1,7 @@
 /*
- * How a handler's rejection reaches the correction stage without being seen by the policies on its way, and how the stage's verdict comes
- * back: the policies run again, and limits, rates and breakers that have let the call through once do not count it twice.
+ * How a handler's rejection reaches the correction stage unseen by the policies in between, and how the
+ * stage's verdict comes back. For the verdict the policies run again. Concurrency limits, rate limits and
+ * breakers that have let the call through once do not count it twice.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,10 +15,13 @@ type Run<R = unknown> = (params: unknown) => Effect.Effect<unknown, ToolFailure,
 
 const none: ReadonlyArray<never> = []
 
-// What a fixer needs, the tool needs, too.
+// A tool's requirements include the requirements of its fixers.
 const asNeeded = <A, R, E = never>(self: Effect.Effect<A, E, unknown>) => self as Effect.Effect<A, E, R>
 
-/** A handler's rejection leaves all policies so, where a fixer may be asked: see the head of `correctionStage`. */
+/**
+ * Wraps a handler so that its rejections pass all policies unseen while a fixer may be asked. See the head of
+ * `correctionStage`.
+ */
 export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
   Effect.withFiber((fiber) => {
     const frame = fiber.getRef(current)
@@ -27,57 +31,59 @@ export const heldBack = <R>(handler: Run<R>): Run<R> => (params) =>
       stage!.verdict = undefined
       return Effect.fail(verdict.failure)
     }
-    const held: Run<R> = (params) =>
+    const holding: Run<R> = (params) =>
       Effect.catch(handler(params), (failure) =>
         isRejection(failure) && stage?.hears(failure, frame) === true
           ? Effect.die(new RejectionSignal(failure, params))
           : Effect.fail(failure))
-    const passed = fiber.getRef(passedBy)
-    return passed.stage === stage ? through(passed.gates, held)(params) : held(params)
+    const bypassed = fiber.getRef(bypassedGates)
+    return bypassed.stage === stage ? throughGates(bypassed.gates, holding)(params) : holding(params)
   })
 
-/** The limits that a rejection was brought past on the way here, the outermost first. */
-const passedBy = Context.Reference<{ readonly stage?: Stage; readonly gates: ReadonlyArray<Run> }>(
+/** The gates that a verdict has bypassed on its way to the handler, outermost first. */
+const bypassedGates = Context.Reference<{ readonly stage?: Stage; readonly gates: ReadonlyArray<Run> }>(
   "@fallible/core/rejectionPath/passedBy",
   { defaultValue: () => ({ gates: none }) }
 )
 
-/** What a limit lets through now, where that is not what it is around. */
-const instead = Context.Reference<Run | undefined>("@fallible/core/rejectionPath/instead", {
+/** The run that a gate lets through, if it is not the run that the gate wraps. */
+const replacementRun = Context.Reference<Run | undefined>("@fallible/core/rejectionPath/instead", {
   defaultValue: () => undefined
 })
 
-const through = <R>(gates: ReadonlyArray<Run>, run: Run<R>): Run<R> =>
+const throughGates = <R>(gates: ReadonlyArray<Run>, run: Run<R>): Run<R> =>
   gates.reduceRight<Run<R>>(
-    (run, gate) => (params) => asNeeded<unknown, R, ToolFailure>(Effect.provideService(gate(params), instead, run)),
+    (run, gate) => (params) =>
+      asNeeded<unknown, R, ToolFailure>(Effect.provideService(gate(params), replacementRun, run)),
     run
   )
 
 /**
- * What only lets a call through does not keep a rejection from what is around it: that passes it by. What runs the handler again then does
- * so through it.
+ * Wraps a run in a gate that a verdict bypasses: a concurrency limit, a rate limit or a breaker. If the
+ * handler runs again after that, it runs through the gate.
  *
- * @param learns does it learn from how a call ends? Then it is passed by only where it refuses the call
+ * @param learns true if the gate learns from how a call ends. Then a verdict bypasses it only if the gate
+ * refuses the call
  */
 export const lettingThrough = <R>(wrap: (run: Run<R>) => Run<R>, run: Run<R>, learns: boolean): Run<R> => {
-  const around = wrap((params) =>
+  const gate = wrap((params) =>
     Effect.withFiber((fiber) => {
-      const other = fiber.getRef(instead)
+      const other = fiber.getRef(replacementRun)
       return other === undefined
         ? run(params)
-        : asNeeded<unknown, R, ToolFailure>(Effect.provideService(other(params), instead, undefined))
+        : asNeeded<unknown, R, ToolFailure>(Effect.provideService(other(params), replacementRun, undefined))
     })
   )
   return (params) =>
     Effect.withFiber((fiber) => {
       const { stage } = fiber.getRef(current)
       const verdict = stage?.verdict
-      if (stage === undefined || verdict === undefined) return around(params)
-      const before = fiber.getRef(passedBy)
-      const gates = [...(before.stage === stage ? before.gates : none), around]
-      const passed = Effect.provideService(run(params), passedBy, { stage, gates })
+      if (stage === undefined || verdict === undefined) return gate(params)
+      const outer = fiber.getRef(bypassedGates)
+      const gates = [...(outer.stage === stage ? outer.gates : none), gate]
+      const bypassed = Effect.provideService(run(params), bypassedGates, { stage, gates })
       return learns
-        ? Effect.catch(around(params), (failure) => stage.verdict === verdict ? passed : Effect.fail(failure))
-        : passed
+        ? Effect.catch(gate(params), (failure) => stage.verdict === verdict ? bypassed : Effect.fail(failure))
+        : bypassed
     })
 }

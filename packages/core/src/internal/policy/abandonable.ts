@@ -5,17 +5,20 @@ import { Gate } from "../call/gate.ts"
 import { currentContext } from "../effect/contained.ts"
 import { withinTime } from "../effect/withinTime.ts"
 
-/** What becomes of what takes too long. */
+/** How an Effect runs, and what replaces it when it takes too long. */
 interface Limits<A, E, R> {
-  /** What comes instead, when the time is up. */
+  /** Runs instead when the time is up. */
   readonly late: () => Effect.Effect<A, E, R>
-  /** What it runs in. Default: the context of its caller. */
+  /** The context that the Effect runs in. Default: the context of its caller. */
   readonly context?: Context.Context<R>
 }
 
 /**
- * Runs an Effect for at most a given time, behind a gate. When the time is up, the gate closes and drops all later events but the last.
- * The Effect counts as running until it has ended.
+ * Runs an Effect behind a gate, for at most a given time. When the time is up, the gate closes. It then drops all
+ * later events, except how an execution that acts has ended. The Effect counts as an abandoned attempt until it
+ * has ended.
+ *
+ * @param millis the time in milliseconds; `Infinity` for no limit
  */
 export const abandonable = <A, E, R>(
   run: Effect.Effect<A, E, R>,

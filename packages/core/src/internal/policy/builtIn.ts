@@ -1,6 +1,6 @@
 /*
- * Which policies are this library's. Any other is a user's code and runs with care. What a user gives to one of ours (a function, a
- * store), that one takes care of itself.
+ * The registry of this library's own policies. Any other policy is a user's code, and the library guards its runs.
+ * A built-in policy itself guards the functions and stores that users give it.
  */
 const policies = new WeakSet<object>()
 

@@ -11,12 +11,13 @@ import { millisLeft } from "../call/timeLeft.ts"
 type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
- * Lets at most so many run at once, in the order in which they came; a permit stays taken until what holds it has really
- * ended, also when a timeout no longer waits for it.
+ * Returns a function that runs at most `permits` Effects at once, in order of arrival. A permit stays taken until its
+ * Effect has really ended, even if a timeout has abandoned it.
  *
- * @param patience how long to wait for a permit, if there is no deadline before; zero not at all, infinite as long as it takes
- * @param refuse what comes of it when there is none in that time
- * @param counted put around each wait
+ * @param patience the longest wait for a permit, if no deadline comes first; zero refuses at once, infinite sets no
+ * limit
+ * @param refuse runs instead if no permit is free in that time
+ * @param counted wraps each wait
  */
 export const bulkhead = <E2>(
   permits: number,
@@ -25,8 +26,8 @@ export const bulkhead = <E2>(
   counted: Restore
 ) => {
   const semaphore = Semaphore.makeUnsafe(permits)
-  const free = Effect.asVoid(Semaphore.release(semaphore, 1))
-  const most = Duration.toMillis(patience)
+  const releasePermit = Effect.asVoid(Semaphore.release(semaphore, 1))
+  const maxMillis = Duration.toMillis(patience)
   let waiting = 0
 
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
@@ -34,36 +35,36 @@ export const bulkhead = <E2>(
       const { abandoned } = fiber.getRef(current).live
       return Effect.uninterruptibleMask((restore) => {
         const before = abandoned.isAny ? Array.from(abandoned.fibers) : none
-        const holding = (release: Effect.Effect<void>) =>
+        const runHolding = (release: Effect.Effect<void>) =>
           Effect.onExit(restore(self), () => {
-            const left = leftBehind(abandoned, before)
-            return left.length === 0
+            const remaining = newlyAbandoned(abandoned, before)
+            return remaining.length === 0
               ? release
-              : Effect.asVoid(Effect.forkDetach(Effect.andThen(Fiber.awaitAll(left), release)))
+              : Effect.asVoid(Effect.forkDetach(Effect.andThen(Fiber.awaitAll(remaining), release)))
           })
-        // Nobody overtakes those who wait already.
+        // Callers are served in order of arrival.
         const taken = waiting > 0 ? Effect.succeed(false) : Semaphore.takeIfAvailable(semaphore, 1)
         return Effect.flatMap(taken, (taken) =>
           taken
-            ? holding(free)
-            : queueing(Math.min(most, millisLeft(fiber)), restore, holding))
+            ? runHolding(releasePermit)
+            : waitInLine(Math.min(maxMillis, millisLeft(fiber)), restore, runHolding))
       })
     })
 
-  function queueing<A, E, R>(
+  function waitInLine<A, E, R>(
     time: number,
     restore: Restore,
-    holding: (release: Effect.Effect<void>) => Effect.Effect<A, E, R>
+    runHolding: (release: Effect.Effect<void>) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | E2, R> {
     if (time === 0) return refuse
-    if (time === Infinity) return Effect.flatMap(permit(restore), holding)
-    // Either the permit comes first or the end of patience, and what comes second finds it decided. Whoever loses is interrupted,
-    // also where the caller is not.
+    if (time === Infinity) return Effect.flatMap(takePermit(restore), runHolding)
+    // The permit races with the end of patience. The first one decides, and the other one is interrupted, even if
+    // the caller is uninterruptible.
     let state: "waiting" | "begun" | "refused" = "waiting"
-    const queued = Effect.uninterruptible(Effect.flatMap(permit(Effect.interruptible), (release) => {
+    const queued = Effect.uninterruptible(Effect.flatMap(takePermit(Effect.interruptible), (release) => {
       if (state === "refused") return Effect.andThen(release, Effect.interruptible(Effect.never))
       state = "begun"
-      return holding(release)
+      return runHolding(release)
     }))
     const impatient = Effect.andThen(
       Effect.sleep(time),
@@ -76,8 +77,8 @@ export const bulkhead = <E2>(
     return restore(Effect.raceFirst(queued, Effect.interruptible(impatient)))
   }
 
-  // Waits for a permit, which is not lost when the interruption comes with it.
-  function permit(restore: Restore) {
+  // Waits for a permit. If an interruption arrives together with the permit, the permit is released.
+  function takePermit(restore: Restore) {
     return Effect.suspend(() => {
       const scope = Scope.makeUnsafe()
       const release = Scope.close(scope, Exit.void)
@@ -91,8 +92,8 @@ export const bulkhead = <E2>(
   }
 }
 
-// What most calls leave behind is nothing.
-const leftBehind = (abandoned: AbandonedAttempts, before: Fibers): Fibers =>
+// Fast path: most calls abandon nothing.
+const newlyAbandoned = (abandoned: AbandonedAttempts, before: Fibers): Fibers =>
   abandoned.isAny ? Array.from(abandoned.fibers).filter((fiber) => !before.includes(fiber)) : none
 
 type Fibers = ReadonlyArray<Fiber.Fiber<unknown, unknown>>

@@ -1,12 +1,13 @@
 /*
- * A policy of a user's own, watched from both sides, so that the account of the call is right whatever it does:
+ * A custom policy, observed from both sides, so that the account of the call is right whatever the policy does:
  *
- *     outer ── Visit: the policy's own code ─┬─ Branch: what is inside, run once
- *                                            └─ Branch: what is inside, run again, or beside
+ *     outer ── PolicyFrame: the policy's own code ─┬─ PolicyRunFrame: one inner run
+ *                                                  └─ PolicyRunFrame: another inner run, later or in parallel
  *
- * Each run of what is inside has a branch of its own. What a branch says of its answer counts once it has succeeded: of several the
- * one whose answer the policy gives, or else the last. A failure that it ends with was handled, unless the policy ends with the same
- * one. The time in which nothing inside runs was waited. What still runs when the policy has ended was left behind.
+ * Each inner run has its own frame. The caveats and the source of a run count once it has succeeded. If several runs
+ * succeed, the policy's answer decides: the run that gave it counts, or else the last run. The failure of a run counts
+ * as handled, unless the policy ends with the same failure. Time without an inner run counts as waiting. A run that
+ * continues after the policy has ended counts as abandoned.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -20,48 +21,53 @@ import { diedOf, PolicyFrame } from "./policyFrame.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 
-/** @param wrap the policy's own, given what is inside */
+/** @param wrap the policy's own function, which receives the inner run */
 export const watched = (policy: PolicyName, tool: string, wrap: (run: Run) => Run, run: Run): Run => {
-  const who = `The policy '${policy.name ?? policy.kind}' of '${tool}'`
-  const around = wrap(observed(run))
-  if (typeof around !== "function") {
-    throw new TypeError(`${who} wraps a run in ${noun(around)}, which is not a function.`)
+  const label = `The policy '${policy.name ?? policy.kind}' of '${tool}'`
+  const wrapped = wrap(observeRun(run))
+  if (typeof wrapped !== "function") {
+    throw new TypeError(`${label} must wrap a run in a function; got ${noun(wrapped)}.`)
   }
   return (params) =>
     Effect.withFiber((fiber) => {
-      const visit = new PolicyFrame(fiber.getRef(current), policy, fiber)
-      return Effect.suspend(() => ended(who, around(params))).pipe(
-        Effect.provideService(current, visit),
+      const policyFrame = new PolicyFrame(fiber.getRef(current), policy, fiber)
+      return Effect.suspend(() => ended(label, wrapped(params))).pipe(
+        Effect.provideService(current, policyFrame),
         Effect.onExit((exit) => {
-          visit.finish(exit)
-          return lost(visit, tool, exit)
+          policyFrame.finish(exit)
+          return reportLostDefects(policyFrame, tool, exit)
         }),
         Effect.matchCauseEffect({
-          onFailure: (cause) => visit.signal === undefined ? Effect.failCause(cause) : Effect.die(visit.signal),
-          onSuccess: (value) => visit.isAnsweredBy(value) ? Effect.succeed(value) : Effect.die(visit.signal)
+          onFailure: (cause) =>
+            policyFrame.signal === undefined ? Effect.failCause(cause) : Effect.die(policyFrame.signal),
+          onSuccess: (value) => policyFrame.isAnsweredBy(value) ? Effect.succeed(value) : Effect.die(policyFrame.signal)
         })
       )
     })
 }
 
-// A defect of a run that the policy made something else of would be seen by nobody.
-const lost = ({ defects }: PolicyFrame, tool: string, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
-  const told = diedOf(exit)
+// Reports the defects of inner runs that the policy does not end with. Otherwise they would be lost.
+const reportLostDefects = (
+  { defects }: PolicyFrame,
+  tool: string,
+  exit: Exit.Exit<unknown, unknown>
+): Effect.Effect<void> => {
+  const visible = diedOf(exit)
   return Effect.forEach(
-    defects.filter((defect) => !told.includes(defect)),
-    (defect) => Defect.report(`The tool ${tool} failed because of a fault of its own`, Cause.die(defect)),
+    defects.filter((defect) => !visible.includes(defect)),
+    (defect) => Defect.report(`The tool ${tool} failed with an internal error`, Cause.die(defect)),
     { discard: true }
   )
 }
 
-// What is inside, each time that the policy runs it.
-const observed = (run: Run): Run => (params) =>
+// Gives the inner run a new frame each time that the policy runs it.
+const observeRun = (run: Run): Run => (params) =>
   Effect.withFiber((fiber) => {
-    const visit = fiber.getRef(current)
-    if (!(visit instanceof PolicyFrame)) return run(params)
-    const branch = visit.branch(fiber)
+    const policyFrame = fiber.getRef(current)
+    if (!(policyFrame instanceof PolicyFrame)) return run(params)
+    const runFrame = policyFrame.branch(fiber)
     return Effect.onExit(
-      Effect.provideService(run(params), current, branch),
-      (exit) => Effect.sync(() => visit.rejoin(branch, fiber, exit))
+      Effect.provideService(run(params), current, runFrame),
+      (exit) => Effect.sync(() => policyFrame.rejoin(runFrame, fiber, exit))
     )
   })

@@ -8,7 +8,7 @@ import { doneByOthers, endingOf, isRejection, isWhole } from "../call/handlerEnd
 import { isGuess, marks } from "../error/guess.ts"
 import { certaintyOf } from "../failure/done.ts"
 
-// What answers for a tool: attempts of the tools that it asks count.
+// Runs a source that answers for a tool. Attempts of tools that the source runs count for the call.
 export const sourced = <A, E, R>(
   name: string,
   isTool: boolean,
@@ -17,38 +17,40 @@ export const sourced = <A, E, R>(
   Effect.flatMap(current, (frame) => {
     const source = new SourceFrame(frame)
     const since = marks()
-    const asked = Effect.provideService(ask(), current, source)
-    // What a tool does, it says itself.
-    if (!frame.acts || isTool) return asked
-    const of = { inside: name, by: "source", acts: true } as const
+    const answer = Effect.provideService(ask(), current, source)
+    // A tool reports its own effect.
+    if (!frame.acts || isTool) return answer
+    const common = { inside: name, by: "source", acts: true } as const
     frame.note({ _tag: "InnerActs", inside: name, by: "source" })
-    return Effect.onExit(asked, (exit) =>
-      Effect.sync(() => frame.note({ _tag: "InnerEnded", ...of, ...doneBy(exit, source.hasBegun, since) })))
+    return Effect.onExit(answer, (exit) =>
+      Effect.sync(() =>
+        frame.note({ _tag: "InnerEnded", ...common, ...doneBySource(exit, source.hasBegun, since) })
+      ))
   })
 
 /**
- * What a user's source did, as far as its end tells.
+ * Returns the effect of a user's source, as far as its end shows it.
  *
- * @param hasRunTools what those did, they say themselves
- * @param since how many failures of tools there were when it began
+ * @param hasRunTools whether the source ran tools, which report their own effects
+ * @param since how many failures of tools had been marked when the source started
  */
-const doneBy = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean, since: number) => {
+const doneBySource = (exit: Exit.Exit<unknown, unknown>, hasRunTools: boolean, since: number) => {
   const { reasons } = Exit.isFailure(exit) ? exit.cause : { reasons: [] }
-  // A part is an answer, too.
+  // A partial answer is an answer, too.
   const isAnswer = reasons.every((reason) =>
     Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "PartialData"
   )
-  if (isAnswer) return hasRunTools ? did.nothing : did.answered
+  if (isAnswer) return hasRunTools ? effects.nothing : effects.answered
   const { certainty } = endingOf(exit, { isRejection, isBelieved: (failure) => !isGuess(failure) })
-  const isSaid = reasons.some((reason) =>
+  const hasOutcome = reasons.some((reason) =>
     Cause.isFailReason(reason) && isWhole(reason.error) && reason.error._tag === "ToolUnavailable" &&
     reason.error.outcome !== undefined
   )
-  const own = hasRunTools && !isSaid ? "not_executed" : certainty
+  const own = hasRunTools && !hasOutcome ? "not_executed" : certainty
   return { certainty: join(own, certaintyOf(doneByOthers(exit, since))) }
 }
 
-const did = {
+const effects = {
   nothing: { certainty: "not_executed" },
   answered: { certainty: "not_executed", answered: true }
 } as const

@@ -17,7 +17,7 @@ import { withinTime } from "../effect/withinTime.ts"
 import { canonical } from "../value/canonical.ts"
 import { utf8Length } from "../value/text.ts"
 
-/** How pages are put together, and how far they are followed. */
+/** How pages are merged, and how far they are followed. */
 export interface Following {
   readonly merge: (soFar: unknown, page: unknown) => unknown
   readonly coverage: ((soFar: unknown) => Coverage) | undefined
@@ -35,20 +35,20 @@ interface Source<R> extends Tool<R> {
   readonly encode: ReturnType<typeof encoderOf>
 }
 
-/** What has been fetched: a partial result that grows. */
+/** Everything fetched so far: a partial result that grows. */
 interface SoFar {
   readonly last: PartialData
   readonly data: unknown
   readonly params: unknown
   readonly pages: number
   readonly bytes: number
-  /** The pages that were asked for, so that none is asked for twice. */
-  readonly asked: Set<string>
+  /** Keys of the pages requested so far, so that none is requested twice. */
+  readonly requested: Set<string>
 }
 
 /**
- * Follows the `next` of a partial result, page by page, until all is there; or until a limit is reached or a page
- * fails, and then keeps what it has.
+ * Follows the `next` of a partial result, page by page, until the result is complete. If a limit is reached or a page
+ * fails, it fails with the pages so far, as a `PartialData`.
  */
 export const following = <R>(tool: Tool<R>, options: Following) => {
   const source: Source<R> = { ...tool, encode: encoderOf(tool.parameters) }
@@ -57,17 +57,17 @@ export const following = <R>(tool: Tool<R>, options: Following) => {
       first._tag !== "PartialData" || first.next === undefined
         ? Effect.fail(first)
         : Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          rest(source, options, now + Duration.toMillis(options.time), {
+          fetchRest(source, options, now + Duration.toMillis(options.time), {
             last: first,
             data: first.data,
             params,
             pages: 1,
             bytes: sizeOf(first.data),
-            asked: new Set([canonical(params) ?? ""])
+            requested: new Set([canonical(params) ?? ""])
           })))
 }
 
-const rest = <R>(
+const fetchRest = <R>(
   source: Source<R>,
   options: Following,
   until: number,
@@ -75,29 +75,29 @@ const rest = <R>(
 ): Effect.Effect<unknown, ToolFailure, R> => {
   const stop = (why: string, isUseless = false) => Effect.fail(incomplete(options, soFar, why, isUseless))
   const { next } = soFar.last
-  if (next === undefined) return stop("the service does not say how to go on")
+  if (next === undefined) return stop("the service does not say how to continue")
   if (soFar.pages >= options.pages) return stop(`at most ${options.pages} pages are fetched at once`)
-  if (soFar.bytes >= options.bytes) return stop(`more than ${options.bytes} bytes are not fetched at once`)
+  if (soFar.bytes >= options.bytes) return stop(`at most ${options.bytes} bytes are fetched at once`)
   return Effect.flatMap(timeLeft(until), (left) => {
     if (left <= 0) return stop("the time for it was up")
     return Effect.matchEffect(paramsOf(source, soFar.params, next), {
-      onFailure: () => stop("the arguments that continue do not fit the tool's own parameters", true),
+      onFailure: () => stop("the arguments for the next page do not fit the tool's parameters", true),
       onSuccess: ({ key, params }) => {
-        if (soFar.asked.has(key)) return stop("the page that comes next is one that was already fetched", true)
-        return Effect.matchEffect(page(source, params, soFar.pages + 1, left), {
+        if (soFar.requested.has(key)) return stop("the next page was already fetched", true)
+        return Effect.matchEffect(fetchPage(source, params, soFar.pages + 1, left), {
           onSuccess: Option.match({
             onNone: () => stop("the time for it was up"),
             onSome: (value) => Effect.succeed(options.merge(soFar.data, value))
           }),
           onFailure: (failure) =>
             failure._tag === "PartialData"
-              ? rest(source, options, until, {
+              ? fetchRest(source, options, until, {
                 last: failure,
                 data: options.merge(soFar.data, failure.data),
                 params,
                 pages: soFar.pages + 1,
                 bytes: soFar.bytes + sizeOf(failure.data),
-                asked: soFar.asked.add(key)
+                requested: soFar.requested.add(key)
               })
               : Effect.andThen(
                 Effect.map(current, (frame) => frame.handled(failure, { by: "paginate" })),
@@ -109,8 +109,9 @@ const rest = <R>(
   })
 }
 
-// Each page is a call of its own to the service: with a key of its own, or an idempotent one would answer page 1 again.
-const page = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
+// Each page is a separate call to the service, with its own key. Under the key of the call, a service that uses keys
+// would return page 1 again.
+const fetchPage = <R>({ run }: Source<R>, params: unknown, number: number, left: number) =>
   Effect.flatMap(current, (frame) => {
     const context = new PageFrame(frame, number)
     const gate = new Gate(context)
@@ -127,19 +128,19 @@ const page = <R>({ run }: Source<R>, params: unknown, number: number, left: numb
         gate.close()
         const isPart = Exit.isSuccess(exit) ? Option.isSome(exit.value) : hasPart(exit.cause)
         context.ended(isPart)
-        // What was noted is said of the whole, if the page is a part of it.
+        // The caveats of a page apply to the whole result only if the page is part of it.
         if (isPart) context.leave()
       }))
   })
 
-// The run's own deadline ends the whole call, with all that it has: so the pages end a little before it.
+// The deadline of the run would end the whole call and lose all pages, so fetching stops shortly before it.
 const timeLeft = (until: number): Effect.Effect<number> =>
   Effect.withFiber((fiber) => {
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     return Effect.succeed(Math.min(until - now, millisToAnswer(fiber)))
   })
 
-// `next` may be all arguments of the next call, or just those that change. What a service gives is checked like a model's.
+// `next` has all arguments of the next call, or only those that change. They are checked like arguments of a model.
 const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject) =>
   Effect.flatMap(
     Effect.orElseSucceed(source.encode(params), () => ({})),
@@ -154,18 +155,18 @@ const paramsOf = <R>(source: Source<R>, params: unknown, next: Schema.JsonObject
 
 const sizeOf = (data: unknown): number => utf8Length(canonical(data) ?? "")
 
-/** @param isUseless would the call that continues be of no use? */
+/** @param isUseless whether it is useless to continue; then the result has no `next` */
 const incomplete = (
   { coverage }: Following,
   { data, last, pages }: SoFar,
   why: string,
   isUseless: boolean
 ): PartialData => {
-  const of = last.coverage?.unit === "pages" ? last.coverage.of : undefined
-  const counted: Coverage = { have: pages, ...(of === undefined ? {} : { of }), unit: "pages" }
+  const total = last.coverage?.unit === "pages" ? last.coverage.of : undefined
+  const counted: Coverage = { have: pages, ...(total === undefined ? {} : { of: total }), unit: "pages" }
   return new PartialData({
     code: last.code,
-    detail: `${pages} ${pages === 1 ? "page" : "pages"}${of === undefined ? "" : ` of ${of}`}: ${why}.`,
+    detail: `${pages} ${pages === 1 ? "page" : "pages"}${total === undefined ? "" : ` of ${total}`}: ${why}.`,
     data,
     coverage: coverage?.(data) ?? counted,
     ...(last.next === undefined || isUseless ? {} : { next: last.next }),

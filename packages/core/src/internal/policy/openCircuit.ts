@@ -1,17 +1,18 @@
 import type { Report } from "../../ToolHealth.ts"
 
 /**
- * What models and operators read of a tool whose circuit is open: "get_quote is disabled after 3 consecutive errors; last: connection."
- * The detail of an error is not told: it is of another run, and may quote what only that one knows. `ToolHealth` has it, for operators.
+ * Returns the text that models and operators read about a tool whose circuit is open: "get_quote is disabled after 3
+ * consecutive errors; last: connection." It omits the detail of the error, which comes from another run and may quote
+ * data of that run. Operators find the detail in `ToolHealth`.
  *
- * @param subject the tool, as a sentence begins with it
- * @param report what its health knows; breakers work without one
+ * @param subject the tool, as the beginning of a sentence
+ * @param report the health of the tool; default: empty, since breakers work without a `ToolHealth`
  */
 export const openCircuitText = (
   subject: string,
   { consecutiveErrors = 0, lastError }: Partial<Report> = {}
 ): string => {
-  // Another tool may have opened a circuit that they share, and what a program runs by itself is not counted.
+  // The report has no errors if another tool opened a shared circuit. Runs outside an agent are not counted, either.
   if (lastError === undefined || consecutiveErrors === 0) return `${subject} is disabled: it has failed too often.`
   const { code } = lastError
   return consecutiveErrors === 1

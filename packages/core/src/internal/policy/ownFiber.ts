@@ -1,13 +1,14 @@
 /*
- * A handler has a fiber of its own. Right inside of a time limit, that is the limit's: there it needs no other.
+ * A handler runs in its own fiber. Directly inside a time limit, the fiber of the limit serves, and the handler needs
+ * no second one.
  */
-const others = new WeakMap<object, object>()
+const variants = new WeakMap<object, object>()
 
-/** A run that makes its own fiber, and the same where it has one already. */
+/** Returns a run that makes its own fiber, and remembers its variant that runs in the current fiber. */
 export const withOwnFiber = <Run extends object>(run: Run, withoutOwnFiber: Run): Run => {
-  others.set(run, withoutOwnFiber)
+  variants.set(run, withoutOwnFiber)
   return run
 }
 
-// They are kept under each other, and made with one type.
-export const withoutOwnFiber = <Run extends object>(run: Run): Run => (others.get(run) ?? run) as Run
+/** Returns the variant that runs in the current fiber, or the run itself if it has none. Both have the same type. */
+export const withoutOwnFiber = <Run extends object>(run: Run): Run => (variants.get(run) ?? run) as Run

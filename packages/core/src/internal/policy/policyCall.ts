@@ -10,31 +10,36 @@ import { named, type PolicyName } from "../call/policyKind.ts"
 import { PolicyFrame } from "./policyFrame.ts"
 
 /**
- * What a policy may say of the call that runs, and ask of it. A policy that says nothing is right, too: attempts, handled failures and
- * waits are counted without it. What it says is known at once, and by its name.
+ * The current call, as a policy sees it: what the policy can report to the call, and ask about it.
+ *
+ * Attempts, handled failures and waits are counted even if a policy reports nothing. A report is noted at once, under
+ * the name of the policy.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Call {
-  /** The failure is handled: what is inside runs again. */
+  /** Reports that the failure is handled: the inner run runs again. */
   readonly again: (failure: ToolFailure, retry?: Again) => Effect.Effect<void>
-  /** The failure is worth a retry, and has none. */
+  /** Reports that the failure is worth a retry, but is not retried. */
   readonly notAgain: (failure: ToolFailure, why: WhyNot) => Effect.Effect<void>
-  /** The failure is handled: something else answers, named by `source`. A tool that the policy runs from now on is an attempt. */
+  /**
+   * Reports that the failure is handled: something else answers, named by `source`. From now on, each tool that the
+   * policy runs counts as an attempt.
+   */
   readonly instead: (failure: ToolFailure, source?: Source) => Effect.Effect<void>
-  /** Refuses the call, or another attempt, before anything of it runs. */
+  /** Refuses the call, or another attempt, before any of it runs. Fails with the failure. */
   readonly refuse: (failure: ToolUnavailable) => Effect.Effect<never, ToolUnavailable>
-  /** Runs an Effect that waits. How long it really took is counted. */
+  /** Runs an Effect that waits, and counts the time that it really took. */
   readonly waiting: <A, E, R>(wait: Effect.Effect<A, E, R>, length?: Duration.Duration) => Effect.Effect<A, E, R>
-  /** A circuit has changed. */
+  /** Reports that a circuit has changed. */
   readonly changed: (change: Omit<CallEvent & { readonly _tag: "CircuitChanged" }, "_tag">) => Effect.Effect<void>
-  /** How the call stands. */
+  /** The current state of the call. */
   readonly state: Effect.Effect<State>
 }
 
 /**
- * Why a failure has no retry: see `CallEvent`.
+ * Why a failure is not retried: see `CallEvent`.
  *
  * @category models
  * @since 0.1.0
@@ -42,47 +47,47 @@ export interface Call {
 export type WhyNot = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
 
 /**
- * What is known of a retry.
+ * The details of a retry. Unknown details are absent.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Again {
-  /** Its number, from 1. */
+  /** The number of the retry, from 1. */
   readonly number?: number
-  /** How many there may be. */
+  /** The largest number of retries. */
   readonly limit?: number
-  /** How long the policy waits before it. */
+  /** How long the policy waits before the retry. */
   readonly wait?: Duration.Duration
 }
 
 /**
- * How a call stands.
+ * The current state of a call.
  *
  * @category models
  * @since 0.1.0
  */
 export interface State {
-  /** How often the handler began. */
+  /** How many times the handler has started. */
   readonly attempt: number
-  /** Has the call taken effect, as far as anybody knows? */
+  /** Whether the call has taken effect. */
   readonly certainty: Certainty
-  /** Why a tool that acts would not run again now, if so: a run of what is inside would fail. */
+  /** Why the tool must not run again now; `undefined` if it may. If the tool acts, another inner run would fail. */
   readonly whyNot: WhyNot | undefined
-  /** Where the answer came from, as far as anybody said so. */
+  /** Where the answer came from, if this was reported. */
   readonly source: Source | undefined
-  /** Is anybody told of events as they happen? */
+  /** Whether a watcher receives events as they happen. */
   readonly isWatched: boolean
 }
 
-/** What a policy is given to speak in its name. It is the same for every call, and looks the call up when it is used. */
+/** Returns the `Call` of a policy. The policy has one for all calls: it looks up the current call on each use. */
 export const callOf = (policy: PolicyName): Call => {
   const by = named(policy)
   return {
     again: (failure, retry) =>
       Effect.map(current, (frame) => {
         const attempt = settle(frame, failure)
-        // The next attempt counts what runs inside of it from the start, also when its handler never begins.
+        // The next attempt counts its inner tools from the start, even if its handler never starts.
         frame.live.restart()
         frame.replaced(failure, retry === undefined ? by : { ...by, retry: writable(retry) }, attempt)
       }),
@@ -113,10 +118,10 @@ export const callOf = (policy: PolicyName): Call => {
           Effect.sync(() => {
             frame.release()
             const elapsed = Duration.millis(clock.currentTimeMillisUnsafe() - start)
-            // A clock that counts whole milliseconds may be one off.
-            const isAsSaid = length !== undefined && Exit.isSuccess(exit) &&
+            // A clock with whole milliseconds may be off by one.
+            const isAsPlanned = length !== undefined && Exit.isSuccess(exit) &&
               Math.abs(Duration.toMillis(length) - Duration.toMillis(elapsed)) <= 1
-            const waited = isAsSaid ? length : elapsed
+            const waited = isAsPlanned ? length : elapsed
             frame.note({ _tag: "WaitEnded", ...by, wait: waited })
           }))
       }),
@@ -128,7 +133,7 @@ export const callOf = (policy: PolicyName): Call => {
   }
 }
 
-// JSON has no number without end. What has none is not known.
+// JSON has no infinite numbers, so such details are left out.
 const writable = ({ limit, number, wait }: { readonly [Key in keyof Again]: Again[Key] | undefined }): Again => ({
   ...(isWhole(number) ? { number } : {}),
   ...(isWhole(limit) ? { limit } : {}),

@@ -17,57 +17,58 @@ export class PolicyFrame extends SourceFrame {
   readonly #policy: PolicyName
   readonly #fiber: Fiber.Fiber<unknown, unknown>
   readonly #clock: Clock.Clock
-  readonly #under = new Map<Fiber.Fiber<unknown, unknown>, PolicyRunFrame>()
+  readonly #activeRuns = new Map<Fiber.Fiber<unknown, unknown>, PolicyRunFrame>()
   readonly #failures: Array<{ readonly failure: ToolFailure; readonly attempt: number }> = []
-  /** A question, a stop or a rejection of a run inside. No policy has a say in it. */
+  /** A question, a stop or a rejection that ended an inner run. The policy cannot override it. */
   signal: Signal | undefined = undefined
-  /** What runs inside died of. */
+  /** The defects of inner runs. */
   readonly defects: Array<unknown> = []
   #prefix: string | undefined = undefined
-  /** What each run came to that has an answer. */
+  /** The inner runs that gave an answer, by that answer. */
   readonly #answers = new Map<unknown, PolicyRunFrame>()
-  /** The run whose words stand. */
-  #standing: PolicyRunFrame | undefined = undefined
-  /** What the policy itself has said of the answer since then. */
-  #words: Array<CallEvent> = []
+  /** The inner run whose caveats and source apply. */
+  #currentRun: PolicyRunFrame | undefined = undefined
+  /** Caveats and sources that the policy itself has reported since then. */
+  #ownReports: Array<CallEvent> = []
   #busy = 0
   #idleSince = 0
-  /** Counts the times in which nothing inside ran. */
-  #idle = 0
-  /** In which of them others had their turn: what only computes does not wait. */
-  #waited = 0
+  /** The number of the last idle period: a time without an inner run. */
+  #idlePeriod = 0
+  /** The number of the last idle period in which other fibers had a turn. Pure computation is not a wait. */
+  #waitedPeriod = 0
 
   constructor(outer: Frame, policy: PolicyName, fiber: Fiber.Fiber<unknown, unknown>) {
     super(outer, false)
     this.#policy = policy
     this.#fiber = fiber
     this.#clock = fiber.getRef(Clock.Clock)
-    this.#rest()
+    this.#startIdle()
   }
 
-  #rest(): void {
-    const idle = ++this.#idle
+  #startIdle(): void {
+    const period = ++this.#idlePeriod
     this.#idleSince = this.#clock.currentTimeMillisUnsafe()
     this.#fiber.currentDispatcher.scheduleTask(() => {
-      this.#waited = idle
+      this.#waitedPeriod = period
     }, 0)
   }
 
   override occupy(): void {
-    if (this.#busy++ > 0 || this.#waited !== this.#idle) return
+    if (this.#busy++ > 0 || this.#waitedPeriod !== this.#idlePeriod) return
     const idle = this.#clock.currentTimeMillisUnsafe() - this.#idleSince
     if (idle > 0) this.note({ _tag: "WaitEnded", ...named(this.#policy), wait: Duration.millis(idle) })
   }
 
   override release(): void {
-    if (--this.#busy === 0) this.#rest()
+    if (--this.#busy === 0) this.#startIdle()
   }
 
+  /** Starts the frame of an inner run. */
   branch(fiber: Fiber.Fiber<unknown, unknown>): PolicyRunFrame {
     this.occupy()
-    const branch = new PolicyRunFrame(this)
-    this.#under.set(fiber, branch)
-    return branch
+    const runFrame = new PolicyRunFrame(this)
+    this.#activeRuns.set(fiber, runFrame)
+    return runFrame
   }
 
   override get policies(): number {
@@ -75,81 +76,87 @@ export class PolicyFrame extends SourceFrame {
   }
 
   /**
-   * A tool that the policy runs itself. No tool's name has a plus in it. Inside of another policy numbers begin anew, so that a key says
-   * how far inside it is, too.
+   * The prefix of tools that the policy itself runs. Tool names have no plus in them, so it never collides with
+   * one. Inside another policy the numbers start again, so the prefix also states the depth.
    */
   override get innerPrefix(): string {
     const name = `policy+${this.policies === 1 ? "" : this.policies}`
     return this.#prefix ??= `${name}/${this.outer.live.next(name)}/`
   }
 
-  rejoin(branch: PolicyRunFrame, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
+  /** Records the end of an inner run. */
+  rejoin(runFrame: PolicyRunFrame, fiber: Fiber.Fiber<unknown, unknown>, exit: Exit.Exit<unknown, unknown>): void {
     this.release()
-    branch.isOver = true
-    this.#under.delete(fiber)
-    this.live.rejoin(branch.live)
+    runFrame.isOver = true
+    this.#activeRuns.delete(fiber)
+    this.live.rejoin(runFrame.live)
     const failures = failuresOf(exit)
-    this.#failures.push(...failures.map((failure) => ({ failure, attempt: branch.attempt })))
+    this.#failures.push(...failures.map((failure) => ({ failure, attempt: runFrame.attempt })))
     const defects = diedOf(exit)
     const signal = signalIn(defects)
-    // A rejection is over once the policy has run something else that only reads. Of the others the first counts, unless a later one is a stop.
+    // For a tool that only reads, the end of another run replaces an earlier rejection. Otherwise the first signal
+    // counts, unless a later one is a stop.
     const before = this.isSpent && !this.acts ? undefined : this.signal
     this.signal = [before, signal].find(isA(StopSignal)) ?? before ?? signal
     this.defects.push(...defects.filter((defect) => signalIn([defect]) === undefined))
-    for (const answer of answersOf(exit)) this.#answers.set(answer, branch)
-    if (Exit.isSuccess(exit)) this.#stand(branch)
+    for (const answer of answersOf(exit)) this.#answers.set(answer, runFrame)
+    if (Exit.isSuccess(exit)) this.#setCurrentRun(runFrame)
   }
 
-  override note(event: CallEvent, failure?: ToolFailure, attempt?: number, outwards?: Outwards): number {
-    if (event._tag === "AttemptStarted" || event._tag === "AnswerDiscarded") this.#standing = undefined
-    if (event._tag === "AnswerDiscarded") this.#words = []
-    else if (isOfAnswer(event)) this.#words.push(event)
-    return super.note(event, failure, attempt, outwards)
+  override note(event: CallEvent, failure?: ToolFailure, attempt?: number, queue?: Outwards): number {
+    if (event._tag === "AttemptStarted" || event._tag === "AnswerDiscarded") this.#currentRun = undefined
+    if (event._tag === "AnswerDiscarded") this.#ownReports = []
+    else if (isOfAnswer(event)) this.#ownReports.push(event)
+    return super.note(event, failure, attempt, queue)
   }
 
-  #stand(branch: PolicyRunFrame): void {
-    this.#words = []
-    branch.leave()
-    this.#standing = branch
-    this.#words = []
+  #setCurrentRun(runFrame: PolicyRunFrame): void {
+    this.#ownReports = []
+    runFrame.leave()
+    this.#currentRun = runFrame
+    this.#ownReports = []
   }
 
-  /** The policy says itself what became of a failure. It comes to the attempt that failed with it, if one did. */
+  /**
+   * Removes a failure from those that {@link finish} will report as handled. Returns the number of the attempt that
+   * failed with it, if any.
+   */
   settle(failure: ToolFailure): number | undefined {
-    const index = this.#failures.findLastIndex((known) => known.failure === failure)
+    const index = this.#failures.findLastIndex((entry) => entry.failure === failure)
     return index === -1 ? undefined : this.#failures.splice(index, 1)[0]?.attempt
   }
 
-  /** After a rejection the policy is run anew, or once more: what it does until then is not used. */
+  /** True after a rejection: the policy runs again, and the result of its current run is not used. */
   override get isSpent(): boolean {
     return isA(RejectionSignal)(this.signal)
   }
 
-  /** Does an answer stand? That of another run goes before a rejection, which had nothing to do with it. */
+  /** True if the answer counts. The answer of one run takes precedence over the rejection of another run. */
   isAnsweredBy(value: unknown): boolean {
     return this.signal === undefined || this.isSpent && this.#answers.has(value)
   }
 
+  /** Records the end of the policy, and closes its gate. */
   finish(exit: Exit.Exit<unknown, unknown>): void {
-    // An answer may be that of another run than the last.
+    // The answer may come from an earlier run than the last one.
     for (const answer of answersOf(exit)) {
-      const branch = this.#answers.get(answer)
-      if (branch === undefined || branch === this.#standing) continue
-      const words = this.#words
-      this.#stand(branch)
-      for (const event of words) this.note(event)
+      const runFrame = this.#answers.get(answer)
+      if (runFrame === undefined || runFrame === this.#currentRun) continue
+      const ownReports = this.#ownReports
+      this.#setCurrentRun(runFrame)
+      for (const event of ownReports) this.note(event)
     }
-    const last = failuresOf(exit)
-    for (const failure of last) this.settle(failure)
+    const finalFailures = failuresOf(exit)
+    for (const failure of finalFailures) this.settle(failure)
     for (const { attempt, failure } of this.#failures) this.handled(failure, named(this.#policy), attempt)
     this.occupy()
-    for (const [fiber, branch] of this.#under) {
-      this.live.rejoin(branch.live)
+    for (const [fiber, runFrame] of this.#activeRuns) {
+      this.live.rejoin(runFrame.live)
       this.live.abandoned.add(fiber)
       this.note({ _tag: "AttemptAbandoned", ...named(this.#policy) })
     }
-    // A policy may act by itself, and only it knows.
-    if (this.acts && this.certainty === "not_executed" && last.some(isOutcomeUnknown)) {
+    // The policy itself may act. Only its failure shows this.
+    if (this.acts && this.certainty === "not_executed" && finalFailures.some(isOutcomeUnknown)) {
       this.note({
         _tag: "InnerEnded",
         inside: this.#policy.name ?? this.#policy.kind,
@@ -164,7 +171,7 @@ export class PolicyFrame extends SourceFrame {
 export const diedOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isSuccess(exit) ? [] : defectsOf(exit.cause)
 
-/** An answer, or a part of one. */
+/** Returns the answers in an exit. A partial answer counts, too. */
 const answersOf = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isSuccess(exit) ? [exit.value] : failuresOf(exit).filter(({ _tag }) => _tag === "PartialData")
 

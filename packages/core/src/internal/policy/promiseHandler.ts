@@ -1,6 +1,6 @@
 /*
- * Handlers that are async functions. Interrupting a fiber does not stop a promise. So an attempt counts as running until its promise
- * settles, and its late result is still recorded.
+ * Handlers that are async functions. Interrupting a fiber does not stop a promise. So an attempt counts as running
+ * until its promise settles, and its late result is still recorded.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -10,30 +10,30 @@ import { attempted, isA } from "../value/untrusted.ts"
 import { abandonable } from "./abandonable.ts"
 
 declare global {
-  // Every runtime has it, and no library of ECMAScript declares it.
+  // Every runtime has it, but TypeScript's ECMAScript libraries do not declare it.
   interface AbortSignal {
     readonly aborted: boolean
   }
 }
 
 /**
- * What an async handler is given beside its parameters.
+ * What an async handler receives besides its parameters.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PromiseCall {
-  /** Aborted when the call's time is up, or its run is interrupted. */
+  /** Aborted when the time of the call is up, or when its run is interrupted. */
   readonly signal: AbortSignal
-  /** The same for every attempt of the call. */
+  /** The idempotency key: the same for every attempt of the call. */
   readonly idempotencyKey: string
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
 }
 
-/** A handler of Effects, from one of promises. */
+/** Turns an async handler into a handler that returns Effects. */
 export const promised = <Params, A>(
-  who: string,
+  label: string,
   handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
   options: FromOptions
 ) =>
@@ -42,11 +42,11 @@ export const promised = <Params, A>(
     const { idempotencyKey, state: { executions: attempt } } = fiber.getRef(current)
     let promise: Promise<A> | undefined
     const end = Effect.callback<A, unknown>((resume, signal) => {
-      // What it throws at once it rejects with.
+      // A synchronous throw becomes a rejection.
       promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt })))
       void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
     })
-    // An interruption aborts the signal, and then waits for what the promise comes to.
+    // An interruption aborts the signal, and then waits until the promise settles.
     let isAborted = false
     const settled = Effect.catchCause(Effect.interruptible(end), (cause) => {
       isAborted = Cause.hasInterruptsOnly(cause) && promise !== undefined
@@ -54,10 +54,10 @@ export const promised = <Params, A>(
     })
     const judged = Effect.matchEffect(settled, {
       onSuccess: (value) =>
-        attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectOf(who)) : Effect.succeed(value),
+        attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectReturned(label)) : Effect.succeed(value),
       onFailure: (error) =>
         Effect.suspend(() => {
-          // A mistake of the program is thrown again.
+          // `from` throws programming errors again, which makes them defects.
           const failure = from(error, options)
           return Effect.fail(isAborted ? afterAbort(error) : failure)
         })
@@ -65,7 +65,7 @@ export const promised = <Params, A>(
     return Effect.uninterruptible(judged)
   })
 
-// "Cancelled" is what a function may say that was aborted after it had acted. Only what it says of its outcome is believed.
+// A function that acted before it was aborted may still report "cancelled". So only an explicit outcome is trusted.
 const afterAbort = (error: unknown): ToolUnavailable =>
   isUnavailable(error) && error.outcome !== undefined ? error : new ToolUnavailable({
     code: "timeout",
@@ -77,9 +77,9 @@ const afterAbort = (error: unknown): ToolUnavailable =>
 
 const isUnavailable = isA(ToolUnavailable)
 
-const effectOf = (who: string) => new TypeError(`${who} returned an Effect: make the tool with Tool.make.`)
+const effectReturned = (label: string) => new TypeError(`${label} returned an Effect: make the tool with Tool.make.`)
 
-/** Runs a handler in its own fiber, which keeps running when its caller is interrupted. An interrupted caller waits 5 s at most. */
+/** Runs a handler in its own fiber, which goes on when its caller is interrupted. That caller waits at most 5 s. */
 export const continuing = <Params, A, E extends ToolFailure, R>(
   run: (params: Params) => Effect.Effect<A, E, R>
 ) =>

@@ -1,8 +1,8 @@
 /*
- * Finding out what became of a call of which nobody knows whether it took effect.
+ * Finds out whether a call in doubt took effect.
  *
- * Not there yet is not the same as not there. So what a check does not find did not happen only if its answer is final, or if it still is
- * not there some time after the last attempt has really ended.
+ * "Not found yet" does not mean "did not happen". A check that finds nothing proves this only in two cases: its answer
+ * is final, or it still finds nothing some time after the last attempt has really ended.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -23,26 +23,27 @@ import { kind } from "../value/text.ts"
 import type { Call } from "./policyCall.ts"
 
 /**
- * What makes it final that a check finds nothing. Without either, the outcome stays unknown then.
+ * Options that say when a check that finds nothing proves that the call did not happen. Without `settle` and `final`,
+ * it never does for a tool that acts: the outcome stays unknown.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ReconcileOptions {
   /**
-   * How long the service takes at most until what it was asked for can be found, from the end of the last attempt. What the check has not
-   * found by then did not happen: that is your promise.
+   * The longest time, from the end of the last attempt, until the check can find the effect. You promise that an
+   * effect not found by then did not happen. Default: none.
    */
   readonly settle?: Duration.Input
-  /** When to ask again while it settles. Default: after 100 ms, and each time after twice as long. */
+  /** When to ask again during that time. Default: after 100 ms, doubling each time. */
   readonly schedule?: Schedule.Schedule<unknown>
-  /** The check closes the matter: what it does not find will not happen any more. That is your promise. */
+  /** Whether the check is conclusive: you promise that an effect it does not find will not happen. Default: `false`. */
   readonly final?: boolean
 }
 
 type Check<R> = (params: unknown, failure: ToolFailure) => Effect.Effect<Option.Option<unknown>, ToolFailure, R>
 
-/** What came of asking: what was found, that nothing was, or why nobody can tell. */
+/** The result of a check: a value, nothing, or no certainty, with the problem if there is one. */
 type Finding =
   | { readonly _tag: "Found"; readonly value: unknown }
   | { readonly _tag: "Nothing" }
@@ -59,13 +60,13 @@ export class Reconciliation<R> {
 
   constructor(check: Check<R>, { final = false, schedule, settle }: ReconcileOptions) {
     if (settle !== undefined && final) {
-      throw new TypeError("A check whose answer is final needs no time to settle: give one of 'final' and 'settle'.")
+      throw new TypeError("A check whose answer is final needs no time to settle: give either 'final' or 'settle'.")
     }
     if (schedule !== undefined && settle === undefined) {
-      throw new TypeError("A check is asked again while it settles: give a 'settle' with the 'schedule'.")
+      throw new TypeError("A 'schedule' repeats the check while the outcome settles: give a 'settle' with it.")
     }
     if (schedule !== undefined && !Schedule.isSchedule(schedule)) {
-      throw new TypeError(`A check is asked again on a Schedule; got ${kind(schedule)}.`)
+      throw new TypeError(`A reconcile's schedule must be a Schedule; got ${kind(schedule)}.`)
     }
     this.#check = check
     this.#schedule = schedule ?? Schedule.exponential("100 millis")
@@ -73,24 +74,28 @@ export class Reconciliation<R> {
     this.isFinal = final
   }
 
-  /** What a failed run comes to. */
+  /**
+   * Succeeds with the value that the check finds for a failed run. Otherwise it fails with the failure of the run. If
+   * the check proves that nothing in the call took effect, a `ToolUnavailable` or an unreadable result becomes a
+   * transient `not_executed`.
+   */
   of(name: string, call: Call, params: unknown, failure: ToolFailure): Effect.Effect<unknown, ToolFailure, R> {
     return Effect.flatMap(current, (frame) => {
       const isUnknown = frame.acts ? doneInAttempts(frame.whole.state).isInDoubt : isOutcomeUnknown(failure)
       if (!isUnknown) return Effect.fail(failure)
       frame.discard()
       const { executions } = frame.whole.state
-      return Effect.flatMap(this.#found(this.#ask(name, frame, params, failure), frame, call), (finding) => {
+      return Effect.flatMap(this.#find(this.#ask(name, frame, params, failure), frame, call), (finding) => {
         switch (finding._tag) {
           case "Found":
             frame.note({ _tag: "OutcomeSettled", certainty: "executed" })
             frame.handled(failure, { by: "reconcile" })
             return Effect.succeed(finding.value)
           case "Nothing":
-            // Meanwhile another attempt has begun, of which it says nothing.
+            // Another attempt has started meanwhile. The check says nothing about it.
             if (frame.whole.state.executions !== executions) return Effect.fail(failure)
             frame.note({ _tag: "OutcomeSettled", certainty: "not_executed" })
-            // Something else in the call may have taken effect, or has.
+            // Something else in the call may have taken effect.
             return Effect.fail(frame.certainty === "not_executed" ? notExecuted(failure) : failure)
           case "NotKnown":
             if (finding.problem !== undefined) frame.handled(finding.problem, { by: "reconcile" })
@@ -100,11 +105,11 @@ export class Reconciliation<R> {
     })
   }
 
-  /** Asks once. */
+  /** Runs the check once. */
   #ask(name: string, frame: Frame, params: unknown, failure: ToolFailure): Effect.Effect<Finding, never, R> {
-    const who = `The check of '${name}'`
-    return callUser(who, () => this.#check(params, failure)).pipe(
-      // Cut short, it found out nothing, and nobody else hears of the failure.
+    const label = `The check of '${name}'`
+    return callUser(label, () => this.#check(params, failure)).pipe(
+      // An interrupted or crashed check finds nothing. Without this, the failure would not be recorded.
       Effect.onExit((exit) =>
         Effect.sync(() => {
           if (Exit.isFailure(exit) && !Cause.hasFails(exit.cause)) frame.handled(failure, { by: "reconcile" })
@@ -113,29 +118,29 @@ export class Reconciliation<R> {
       Effect.provideService(current, new SourceFrame(frame, false)),
       Effect.matchEffect({
         onFailure: (problem) => Effect.succeed<Finding>({ _tag: "NotKnown", problem }),
-        onSuccess: (found): Effect.Effect<Finding> => {
-          if (!Option.isOption(found)) {
-            return Effect.die(new TypeError(`${who} found ${kind(found)}, which is not an Option.`))
+        onSuccess: (answer): Effect.Effect<Finding> => {
+          if (!Option.isOption(answer)) {
+            return Effect.die(new TypeError(`${label} must find an Option; got ${kind(answer)}.`))
           }
-          return Effect.succeed(Option.isSome(found) ? { _tag: "Found", value: found.value } : nothing)
+          return Effect.succeed(Option.isSome(answer) ? { _tag: "Found", value: answer.value } : nothing)
         }
       })
     )
   }
 
-  #found(ask: Effect.Effect<Finding, never, R>, frame: Frame, call: Call): Effect.Effect<Finding, never, R> {
+  #find(ask: Effect.Effect<Finding, never, R>, frame: Frame, call: Call): Effect.Effect<Finding, never, R> {
     const { settle } = this
-    if (settle !== undefined) return this.#settled(ask, frame, call, Duration.toMillis(settle))
+    if (settle !== undefined) return this.#findWithin(ask, frame, call, Duration.toMillis(settle))
     return Effect.suspend(() => {
-      // What still runs may act after the check has looked.
+      // An attempt that still runs may act after the check.
       const isRunning = frame.isActing
       const isFinal = this.isFinal || !frame.acts
       return Effect.map(ask, (finding) => finding._tag === "Nothing" && (isRunning || !isFinal) ? notKnown : finding)
     })
   }
 
-  /** Asks until something is found, or has had its time. An attempt that still runs has as long to end. */
-  #settled(
+  /** Asks until something is found or the time to settle is up. A running attempt has the same time to end. */
+  #findWithin(
     ask: Effect.Effect<Finding, never, R>,
     frame: Frame,
     call: Call,
@@ -157,14 +162,14 @@ export class Reconciliation<R> {
         if (runs && begun - first >= settle) return notKnown
         const now = yield* Clock.currentTimeMillis
         const rest = (runs ? first : last) + settle - now
-        // It would be cut short, and nobody would be told why.
+        // The deadline would cut the wait short without a reason, so the check stops here.
         if (rest >= Duration.toMillis(yield* Deadline.timeLeft)) return finding._tag === "Nothing" ? notKnown : finding
         const next = yield* Pull.matchEffect(step(now, undefined), {
           onSuccess: ([, length]) => Effect.succeed(Duration.toMillis(length)),
           onFailure: Effect.failCause,
           onDone: () => Effect.succeed(Infinity)
         })
-        // A clock that a test moves may lack a billionth of a millisecond, which no wait would bring.
+        // Rounded up: a test clock may be short by a tiny fraction of a millisecond, which no wait would make up.
         const wait = Duration.millis(Math.ceil(Math.max(0, Math.min(next, rest))))
         yield* call.waiting(Effect.sleep(wait), wait)
       }
@@ -172,7 +177,7 @@ export class Reconciliation<R> {
   }
 }
 
-// Another failure of the same call says something else, and stays.
+// Other failures say something else, and stay unchanged.
 const notExecuted = (failure: ToolFailure): ToolFailure => {
   const { cause, detail } = failure
   if (failure._tag !== "ToolUnavailable" && !(failure._tag === "SchemaMismatch" && failure.side === "result")) {
@@ -182,7 +187,7 @@ const notExecuted = (failure: ToolFailure): ToolFailure => {
   return new ToolUnavailable({
     ...(retryAfter === undefined ? {} : { retryAfter }),
     code: "not_executed",
-    detail: `${detail} A check found that it did not take effect.`,
+    detail: `${detail} A check confirmed that it did not take effect.`,
     transient: true,
     outcome: "not_executed",
     cause

@@ -12,13 +12,13 @@ import * as RetryBudget from "../../RetryBudget.ts"
 import { contained } from "../effect/contained.ts"
 
 /**
- * Retries an Effect on a Schedule, at the cost of one handler while nothing fails: the schedule's
- * driver is built after the first failure, where `Effect.retry` builds it before the first try.
+ * Retries an Effect on a Schedule. While nothing fails, it costs only one handler: it builds the driver of the schedule
+ * after the first failure. `Effect.retry` builds it before the first attempt.
  *
- * A failure goes on as it is when it is not `retryable`, when the schedule is done, when its wait could not end before
- * the deadline, and when the retry budget has nothing left.
+ * A failure is not retried if it is not `retryable`, if the schedule is done, if its wait would not end before the
+ * deadline, or if the retry budget is used up. {@link Retries} can refuse retries for other reasons, too.
  *
- * @param begin what to go by: asked for after the first failure
+ * @param begin returns how to retry; called after the first failure
  */
 export const retrying = <A, E, R, Retryable extends E, R2>(
   self: Effect.Effect<A, E, R>,
@@ -28,37 +28,37 @@ export const retrying = <A, E, R, Retryable extends E, R2>(
     const budget = fiber.getRef(RetryBudget.current)
     const attempt = budget === undefined || fiber.getRef(isInside)
       ? self
-      : Effect.tap(Effect.provideService(self, isInside, true), deposited(budget))
-    return Effect.catch(attempt, (first) => again(first, attempt, begin(fiber)))
+      : Effect.tap(Effect.provideService(self, isInside, true), deposit(budget))
+    return Effect.catch(attempt, (first) => retryFrom(first, attempt, begin(fiber)))
   })
 
-/** What a retry goes by. */
+/** How failures are retried. */
 export interface Retries<E, Retryable extends E, R> {
   readonly schedule: Schedule.Schedule<unknown, Retryable, never, R>
   readonly retryable: (failure: E) => failure is Retryable
-  /** Why a failure that is worth a retry must not have one, if so. */
+  /** Returns why a retryable failure must not be retried; `undefined` if it may. */
   readonly refusal?: (failure: Retryable) => Effect.Effect<Refusal | undefined>
-  /** Told of each failure that is worth a retry and has none. */
+  /** Called for each retryable failure that is not retried. */
   readonly onRefused?: (failure: Retryable, why: Refusal) => Effect.Effect<void>
-  /** Told of each failure that is retried, before the wait. */
+  /** Called for each failure that is retried, before the wait. */
   readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
-  /** Run before each retry, after the wait. It may fail instead of the attempt. */
+  /** Called before each retry, after the wait. It may fail in place of the attempt. */
   readonly begin?: (failure: Retryable) => Effect.Effect<void, E>
-  /** Put around each wait, as soon as its length is known. */
+  /** Wraps each wait. Called once the length of the wait is known. */
   readonly waiting?: <A, E2, R2>(wait: Effect.Effect<A, E2, R2>) => Effect.Effect<A, E2, R2>
-  /** What is made of the last failure. Default: it goes on as it is. */
+  /** Maps the last failure. Default: the failure stays unchanged. */
   readonly last?: (failure: E) => E
 }
 
 /** Why a failure is not retried. */
 type Refusal = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
 
-// Of retries around each other only the outermost makes a deposit: a success is one success.
+// Of nested retries, only the outermost makes a deposit, so that one success counts once.
 const isInside = Context.Reference<boolean>("@fallible/core/retrying/isInside", { defaultValue: () => false })
 
-const deposited = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
+const deposit = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
 
-const again = <A, E, R, Retryable extends E, R2>(
+const retryFrom = <A, E, R, Retryable extends E, R2>(
   first: E,
   attempt: Effect.Effect<A, E, R>,
   {
@@ -74,56 +74,57 @@ const again = <A, E, R, Retryable extends E, R2>(
 ): Effect.Effect<A, E, R | R2> => {
   if (!retryable(first)) return Effect.fail(last(first))
   let metadata = Schedule.CurrentMetadata.defaultValue()
-  const noting = Schedule.tap(schedule, (current) =>
+  const recordingSchedule = Schedule.tap(schedule, (current) =>
     Effect.sync(() => {
       metadata = current
     }))
-  return Effect.flatMap(Schedule.toStep(noting), (step) => {
-    const refused = (failure: Retryable, why: Refusal) =>
+  return Effect.flatMap(Schedule.toStep(recordingSchedule), (step) => {
+    const refuse = (failure: Retryable, why: Refusal) =>
       Effect.andThen(onRefused(failure, why), Effect.fail(last(failure)))
     const wait = (failure: Retryable, length: Duration.Duration) =>
-      Effect.flatMap(mayWait(length), (why): Effect.Effect<A, E, R | R2> =>
+      Effect.flatMap(refusalOfWait(length), (why): Effect.Effect<A, E, R | R2> =>
         why === undefined
           ? Effect.andThen(
             onRetry(failure, length),
             Effect.flatMap(waiting(Effect.sleep(length)), () =>
               Effect.catch(
                 Effect.andThen(begin(failure), Effect.provideService(attempt, Schedule.CurrentMetadata, metadata)),
-                from
+                handle
               ))
           )
-          : refused(failure, why))
+          : refuse(failure, why))
     const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        // A schedule may run a user's Effects.
+        // A schedule may run Effects that users wrote.
         Pull.matchEffect(contained(Effect.suspend(() => step(now, failure))), {
           onSuccess: ([, length]) => wait(failure, length),
-          onFailure: (cause) => Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(defects(cause)),
-          onDone: () => refused(failure, "schedule")
+          onFailure: (cause) =>
+            Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(withoutFailures(cause)),
+          onDone: () => refuse(failure, "schedule")
         }))
-    const from = (failure: E): Effect.Effect<A, E, R | R2> =>
+    const handle = (failure: E): Effect.Effect<A, E, R | R2> =>
       retryable(failure)
-        ? Effect.flatMap(refusal(failure), (why) => why === undefined ? next(failure) : refused(failure, why))
+        ? Effect.flatMap(refusal(failure), (why) => why === undefined ? next(failure) : refuse(failure, why))
         : Effect.fail(last(failure))
-    return from(first)
+    return handle(first)
   })
 }
 
-// Its type says that a schedule never fails. What is left is what it died of.
-const defects = (cause: Cause.Cause<unknown>) => cause as Cause.Cause<never>
+// The caller has checked that the cause has no failures, which its type cannot say.
+const withoutFailures = (cause: Cause.Cause<unknown>) => cause as Cause.Cause<never>
 
-// No wait is begun that cannot end before the deadline, or that the retry budget has nothing left for.
-const mayWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefined> =>
+// Returns why a retry must not begin: its wait would not end before the deadline, or the retry budget is used up.
+const refusalOfWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefined> =>
   Effect.flatMap(
     Deadline.timeLeft,
     (left) =>
       Duration.isLessThan(wait, left)
-        ? Effect.map(spend, (may) => may ? undefined : "retry_budget")
+        ? Effect.map(spendRetry, (may) => may ? undefined : "retry_budget")
         : Effect.succeed("deadline")
   )
 
-/** May a retry be made, as far as the process's budget allows? */
-const spend: Effect.Effect<boolean> = Effect.flatMap(
+/** Takes one retry from the budget of the process. False if none is left. Without a budget, always true. */
+const spendRetry: Effect.Effect<boolean> = Effect.flatMap(
   RetryBudget.current,
   (budget) => budget === undefined ? Effect.succeed(true) : Effect.map(Clock.currentTimeMillis, budget.withdraw)
 )

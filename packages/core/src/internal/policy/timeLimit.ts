@@ -8,10 +8,10 @@ import { current, type Frame } from "../call/frame.ts"
 import { currentContext } from "../effect/contained.ts"
 import { abandonable } from "./abandonable.ts"
 
-/** The kinds of policies that end what takes too long. */
+/** The kinds of policies that limit time. */
 export type TimeLimit = "timeout" | "deadline"
 
-/** The tool that is limited, and its run. */
+/** The tool whose runs are limited. */
 interface Subject {
   readonly name: string
 }
@@ -19,13 +19,13 @@ interface Subject {
 type Run<A, R> = (params: unknown) => Effect.Effect<A, ToolFailure, R>
 
 /**
- * Ends a run when the deadline has come that somebody else has set: `Dispatch` puts it around every call of a run that has one.
+ * Ends a run at a deadline that was set elsewhere. `Dispatch` applies this to every call of a run that has a deadline.
  */
 export const limitedByDeadline = <A, R>(run: Run<A, R>, subject: Subject): Run<A, R> => (params) =>
   limited(run(params), subject, Infinity, "deadline")
 
-// For so long, or until the deadline, if that comes first; what runs inside knows of it, and what it notes is heard until then. Nobody
-// begins what acts only to leave it behind.
+// Ends a run after `limit` milliseconds, or at the deadline if that comes first. The inner run sees the earlier of both
+// as its deadline, and its events count until then. If no time is left, the run does not start.
 export const limited = <A, R>(
   run: Effect.Effect<A, ToolFailure, R>,
   subject: Subject,
@@ -35,24 +35,24 @@ export const limited = <A, R>(
   Effect.withFiber((fiber) => {
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     const deadline = fiber.getRef(Deadline.current)
-    const left = Math.max(0, deadline - now)
-    const time = Math.min(limit, left)
+    const timeLeft = Math.max(0, deadline - now)
+    const time = Math.min(limit, timeLeft)
     if (time === Infinity) return run
     const frame = fiber.getRef(current)
     const { name } = subject
-    if (time === 0) return Effect.fail(timedOut(frame, `${name} was not run: its time was up.`))
+    if (time === 0) return Effect.fail(timedOut(frame, `${name} was not run: its deadline had passed.`))
     const context = currentContext<R>()
     return abandonable(run, frame, time, {
-      context: limit < left ? Context.add(context, Deadline.current, now + limit) : context,
+      context: limit < timeLeft ? Context.add(context, Deadline.current, now + limit) : context,
       late: () => {
         frame.note({ _tag: "AttemptAbandoned", by })
-        const late = left < limit ? "before its time was up" : `within ${Duration.format(Duration.millis(limit))}`
+        const late = timeLeft < limit ? "before its deadline" : `within ${Duration.format(Duration.millis(limit))}`
         return Effect.fail(timedOut(frame, `${name} did not answer ${late}.`))
       }
     })
   })
 
-// Whether it has taken effect the call knows: what only waited for its turn has not.
+// The outcome is the certainty of the call. A call that only waited for its turn has done nothing.
 const timedOut = ({ certainty, tool: { sideEffect } }: Frame, detail: string): ToolUnavailable => {
   if (sideEffect === "none") return new ToolUnavailable({ code: "timeout", detail, transient: true })
   return sideEffect === "non_idempotent" && certainty === "unknown"

@@ -1,6 +1,6 @@
 /*
- * What a log says of a result that does not fit its tool's own schema. It may be secret, so that the log has its form, and of the value
- * itself no more than its issues quote (`resultIssues`).
+ * The log of a result that does not fit its tool's schema. The result may be secret. So the log names its
+ * fields, and quotes only the values that its issues quote (`resultIssues`).
  */
 import { partAt } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
@@ -8,34 +8,34 @@ import type { FieldIssue } from "../../ToolFailure.ts"
 import { cut, firstIssue, oneLine } from "../value/text.ts"
 import { attempted, isA } from "../value/untrusted.ts"
 
-/** Logs a warning: one line for the tool, and one for each issue. */
+/** Logs a warning with one line for the tool and one for each issue. */
 export const misfitLogged = (tool: string, issues: ReadonlyArray<FieldIssue>, value: unknown): Effect.Effect<void> =>
-  // What a logger dies of is not the tool's.
+  // A logger that dies must not fail the tool.
   Effect.ignoreCause(Effect.suspend(() => {
     const lines = issues.map((issue) => `\n  ${lineOf(issue, value)}`)
-    return Effect.logWarning(`The result of '${tool}' does not fit its own schema:${lines.join("")}`)
+    return Effect.logWarning(`The result of '${tool}' does not match its schema:${lines.join("")}`)
   }))
 
 const lineOf = ({ actual, expected, path }: FieldIssue, value: unknown): string =>
   firstIssue([{
     path: path.map((key) => cut(oneLine(String(key)), 80)),
-    // The words of an author may have the value in them.
+    // An author's text may quote the value.
     expected: mayQuote(expected, partAt(value, path)) ? "a valid value" : expected,
     actual
   }])
 
-/** Is a value, or a part of it, in these words? In doubt it is. */
+/** Whether a text may quote the value or a part of it. In doubt it returns true. */
 const mayQuote = (words: string, value: unknown): boolean => {
-  // What was cut may have stood where a value was.
+  // The cut part may have quoted the value.
   if (words.endsWith(cutOff)) return true
-  let left = mostParts
+  let partsLeft = mostParts
   const isQuoted = (part: unknown): boolean => {
-    if (left-- === 0) return true
-    if (typeof part === "string") return isSaid(words, part)
-    if (typeof part === "number" || typeof part === "bigint") return isSaid(words, String(part))
+    if (partsLeft-- === 0) return true
+    if (typeof part === "string") return contains(words, part)
+    if (typeof part === "number" || typeof part === "bigint") return contains(words, String(part))
     if (typeof part !== "object" || part === null) return false
     return isA(Date)(part)
-      ? [String(part), String(part.getTime()), JSON.stringify(part).slice(1, -1)].some((text) => isSaid(words, text))
+      ? [String(part), String(part.getTime()), JSON.stringify(part).slice(1, -1)].some((text) => contains(words, text))
       : partsOf(part).some(isQuoted)
   }
   return attempted(() => isQuoted(value)) ?? true
@@ -47,9 +47,9 @@ const mostParts = 1000
 const partsOf = (value: object): ReadonlyArray<unknown> =>
   isA(Map)(value) ? Array.from(value).flat() : isA(Set)(value) ? Array.from(value) : Object.values(value)
 
-// A short one, or a number, is looked for as a whole word: else every '1' would be found in a '10'.
-const isSaid = (words: string, value: string): boolean => {
-  // The words are on one line. Of a long text the beginning is enough.
+// A number or a short value must match as a whole word. Otherwise '1' would be found in '10'.
+const contains = (words: string, value: string): boolean => {
+  // The text is on one line. The beginning of a long value is enough.
   const text = oneLine(value).slice(0, 12)
   if (text === "") return false
   for (let at = words.indexOf(text); at !== -1; at = words.indexOf(text, at + 1)) {

@@ -1,5 +1,6 @@
 /*
- * What a result says of a next page: by its fields, or by how many items it has. It comes with the whole arguments that ask for that page.
+ * Finds out from the fields of a result, or from its number of items, whether there is a next page. It also
+ * finds the arguments that request that page.
  */
 import { explain, hasSecrets } from "@fallible/arguments"
 import * as Effect from "effect/Effect"
@@ -10,31 +11,38 @@ import type * as Guard from "../../Guard.ts"
 import { encoderOf } from "../arguments/encoder.ts"
 import { schemaOf } from "../arguments/jsonSchema.ts"
 
-/** The names of an object's fields. A list has none. */
+/** The names of an object's fields. A list has no such names. */
 export type Field<T> = T extends ReadonlyArray<unknown> ? never : T extends object ? Extract<keyof T, string> : never
 
 /**
- * Which fields say that there is more, and which parameter goes on.
+ * The fields that report more pages, and the parameter that requests them.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Pages<A, Params> {
   /**
-   * The field of a result that says whether there is more. After `true`, the parameter counts up by one. A text or a number is a cursor,
-   * and becomes the parameter. `false`, `null`, `""` and `0` say that there is no more; a field that is absent says nothing. An `Option`
-   * counts as what it holds. Anything else says that there is more, but not how to go on.
+   * The field of a result that reports more pages. `true` increments the parameter by one. A text or a number
+   * is a cursor, and becomes the parameter. `false`, `null`, `""` and `0` mean that there are no more pages.
+   * An absent field says nothing. An `Option` counts as its value, and `None` as `null`. Any other value
+   * means that there are more pages, but not how to request them.
    */
   readonly more?: Field<A>
-  /** The parameter that continues: a page number, counted from 1, or a cursor. Not an offset. A call without it asks for page 1. */
+  /**
+   * The parameter that requests a page: a page number from 1, or a cursor, but not an offset. A call without
+   * it requests page 1.
+   */
   readonly next: Field<Params>
-  /** The field that has the items of a page. Default: the result itself, or its only list. */
+  /** The field that holds the items of a page. Default: the result itself if it is a list, else its only list. */
   readonly items?: Field<A>
-  /** The size of a page, or the parameter that has it. Where nothing says whether there is more, there may be more after a full page. */
+  /**
+   * The size of a full page, or the parameter that sets it. If `more` says nothing, there may be more after a
+   * full page.
+   */
   readonly full?: number | Field<Params>
 }
 
-/** What a result says of a next page, and the arguments that ask for it. */
+/** Reports whether a result has a next page, and with which arguments to request it. */
 export const nextPageOf =
   <A, Params>(parameters: Schema.ConstraintDecoder<unknown>, pages: Pages<A, Params>) =>
   (value: A, params: Params): Effect.Effect<Guard.Incomplete | undefined> => {
@@ -48,14 +56,17 @@ export const nextPageOf =
     }))
   }
 
-/** Where it goes on, if it does, and how that is known. */
+/**
+ * Returns the parameter of the next page, if it is known, and why there may be one. Returns
+ * `undefined` if there is no next page.
+ */
 const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value: A, params: Params) => {
-  const given = more === undefined ? undefined : fieldOf(value, more)
-  const said = Option.isOption(given) ? Option.getOrNull(given) : given
+  const field = more === undefined ? undefined : fieldOf(value, more)
+  const indicator = Option.isOption(field) ? Option.getOrNull(field) : field
   const count = countedUp(fieldOf(params, next))
-  if (said !== undefined) {
-    const cursor = typeof said === "string" || typeof said === "number" ? said : undefined
-    return said ? { at: said === true ? count : cursor, detail: "There are more pages." } : undefined
+  if (indicator !== undefined) {
+    const cursor = typeof indicator === "string" || typeof indicator === "number" ? indicator : undefined
+    return indicator ? { at: indicator === true ? count : cursor, detail: "There are more pages." } : undefined
   }
   const size = typeof full === "string" ? fieldOf(params, full) : full
   const list = items === undefined ? onlyList(value) : fieldOf(value, items)
@@ -63,7 +74,7 @@ const moreOf = <A, Params>({ full, items, more, next }: Pages<A, Params>, value:
   return isFull ? { at: count, detail: "The page is full: there may be more." } : undefined
 }
 
-/** Is it a page after the first, as far as its parameter says? */
+/** Whether the parameter requests a page after the first. */
 export const isFurther = (next: string, params: unknown): boolean => {
   const page = fieldOf(params, next)
   return page !== undefined && page !== null && page !== "" && page !== 0 && page !== 1 && page !== "1"
@@ -83,7 +94,10 @@ const countedUp = (page: unknown): number | undefined => {
   return typeof page === "number" ? page + 1 : undefined
 }
 
-/** The arguments of a call with one of them changed, in JSON; the changed one alone where the others are secret, or have no JSON. */
+/**
+ * Returns the arguments of a call in JSON, with one of them changed. If the others hold a secret or have no
+ * JSON, it returns only the changed one. Returns `undefined` if the changed one does not fit the parameters.
+ */
 const argumentsWith = (
   parameters: Schema.ConstraintDecoder<unknown>,
   params: unknown,
@@ -98,7 +112,7 @@ const argumentsWith = (
     Effect.map((args) => {
       const shown = schemaOf(parameters)
       const changed = args[key]
-      // A cursor is not counted up.
+      // A page number does not fit a parameter that takes a cursor.
       if (changed !== undefined && !accepts(shown, key, changed)) return undefined
       if (!hasSecrets(shown)) return args
       return changed === undefined ? undefined : { [key]: changed }
@@ -108,6 +122,6 @@ const argumentsWith = (
 
 const isJsonObject = Schema.is(Schema.JsonObject)
 
-// The other keys may be missing.
+// Only the issues of this key count, since other keys may be missing.
 const accepts = (shown: ReturnType<typeof schemaOf>, key: string, value: Schema.Json): boolean =>
   explain({ [key]: value }, shown)?.issues.some(({ kind, path }) => path[0] === key && kind !== "unknown_key") !== true

@@ -3,7 +3,7 @@ import { type Coverage, PartialData } from "../../ToolFailure.ts"
 import { kind } from "../value/text.ts"
 
 /**
- * What is said of a value that is not the whole.
+ * The description of an incomplete value, and how to get the rest.
  *
  * @category models
  * @since 0.1.0
@@ -11,36 +11,38 @@ import { kind } from "../value/text.ts"
 export interface Incomplete {
   /** Default: `"more_pages"` when there is a `next`, else `"truncated"`. */
   readonly code?: string
-  /** Default: how much is there, by `coverage`. */
+  /** Default: a sentence with the numbers of `coverage`. */
   readonly detail?: string
   readonly hint?: string
-  /** How much of how much there is. */
+  /** How many parts the value has, and how many there are in all. */
   readonly coverage?: Coverage
-  /** The arguments of the call that continues. */
+  /** The arguments of the call that requests the next part. */
   readonly next?: Schema.JsonObject
 }
 
 /**
- * What a user's function has said of a value; throws where that is not of its type.
+ * Returns the answer of a user's function. Throws a `TypeError` if it is neither an object nor `undefined`.
  */
-export const incompleteOf = (who: string, what: Incomplete | undefined): Incomplete | undefined => {
-  if (what === undefined || typeof what === "object" && what !== null) return what
-  throw new TypeError(`${who} returned ${kind(what)}: return an object, or undefined.`)
+export const incompleteOf = (functionName: string, incomplete: Incomplete | undefined): Incomplete | undefined => {
+  if (incomplete === undefined || typeof incomplete === "object" && incomplete !== null) return incomplete
+  throw new TypeError(`${functionName} returned ${kind(incomplete)}: return an object, or undefined.`)
 }
 
 /**
- * A value that is not the whole, as a failure.
+ * Makes a failure from an incomplete value.
  */
-export const partialData = <A>(data: A, what: Incomplete): PartialData<A> =>
+export const partialData = <A>(data: A, incomplete: Incomplete): PartialData<A> =>
   new PartialData({
-    code: what.next === undefined ? "truncated" : "more_pages",
-    detail: extent(what.coverage),
-    ...what,
+    code: incomplete.next === undefined ? "truncated" : "more_pages",
+    detail: extent(incomplete.coverage),
+    ...incomplete,
     data
   })
 
 const extent = (coverage: Coverage | undefined): string => {
   if (coverage === undefined) return "This is only part of the result."
   const { have, of, unit = "parts" } = coverage
-  return of === undefined ? `This is ${have} ${unit}, and not all.` : `This is ${have} of ${of} ${unit}.`
+  return of === undefined
+    ? `This is only part of the result: ${have} ${unit}.`
+    : `This is only part of the result: ${have} of ${of} ${unit}.`
 }

@@ -1,13 +1,15 @@
 /*
- * What the author of a tool knows of its results, and no schema can say. It is checked after each success of the handler:
+ * Checks of a tool's results that its author declares, because no schema can express them. They run after
+ * each success of the handler:
  *
  *     handler ─ execution ─ invariants ─ freshness ─ pages ─ empty ─ policies
  *
- * Why this order? A result that breaks an invariant is not trusted further. The age is noted before pages are followed, so that a merged
- * result has it, too. An empty page may have a next one, so emptiness is checked last.
+ * Why this order? A result that breaks an invariant is not trusted further. The age is noted before pages are
+ * followed, so that a merged result has it too. Emptiness is checked last, since an empty page may have a next
+ * one.
  *
- * Why outside of the execution? By then the call knows that a tool that acts has taken effect. So no check here counts as a refusal, and
- * nothing runs the tool again.
+ * Why outside the execution? There the call already knows that a tool that acts has taken effect. So a failed
+ * check does not count as a refusal, and nothing runs the tool again.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -35,18 +37,19 @@ import { incompleteOf, partialData } from "./partial.ts"
 export type { Pages } from "./nextPage.ts"
 
 /**
- * What an empty result means.
+ * The meaning of an empty result.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Empty<in A, in Params> {
   /**
-   * Is a result empty? Default: `undefined`, `null`, `""`, `Option.none`, an empty list, map or set, an object without fields. An object
-   * with lists is empty if its lists are, and its other fields are flags, numbers up to 1, times, or absent.
+   * Whether a result is empty. Default: true for `undefined`, `null`, `""`, `Option.none`, an empty list, map
+   * or set, and an object without fields. An object with lists is empty if all its lists are empty, and its
+   * other fields are flags, numbers up to 1, times, or absent.
    */
   readonly when?: (value: A, params: Params) => boolean
-  /** What it means: "No orders match this name." */
+  /** The meaning, as a sentence: "No orders match this name." */
   readonly detail: string
   /** What to do next. */
   readonly hint?: string
@@ -55,43 +58,50 @@ export interface Empty<in A, in Params> {
 }
 
 /**
- * What the author of a tool knows of its results.
+ * Declarations of a tool's author about its results.
  *
- * A function here that throws is a fault of the tool: a defect. The answer of a tool that acts is kept all the same, with a note, and the
- * defect goes to `Defect.reporter`.
+ * A function here that throws is a defect of the tool. A tool that acts still returns its answer, with a
+ * note, and the defect goes to `Defect.reporter`.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Contract<A, Params> {
   /**
-   * What an empty result means: a sentence, or more. Such a result fails with `SemanticGarbage`, code `empty_result`. A page that has a
-   * next one, or is not the first, is not empty in this sense.
+   * The meaning of an empty result: a sentence, or an object with more fields. An empty result fails with
+   * `SemanticGarbage`, code `empty_result`. A page does not count as empty if it has a next one, or is not
+   * the first.
    */
   readonly empty?: string | Empty<A, Params>
   /**
-   * How a result says that there is more: by its fields, or by a function. Such a result fails with `PartialData`, code `more_pages`, with
-   * the arguments that continue, which `Tool.paginate` follows.
+   * How a result reports more pages: by its fields, or by a function. A result with more pages fails with
+   * `PartialData`, code `more_pages`, and the arguments of the next page. `Tool.paginate` follows them.
    */
   readonly pages?: Pages<A, Params> | ((value: A, params: Params) => Guard.Incomplete | undefined)
   /**
-   * From when a result is; a number is in milliseconds since 1970, a text in ISO 8601. `undefined`: it is not said. With a `freshness`, the
-   * answer says how old it is when it is older than that. A time that cannot be read is told; one in the future counts as fresh.
+   * Returns the time of the data. A number is in milliseconds since 1970, a text in ISO 8601; `null` and
+   * `undefined` mean that the time is not known. If the data is older than `freshness`, the answer says how
+   * old it is. If the time cannot be read, the answer says that the age is unknown. A time in the future
+   * counts as fresh.
    */
   readonly asOf?: (value: A) => DateTime.DateTime.Input | null | undefined
-  /** How old a result may be. */
+  /** The maximum age of the data. Required with `asOf`. */
   readonly freshness?: Duration.Input
   /**
-   * Rules that hold for every result: each predicate under its rule. The first that returns `false` fails with a `SchemaMismatch` of the
-   * result, code `invariant_broken`. The model is told that the tool is at fault.
+   * Rules that hold for every result: each predicate under a sentence that states its rule. The first
+   * predicate that returns `false` fails with a `SchemaMismatch` of the result, code `invariant_broken`. The
+   * model is told that the tool is at fault.
    */
   readonly invariants?: { readonly [sentence: string]: (value: A, params: Params) => boolean }
-  /** The parameter that asks for less. The model is told of it when a tool that only reads was cut off, or did not answer in time. */
+  /**
+   * The parameter that requests a smaller result. The model is told of it if a tool that only reads is cut
+   * off or times out.
+   */
   readonly size?: Field<Params>
 }
 
 /**
- * What a tool can fail with because of a field of its definition.
+ * The failures that the fields of a definition add to a tool.
  *
  * @category utility types
  * @since 0.1.0
@@ -112,53 +122,56 @@ type Run<A, Params, E, R> = (params: Params) => Effect.Effect<A, E, R>
 
 type Verdict<A> = SchemaMismatch | SemanticGarbage | PartialData<A>
 
-/** A handler whose results keep its tool's contract; the handler itself, where there is none. */
+/**
+ * Wraps a handler so that its results are checked against the tool's contract. Without a contract it returns
+ * the handler itself.
+ */
 export const keeping = <A, Params, E extends ToolFailure, R>(
   tool: Tool<A, Params>,
   run: Run<A, Params, E, R>
 ): Run<A, Params, E | Verdict<A>, R> => {
   const { asOf, empty, freshness, invariants, pages } = tool
-  if ([asOf, empty, invariants, pages].every((word) => word === undefined)) return run
-  const broken = brokenIn(tool)
-  const emptied = emptinessOf(tool)
-  const age = asOf === undefined || freshness === undefined ? undefined : ageOf(tool.name, asOf, freshness)
-  const part = partOf(tool)
-  const kept = (value: A, params: Params): Effect.Effect<A, Verdict<A>> => {
-    const impossible = broken?.(value, params)
-    if (impossible !== undefined) return Effect.andThen(warned(impossible), Effect.fail(impossible))
-    if (age === undefined) return whole(value, params)
+  if ([asOf, empty, invariants, pages].every((rule) => rule === undefined)) return run
+  const findBroken = invariantCheckOf(tool)
+  const findEmpty = emptinessCheckOf(tool)
+  const findStale = asOf === undefined || freshness === undefined ? undefined : ageCheckOf(tool.name, asOf, freshness)
+  const checkPages = pageCheckOf(tool)
+  const checkAll = (value: A, params: Params): Effect.Effect<A, Verdict<A>> => {
+    const broken = findBroken?.(value, params)
+    if (broken !== undefined) return Effect.andThen(logBroken(broken), Effect.fail(broken))
+    if (findStale === undefined) return checkExtent(value, params)
     return Effect.withFiber((fiber) => {
-      const stale = age(value, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
+      const stale = findStale(value, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
       if (stale !== undefined) fiber.getRef(current).note({ _tag: "CaveatAdded", text: stale })
-      return whole(value, params, stale)
+      return checkExtent(value, params, stale)
     })
   }
-  const whole = (value: A, params: Params, stale?: string): Effect.Effect<A, Verdict<A>> =>
-    Effect.flatMapEager(part?.(value, params, stale) ?? Effect.succeed(value), (value) => {
-      const nothing = isFurtherPage(tool, params) ? undefined : emptied?.(value, params)
-      if (nothing === undefined) return Effect.succeed(value)
+  const checkExtent = (value: A, params: Params, stale?: string): Effect.Effect<A, Verdict<A>> =>
+    Effect.flatMapEager(checkPages?.(value, params, stale) ?? Effect.succeed(value), (value) => {
+      const emptyResult = isFurtherPage(tool, params) ? undefined : findEmpty?.(value, params)
+      if (emptyResult === undefined) return Effect.succeed(value)
       const failure = stale === undefined
-        ? nothing
-        : withFields(nothing, { detail: `${ended(nothing.detail)} ${stale}` })
-      // An empty page after others is the end of them.
+        ? emptyResult
+        : withFields(emptyResult, { detail: `${withFullStop(emptyResult.detail)} ${stale}` })
+      // An empty page after others only marks their end.
       return Effect.flatMap(
         current,
         (frame) => frame instanceof PageFrame ? Effect.succeed(value) : Effect.fail(failure)
       )
     })
-  const checked = tool.sideEffect === "none" ?
-    kept :
-    (value: A, params: Params) => atLeast(value, tool.name, Effect.suspend(() => kept(value, params)))
-  return (params) => Effect.flatMap(run(params), (value) => checked(value, params))
+  const check = tool.sideEffect === "none" ?
+    checkAll :
+    (value: A, params: Params) => keepingAnswer(value, tool.name, Effect.suspend(() => checkAll(value, params)))
+  return (params) => Effect.flatMap(run(params), (value) => check(value, params))
 }
 
-const ended = (sentence: string): string => /[.!?…]$/.test(sentence) ? sentence : `${sentence}.`
+const withFullStop = (sentence: string): string => /[.!?…]$/.test(sentence) ? sentence : `${sentence}.`
 
-/** What a tool that acts has answered is not lost because a function of its definition threw. */
-const atLeast = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+/** Keeps the answer of a tool that acts if a function of its definition throws. */
+const keepingAnswer = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.catchCause(checked, (cause) =>
     Cause.hasDies(cause)
-      // Nobody waits for a report: the answer may be lost meanwhile.
+      // The report runs in the background: while waiting for it, the answer could be lost.
       ? Effect.andThen(
         Effect.forkDetach(Defect.report(`The definition of ${name} could not check a result`, cause), {
           startImmediately: true
@@ -170,31 +183,31 @@ const atLeast = <A, E>(value: A, name: string, checked: Effect.Effect<A, E>): Ef
       )
       : Effect.failCause(cause))
 
-/** Calls a user's function that must answer at once. What it throws is a defect that says whose it is. */
-const asked = <B>(who: string, call: () => B): B => {
+/** Calls a user's function that must return at once. If it throws, the defect names the function. */
+const callNow = <B>(functionName: string, call: () => B): B => {
   try {
-    return outright(who, call())
+    return outright(functionName, call())
   } catch (defect) {
-    throw isA(IllTyped)(defect) ? defect : new Error(`${who} threw.`, { cause: defect })
+    throw isA(IllTyped)(defect) ? defect : new Error(`${functionName} threw.`, { cause: defect })
   }
 }
 
-const isSo = (who: string, call: () => boolean): boolean => {
-  const answer = asked(who, call)
+const callPredicate = (functionName: string, call: () => boolean): boolean => {
+  const answer = callNow(functionName, call)
   if (Predicate.isBoolean(answer)) return answer
-  throw new IllTyped(`${who} returned ${kind(answer)}: return true or false.`)
+  throw new IllTyped(`${functionName} returned ${kind(answer)}: return true or false.`)
 }
 
 // -----------------------------------------------------------------------------
 // Invariants
 // -----------------------------------------------------------------------------
 
-const brokenIn = <A, Params>({ invariants, name }: Tool<A, Params>) => {
+const invariantCheckOf = <A, Params>({ invariants, name }: Tool<A, Params>) => {
   if (invariants === undefined) return undefined
   const all = Object.entries(invariants)
   return (value: A, params: Params): SchemaMismatch | undefined => {
     const broken = all.find(([sentence, holds]) =>
-      !isSo(`The invariant '${sentence}' of '${name}'`, () => holds(value, params))
+      !callPredicate(`The invariant '${sentence}' of '${name}'`, () => holds(value, params))
     )
     return broken === undefined ? undefined : new SchemaMismatch({
       side: "result",
@@ -204,19 +217,21 @@ const brokenIn = <A, Params>({ invariants, name }: Tool<A, Params>) => {
   }
 }
 
-// The model cannot do anything about it. Whoever wrote the tool can. What a logger dies of is not the tool's.
-const warned = ({ detail }: SchemaMismatch) => Effect.ignoreCause(Effect.logWarning(detail))
+// For the author of the tool, since the model cannot repair it. A logger that dies must not fail the tool.
+const logBroken = ({ detail }: SchemaMismatch) => Effect.ignoreCause(Effect.logWarning(detail))
 
 // -----------------------------------------------------------------------------
 // Emptiness
 // -----------------------------------------------------------------------------
 
-const emptinessOf = <A, Params>({ empty, name }: Tool<A, Params>) => {
+const emptinessCheckOf = <A, Params>({ empty, name }: Tool<A, Params>) => {
   if (empty === undefined) return undefined
-  const { when, ...said }: Empty<A, Params> = typeof empty === "string" ? { detail: empty } : empty
+  const { when, ...fields }: Empty<A, Params> = typeof empty === "string" ? { detail: empty } : empty
   return (value: A, params: Params): SemanticGarbage | undefined => {
-    const isEmpty = when === undefined ? hasNothing(value) : isSo(`The 'empty' of '${name}'`, () => when(value, params))
-    return isEmpty ? new SemanticGarbage({ ...said, code: "empty_result" }) : undefined
+    const isEmpty = when === undefined
+      ? hasNothing(value)
+      : callPredicate(`The 'empty' of '${name}'`, () => when(value, params))
+    return isEmpty ? new SemanticGarbage({ ...fields, code: "empty_result" }) : undefined
   }
 }
 
@@ -230,7 +245,8 @@ const hasNothing = (value: unknown): boolean => {
   return fields.some(Array.isArray) ? fields.every(saysNothing) : fields.length === 0 && isPlain(value)
 }
 
-// Beside an empty list: a count of zero, the first page, the time of the answer, but no name of what has the list.
+// Whether a field may stand beside an empty list: a count of zero, the first page number, a flag, or the time
+// of the answer. Any other text may name the owner of the list.
 const saysNothing = (field: unknown): boolean => {
   if (Array.isArray(field)) return field.length === 0
   if (typeof field === "number") return field <= 1
@@ -251,23 +267,24 @@ const isPlain = (value: object): boolean => {
 // Freshness
 // -----------------------------------------------------------------------------
 
-const ageOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, freshness: Duration.Input) => {
+const ageCheckOf = <A>(name: string, asOf: Contract<A, never>["asOf"] & {}, freshness: Duration.Input) => {
   const limit = Duration.fromInputUnsafe(freshness)
   const most = Duration.format(limit)
   return (value: A, now: number): string | undefined => {
-    const time = asked(`The 'asOf' of '${name}'`, () => asOf(value))
+    const time = callNow(`The 'asOf' of '${name}'`, () => asOf(value))
     if (time === undefined || time === null) return undefined
     const at = attempted(() => Option.getOrUndefined(DateTime.make(time)))
     if (at === undefined) return "The age of the data is unknown."
     const age = Duration.millis(Math.max(0, now - DateTime.toEpochMillis(at)))
     return Duration.isGreaterThan(age, limit)
-      ? `The data is ${longer(Duration.format(age), most)} old; it should be at most ${most} old.`
+      ? `The data is ${roundedAge(Duration.format(age), most)} old; it should be at most ${most} old.`
       : undefined
   }
 }
 
-// As exact as the limit, and longer than that: "3h" for a limit of "1h", and "1h 1m" if need be.
-const longer = (age: string, limit: string): string => {
+// Rounds the age to the precision of the limit: "3h" for a limit of "1h". If that equals the limit, it is one
+// unit more exact: "1h 1m".
+const roundedAge = (age: string, limit: string): string => {
   const units = age.split(" ")
   const exact = limit.split(" ").length
   const words = units.slice(0, exact).join(" ")
@@ -281,12 +298,13 @@ const longer = (age: string, limit: string): string => {
 const isFurtherPage = <A, Params>({ pages }: Tool<A, Params>, params: Params): boolean =>
   pages !== undefined && typeof pages !== "function" && isFurther(pages.next, params)
 
-/** What is wrong with a result that is not the whole. `stale`: what is said of its age. */
-const partOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
+/** Makes a check that fails with `PartialData` if a result is incomplete. `stale` is the note on its age. */
+const pageCheckOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
   if (pages === undefined) return undefined
-  const who = `The 'pages' of '${name}'`
+  const functionName = `The 'pages' of '${name}'`
   const next = typeof pages === "function"
-    ? (value: A, params: Params) => Effect.succeed(incompleteOf(who, asked(who, () => pages(value, params))))
+    ? (value: A, params: Params) =>
+      Effect.succeed(incompleteOf(functionName, callNow(functionName, () => pages(value, params))))
     : nextPageOf(parameters, pages)
   return (value: A, params: Params, stale?: string): Effect.Effect<A, PartialData<A>> =>
     Effect.flatMapEager(next(value, params), (what) => {
@@ -297,13 +315,13 @@ const partOf = <A, Params>({ name, pages, parameters }: Tool<A, Params>) => {
 }
 
 // -----------------------------------------------------------------------------
-// What a definition may say
+// Requirements of a definition
 // -----------------------------------------------------------------------------
 
-/** What is asked of a definition. */
+/** A requirement of a definition, whether it is met, and the value that it is about. */
 export type Demand = readonly [what: string, isSo: boolean, value: unknown]
 
-/** What the compiler asks of a contract; a program without types does not. */
+/** Lists the requirements of a contract. They are checked at run time for programs without types. */
 export const contractDemands = (
   { asOf, empty, freshness, invariants, pages, parameters, sideEffect, size, success }: Readonly<
     Record<string, unknown>
@@ -311,13 +329,13 @@ export const contractDemands = (
 ): ReadonlyArray<Demand> => {
   const isParameter = isFieldOf(parameters)
   const isField = isFieldOf(success)
-  const declared = (what: string, value: unknown, isSo: (value: unknown) => boolean): ReadonlyArray<Demand> =>
+  const optional = (what: string, value: unknown, isSo: (value: unknown) => boolean): ReadonlyArray<Demand> =>
     value === undefined ? [] : [[what, isSo(value), value]]
   return [
-    ...declared("A tool's 'empty' is a sentence, or an object with a 'detail'", empty, isEmptiness),
-    ...declared("A tool's 'invariants' are functions, each by its sentence", invariants, isRecordOfFunctions),
-    ...declared("A tool's 'asOf' is a function", asOf, Predicate.isFunction),
-    ...declared("A tool's 'freshness' is a duration above zero", freshness, isPositive),
+    ...optional("A tool's 'empty' must be a sentence, or an object with a 'detail'", empty, isEmptiness),
+    ...optional("A tool's 'invariants' must be functions, each named by a sentence", invariants, isRecordOfFunctions),
+    ...optional("A tool's 'asOf' must be a function", asOf, Predicate.isFunction),
+    ...optional("A tool's 'freshness' must be a duration above zero", freshness, isPositive),
     [
       "A tool's 'asOf' and 'freshness' must be given together",
       (asOf === undefined) === (freshness === undefined),
@@ -328,9 +346,9 @@ export const contractDemands = (
       pages === undefined || isIdempotent(sideEffect),
       sideEffect
     ],
-    ...declared("A tool's 'size' is one of its parameters", size, isParameter),
-    ...declared(
-      "A tool's 'pages' are a function, or an object with 'next', and with 'more' or 'full'",
+    ...optional("A tool's 'size' must be one of its parameters", size, isParameter),
+    ...optional(
+      "A tool's 'pages' must be a function, or an object with 'next' and with 'more' or 'full'",
       pages,
       (pages) =>
         Predicate.isFunction(pages) ||
@@ -338,11 +356,11 @@ export const contractDemands = (
     ),
     ...(Predicate.isObject(pages)
       ? [
-        ...declared("The 'next' of a tool's pages is one of its parameters", pages["next"], isParameter),
-        ...declared("The 'more' of a tool's pages is a field of its result", pages["more"], isField),
-        ...declared("The 'items' of a tool's pages are a field of its result", pages["items"], isField),
-        ...declared(
-          "The 'full' of a tool's pages is a number above zero, or one of its parameters",
+        ...optional("The 'next' of a tool's pages must be one of its parameters", pages["next"], isParameter),
+        ...optional("The 'more' of a tool's pages must be a field of its result", pages["more"], isField),
+        ...optional("The 'items' of a tool's pages must be a field of its result", pages["items"], isField),
+        ...optional(
+          "The 'full' of a tool's pages must be a number above zero, or one of its parameters",
           pages["full"],
           (full) => typeof full === "number" ? full > 0 : isParameter(full)
         )
@@ -366,10 +384,10 @@ const isRecordOfFunctions = (record: unknown): boolean =>
 const isPositive = (input: unknown): boolean =>
   Option.exists(Duration.fromInput(asDurationInput(input)), Duration.isPositive)
 
-// It is looked at there.
+// `Duration.fromInput` checks the value at run time.
 const asDurationInput = (input: unknown) => input as Duration.Input
 
-// Of a schema that does not say its fields, any name may be one.
+// A schema that does not list its fields may have any field.
 const isFieldOf = (schema: unknown) => (name: unknown): boolean => {
   if (!Predicate.isString(name)) return false
   const ast = Schema.isSchema(schema) ? SchemaAST.toType(schema.ast) : undefined

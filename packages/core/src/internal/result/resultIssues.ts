@@ -1,8 +1,9 @@
 /*
- * What is wrong with a result, field by field. It is the service's, and may be a secret: of a value its kind is told, and no more.
+ * The issues of a result, field by field. The result comes from a service and may be secret. So an issue
+ * names only the kind of a value.
  *
- * But for a choice that does not exist. Whoever reads `expected "open" | "closed"` needs to know what came. It is quoted, unless the
- * schema marks it, or what it is a part of, as a secret.
+ * The exception is a choice that does not exist. A reader of `expected "open" | "closed"` needs to see the
+ * value that came. It is quoted, unless the schema marks it, or a value that contains it, as secret.
  */
 import { partAt, type Path } from "@fallible/arguments"
 import * as Predicate from "effect/Predicate"
@@ -12,20 +13,24 @@ import * as Coercion from "../../Coercion.ts"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import { excerpt, kind } from "../value/text.ts"
 
-/** @param issue why the value did not decode, or encode (with `errors: "all"`) */
+/**
+ * Lists the issues of a result.
+ *
+ * @param issue why the value did not decode, or encode (with `errors: "all"`)
+ */
 export const resultIssues = (issue: SchemaIssue.Issue, value: unknown): ReadonlyArray<FieldIssue> =>
   Coercion.fieldIssues(issue, value, kind).map((field) => {
     const part = isChoiceAt(issue, field.path) ? partAt(value, field.path) : undefined
     return typeof part === "string" || typeof part === "number" ? { ...field, actual: excerpt(part) } : field
   })
 
-/** Is all that is wrong at a path a choice that does not exist, and that may be told? */
+/** Whether every fault at a path is a choice that does not exist and that may be quoted. */
 const isChoiceAt = (issue: SchemaIssue.Issue, path: Path): boolean => {
   const choices = choicesAt(issue, path, false)
   return choices.length > 0 && choices.every(Boolean)
 }
 
-// Of each thing that is wrong there, whether it is such a choice. What is wrong elsewhere says nothing.
+// For each fault at the path: whether it is such a choice. Faults elsewhere are ignored.
 const choicesAt = (issue: SchemaIssue.Issue, path: Path, isHidden: boolean): ReadonlyArray<boolean> => {
   const hidden = isHidden || "ast" in issue && isSecret(issue.ast)
   if (issue._tag === "Pointer") {
@@ -44,7 +49,7 @@ const asKey = (key: PropertyKey): Path[number] => typeof key === "number" ? key 
 const hasChoices = (ast: SchemaAST.AST): boolean =>
   SchemaAST.isLiteral(ast) || SchemaAST.isEnum(ast) || SchemaAST.isUnion(ast) && ast.types.some(hasChoices)
 
-// As `internal/form` and `internal/encodedSide` know one: `Schema.Redacted`, or what its author calls one. Of a union, any member.
+// A secret is a `Schema.Redacted`, or a schema that its author marks as one. A union with a secret is secret.
 const isSecret = (ast: SchemaAST.AST): boolean =>
   [ast.annotations, ast.context?.annotations, ...(ast.checks ?? []).map(({ annotations }) => annotations)]
     .some(marksSecret) || SchemaAST.isUnion(ast) && ast.types.some(isSecret)

@@ -1,20 +1,20 @@
 /*
- * The text of a result: whether it was cut off, and how a place in it is named.
+ * Detects whether the text of a result was cut off, and formats a path in a result.
  */
 import { parse, type Path } from "@fallible/arguments"
 import { excerpt } from "../value/text.ts"
 
-/** Is it an object or an array that ends too early? Of a longer text than a million characters nobody can tell. */
+/** Whether a text is an object or an array that ends too early. A text of over a million characters is not checked. */
 export const isCutOff = (text: string): boolean => {
-  if (text.length > mostLookedAt || !container.test(text)) return false
+  if (text.length > longestChecked || !container.test(text)) return false
   const parsed = parse(text)
   return !parsed.ok && parsed.refusal.kind === "cut_off"
 }
 
 const container = /^[ \t\n\r]*[{[]/
-const mostLookedAt = 1_000_000
+const longestChecked = 1_000_000
 
-/** `orders[0].total`: the same as a program would write it. Of a long one, its end. */
+/** Formats a path as code: `orders[0].total`. A long path is shortened to its last keys. */
 export const dotted = (path: Path): string => {
   const last = path.slice(-mostKeys)
   const text = last.map((key) =>

@@ -8,12 +8,14 @@ const sideEffects: ReadonlyArray<SideEffect> = ["none", "idempotent", "idempoten
 
 const validName = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Throws for the first demand that is not met. */
+/** Throws a `TypeError` for the first requirement that is not met. */
 export const demand = (demands: ReadonlyArray<Demand>): void => {
-  for (const [what, isSo, value] of demands) if (!isSo) throw new TypeError(`${what}; got ${excerpt(value)}.`)
+  for (const [requirement, isMet, value] of demands) {
+    if (!isMet) throw new TypeError(`${requirement}; got ${excerpt(value)}.`)
+  }
 }
 
-// The compiler asks for all of it but the name's letters; a program without types does not.
+// The requirements of a definition. The compiler checks most of them, but not in a program without types.
 export const demands = (
   name: unknown,
   {
@@ -32,36 +34,36 @@ export const demands = (
   }: Readonly<Record<string, unknown>>
 ): ReadonlyArray<Demand> => [
   [
-    "A tool's name has 1 to 64 letters, digits, '_' or '-', as model providers require",
+    "A tool's name must have 1 to 64 letters, digits, '_' or '-', as model providers require",
     Predicate.isString(name) && validName.test(name),
     name
   ],
-  ["A tool's description is a text", Predicate.isString(description), description],
+  ["A tool's description must be a string", Predicate.isString(description), description],
   [
-    `A tool's sideEffect is one of ${list(sideEffects)}`,
-    sideEffects.some((known) => known === sideEffect),
+    `A tool's sideEffect must be one of ${list(sideEffects)}`,
+    sideEffects.some((valid) => valid === sideEffect),
     sideEffect
   ],
   [
-    "A tool's 'instead' is a list of names",
+    "A tool's 'instead' must be a list of names",
     Array.isArray(instead) && instead.every(Predicate.isString),
     instead
   ],
   [
-    "A tool's 'check' is the name of another tool",
+    "A tool's 'check' must be the name of another tool",
     check === undefined || Predicate.isString(check) && check !== name,
     check
   ],
-  ["A tool's 'refusesFirst' is a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
-  ["A tool's 'uninterruptible' is a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
-  ["A tool's 'identity' is a function", identity === undefined || Predicate.isFunction(identity), identity],
-  ["A tool's 'repeats' is a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
+  ["A tool's 'refusesFirst' must be a boolean", Predicate.isBoolean(refusesFirst), refusesFirst],
+  ["A tool's 'uninterruptible' must be a boolean", Predicate.isBoolean(isUninterruptible), isUninterruptible],
+  ["A tool's 'identity' must be a function", identity === undefined || Predicate.isFunction(identity), identity],
+  ["A tool's 'repeats' must be a boolean", repeats === undefined || Predicate.isBoolean(repeats), repeats],
   [
-    "A tool's 'failureLimit' is a whole number from 1",
+    "A tool's 'failureLimit' must be a whole number of at least 1",
     Number.isInteger(failureLimit) && Number(failureLimit) >= 1,
     failureLimit
   ],
-  ["A tool's parameters are a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
-  ["A tool's success is a Schema", Schema.isSchema(success), success],
-  ["A tool's handler is a function", Predicate.isFunction(handler), handler]
+  ["A tool's parameters must be a Schema", parameters === undefined || Schema.isSchema(parameters), parameters],
+  ["A tool's success must be a Schema", Schema.isSchema(success), success],
+  ["A tool's handler must be a function", Predicate.isFunction(handler), handler]
 ]

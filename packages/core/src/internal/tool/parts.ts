@@ -1,6 +1,6 @@
 /*
- * What a tool is made of, and how its `run` is made from that: the handler, its policies around it in their order, the stage that corrects
- * arguments, and the frame of the call.
+ * The parts of a tool, and how its `run` is assembled from them: the handler, the policies around it in their
+ * order, the stage that corrects arguments, and the frame of the call.
  */
 import * as Effect from "effect/Effect"
 import { Prototype as PipeablePrototype } from "effect/Pipeable"
@@ -23,15 +23,15 @@ import { kind } from "../value/text.ts"
 import type { Any } from "./anyTool.ts"
 
 /**
- * A tool's run under its policies, without a frame and without fixers, for whoever has those. It is of the same type as its run.
+ * Returns a tool's run under its policies, for callers that add the frame and the fixers themselves.
  */
 export const runWithoutFrame = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
 
-// With fixers, and without a frame.
+// The same with its fixers, and still without a frame.
 export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutFrame(tool) as Policy.Run)
 
 /**
- * A tool as the frames of its calls know it.
+ * Returns a tool as the frames of its calls see it.
  */
 export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: object): Subject => ({
   name: tool.name,
@@ -40,19 +40,19 @@ export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: obj
   effectOf: (params) => effectOf(tool, params)
 })
 
-/** What a tool was made of: a policy that is added later may have its place inside of another. */
+/** The parts of a tool. They are kept, since a policy that is added later may have its place inside another. */
 interface Parts {
-  /** Stands for its handler. */
+  /** Identifies the handler in frames. */
   readonly token: object
   readonly handler: Any["run"]
-  /** Policies that are in the handler already: of a tool that was not made here. */
+  /** Policies that the handler already contains, if the tool was put together by hand. */
   readonly inside: ReadonlyArray<Policy.Any>
   readonly own: ReadonlyArray<Policy.Any>
   readonly defaults: ReadonlyArray<Policy.Any>
   readonly fixers: Fixers
 }
 
-/** Its own fixers; or else its agent's, or its toolkit's. */
+/** The fixers of a tool. Its own win over its agent's, and these over its toolkit's. */
 interface Fixers {
   readonly own: ReadonlyArray<Fixing>
   readonly agent?: Fixing
@@ -64,85 +64,85 @@ const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
   return own.length > 0 || other === undefined ? own : [other]
 }
 
-// All of these by its run, since a copy of a tool by hand has that, too.
+// By the tool's `run`, which a copy made by hand shares. The same holds for `runs` and `tokens`.
 const partsOf = new WeakMap<object, Parts>()
 
-/** The runs of tools, without a frame. */
+/** The runs of tools without a frame. */
 const runs = new WeakMap<object, Policy.Run>()
 
-// Of a tool that was put together by hand, by the tool.
+// A tool that was put together by hand has its token by the tool itself.
 const tokens = new WeakMap<object, object>()
 
 /**
- * What stands for a tool's handler in the frames of its calls.
+ * Returns the object that identifies a tool's handler in the frames of its calls.
  */
 export const tokenOf = (tool: Any): object => {
-  const known = tokens.get(tool.run) ?? tokens.get(tool)
-  if (known !== undefined) return known
+  const existing = tokens.get(tool.run) ?? tokens.get(tool)
+  if (existing !== undefined) return existing
   const token = {}
   tokens.set(tool, token)
   return token
 }
 
-/** A tool from its handler, with its policies around it in their order. */
+/** Assembles a tool: its handler, with its policies around it in their order. */
 export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies" | "fixers">, parts: Parts): T => {
   const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
-  const around = policies.filter((policy) => !parts.inside.includes(policy))
+  const outerPolicies = policies.filter((policy) => !parts.inside.includes(policy))
   const fixers = fixersOf(parts.fixers)
-  const isFixed = fixers.length > 0
+  const hasFixers = fixers.length > 0
   const handler = parts.handler as Policy.Run
-  const run = around.reduce(
-    (run, policy) => wrapped(run, policy, fields, isFixed),
-    isFixed ? withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))) : handler
+  const run = outerPolicies.reduce(
+    (run, policy) => wrapped(run, policy, fields, hasFixers),
+    hasFixers ? withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))) : handler
   )
-  const fixed = { ...fields, fixers }
-  const tool = Object.assign(Object.create(PipeablePrototype), fixed, {
+  const toolFields = { ...fields, fixers }
+  const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
     policies,
-    run: framedRun(subjectOf(fields, parts.token), corrected(fixed, run))
+    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, run))
   })
   partsOf.set(tool.run, parts)
   tokens.set(tool.run, parts.token)
   runs.set(tool.run, run)
-  // As a fallback, a tool is its run.
+  // A fallback to a tool is declared with the tool's `run`.
   sources.set(tool.run, () => boundsOf(tool))
   return tool
 }
 
-// What is added by hand goes around what is there, defaults included.
+// Adds a policy outside all policies of the tool, defaults included.
 export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
   rebuild(self, ({ inside }) => ({
     own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
     defaults: []
   }))
 
-const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, isFixed: boolean): Policy.Run => {
+const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, hasFixers: boolean): Policy.Run => {
   const call = callOf(policy)
   const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
   if (!isBuiltIn(policy)) return watched(policy, subject.name, wrap, run)
-  return isFixed && letsThrough.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
+  return hasFixers && gateKinds.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
 }
 
-const letsThrough: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
+const gateKinds: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
 
-// By hand, anything may be called a policy, and one of ours.
+// A program without types may pass anything as a policy.
 export const checkedPolicy = (policy: Policy.Any): Policy.Any => {
   if (Policy.isPolicy(policy)) return policy
-  throw new TypeError(`A policy is made by Policy.make; got ${kind(policy)}.`)
+  throw new TypeError(`A policy must be made by Policy.make; got ${kind(policy)}.`)
 }
 
-// Of two with one name only the first would be used.
+// Throws for two policies with one name, since only the first would be used.
 export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
-  if (!Array.isArray(policies)) throw new TypeError(`Default policies are a list; got ${kind(policies)}.`)
+  if (!Array.isArray(policies)) throw new TypeError(`Default policies must be a list; got ${kind(policies)}.`)
   const names = policies.map(checkedPolicy).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice === undefined) return policies
-  throw new TypeError(`Two default policies are called '${twice}'. Give each a name of its own.`)
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate === undefined) return policies
+  throw new TypeError(`Two default policies are named '${duplicate}'. Give each its own name.`)
 }
 
 /**
- * A tool with a fixer that its own fixers win over.
+ * Adds a fixer to a tool. The tool's own fixers win over it.
  *
- * @param of whose it is: an agent's wins over a toolkit's
+ * @param of the owner of the fixer: an agent's fixer wins over a toolkit's
  * @internal
  */
 export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of: "agent" | "toolkit"): T =>
@@ -151,13 +151,13 @@ export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of:
     : rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, [of]: fixers[of] ?? fixer } }))
 
 /**
- * The policies of an agent: they win over those that a toolkit added, and lose against the tool's own.
+ * Adds the policies of an agent. They win over a toolkit's policies, and the tool's own win over them.
  */
 export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
   rebuild(self, ({ defaults }) => ({ defaults: [...checkedPolicies(policies), ...defaults] }))
 
-// Policies treat every tool alike and so are written without its types. What each does to them is said
-// by the signature of its combinator above, and pinned by the type tests.
+// Rebuilds a tool with some parts changed. Policies treat all tools alike, so the types are erased here. The
+// signatures of the combinators in `Tool` declare the resulting types, and type tests check them.
 export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
   const { fixers: _, policies, run: __, ...fields } = self
   const parts = partsOf.get(self.run) ??
@@ -173,7 +173,8 @@ export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Part
 }
 
 /**
- * A tool's run. Of a tool that was put together by hand, it is a user's function like any other, and like a handler where it acts.
+ * Returns a tool's run. The run of a tool that was put together by hand is treated as a user's function, and
+ * as a handler if the tool acts.
  */
 export const runOf = <T extends Any>(tool: T): T["run"] => {
   const { name, run, sideEffect } = tool

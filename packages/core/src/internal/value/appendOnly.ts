@@ -1,9 +1,9 @@
 /**
- * An immutable sequence with an append that costs the same at any length.
+ * An immutable sequence whose append costs the same at any length.
  *
  * A value is a view: the first `length` items of a shared array. Appending to the newest view
- * pushes to that array; appending to an older one copies first, so no view ever changes. A loop
- * that only appends, as an agent's does, never copies.
+ * pushes to that array. Appending to an older view copies first, so no view ever changes. A loop
+ * that only appends, such as an agent's, never copies.
  */
 export class AppendOnly<out A> implements Iterable<A> {
   readonly length: number
@@ -20,7 +20,7 @@ export class AppendOnly<out A> implements Iterable<A> {
   }
 
   append<B>(this: AppendOnly<B>, items: ReadonlyArray<B>): AppendOnly<B> {
-    // An empty one may be everybody's, and keeps nothing.
+    // An empty sequence may be a shared constant, so appending to it always copies.
     const isNewest = this.length > 0 && this.#items.length === this.length
     const target = isNewest ? this.#items : this.#items.slice(0, this.length)
     for (const item of items) target.push(item)
@@ -31,7 +31,7 @@ export class AppendOnly<out A> implements Iterable<A> {
     return index < 0 || index >= this.length ? undefined : this.#items[index]
   }
 
-  /** What comes at a position and after it. */
+  /** Returns the items from an index on. */
   from(index: number): Array<A> {
     return this.#items.slice(index, this.length)
   }

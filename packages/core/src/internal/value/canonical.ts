@@ -2,47 +2,53 @@ import * as Redacted from "effect/Redacted"
 import { attempted } from "./untrusted.ts"
 
 /**
- * A value as text that is the same for equal values, whatever the order of their keys: JSON, and for what JSON cannot say
- * something of its own. `undefined` where it cannot be told what a value holds: what is redacted, instances of classes that do not
- * say how they are written, and what contains itself.
+ * Writes a value as text that is the same for equal values, whatever the order of their keys. The text is
+ * JSON, extended by forms for values that JSON lacks.
+ *
+ * Returns `undefined` if the content of a value is unknown: for redacted values, functions, symbols,
+ * instances of classes without `toJSON`, and values that contain themselves.
  */
-export const canonical = (value: unknown): string | undefined => attempted(() => marked(value))
+export const canonical = (value: unknown): string | undefined => attempted(() => writeMarked(value))
 
-/** The same for somebody who reads it: nothing is marked as what it is beyond JSON. */
-export const readable = (value: unknown): string | undefined => attempted(() => plain(value))
+/** Writes a value like {@link canonical}, but for a reader: values that JSON lacks have no mark. */
+export const readable = (value: unknown): string | undefined => attempted(() => writePlain(value))
 
-// Only ever thrown to these two, at any depth.
+// Thrown at any depth. Only the two functions above catch it.
 const opaque = new Error("opaque")
 
-/** @param mark stands before what is more than JSON, so that it is never taken for JSON */
-const writtenWith = (mark: string) => {
-  const written = (value: unknown): string => {
-    if (typeof value === "object" && value !== null) return writtenObject(value)
+/**
+ * Makes a writer of values.
+ *
+ * @param mark the prefix of a value that JSON lacks, so that its text is never taken for JSON
+ */
+const writerWith = (mark: string) => {
+  const write = (value: unknown): string => {
+    if (typeof value === "object" && value !== null) return writeObject(value)
     if (typeof value === "bigint") return `${value}n`
-    // The same text as JSON's, and one for each of those that it cannot say.
+    // The same text as JSON's. NaN and the infinities, which JSON lacks, have a text, too.
     if (typeof value === "number") return value === 0 ? "0" : `${value}`
     if (typeof value === "function" || typeof value === "symbol") throw opaque
     return JSON.stringify(value) ?? "undefined"
   }
-  const writtenObject = (value: object): string => {
-    if (Array.isArray(value)) return list(value.map(written))
-    // Neither has an order that counts.
-    if (value instanceof Set) return `${mark}${list(Array.from(value, written).toSorted())}`
-    if (value instanceof Map) return `${mark}${list(Array.from(value, (entry) => list(entry.map(written))).toSorted())}`
+  const writeObject = (value: object): string => {
+    if (Array.isArray(value)) return list(value.map(write))
+    // The order of a Set or a Map does not matter.
+    if (value instanceof Set) return `${mark}${list(Array.from(value, write).toSorted())}`
+    if (value instanceof Map) return `${mark}${list(Array.from(value, (entry) => list(entry.map(write))).toSorted())}`
     if (Redacted.isRedacted(value)) throw opaque
-    if ("toJSON" in value && typeof value.toJSON === "function") return `${mark}${written(value.toJSON())}`
+    if ("toJSON" in value && typeof value.toJSON === "function") return `${mark}${write(value.toJSON())}`
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== Object.prototype && prototype !== null) throw opaque
     const fields = Object.entries(value).filter(([, field]) => field !== undefined)
     if (fields.length > 1) fields.sort(byKey)
-    return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${written(field)}`).join()}}`
+    return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${write(field)}`).join()}}`
   }
-  return written
+  return write
 }
 
 const list = (items: ReadonlyArray<string>): string => `[${items.join()}]`
 
 const byKey = ([a]: [string, unknown], [b]: [string, unknown]): number => a < b ? -1 : 1
 
-const marked = writtenWith("#")
-const plain = writtenWith("")
+const writeMarked = writerWith("#")
+const writePlain = writerWith("")

@@ -1,23 +1,23 @@
 /*
- * SHA-256 (FIPS 180-4), at once: the one of Web Crypto answers later, in time that no test clock knows of. `test/core/digest.test.ts` holds it
- * to that of Node.
+ * SHA-256 (FIPS 180-4), computed synchronously. Web Crypto is asynchronous, and a test clock does not
+ * control its time. `test/core/digest.test.ts` compares this implementation with Node's.
  */
 
-/** The first half of the SHA-256 digest of a text in UTF-8: 128 bits, as 32 hexadecimal digits. */
+/** Returns the first half of the SHA-256 digest of a text in UTF-8: 128 bits, as 32 hexadecimal digits. */
 export const digest = (text: string): string => {
-  const length = padded(text)
+  const length = writePadded(text)
   state.set(initial)
   for (let block = 0; block < length; block += 64) compress(block)
-  // Nobody keeps the memory of a long text.
+  // Release the memory of a long text.
   if (length > 65_536) bytes = new Uint8Array(512)
   return hex(0) + hex(1) + hex(2) + hex(3)
 }
 
-// Writes the text as bytes in UTF-8, a one, zeros, and the length in bits; how many bytes it all is.
-const padded = (text: string): number => {
-  // A unit of UTF-16 takes three bytes at most.
-  const most = (text.length * 3 + 8 >> 6) * 64 + 64
-  if (bytes.length < most) bytes = new Uint8Array(most)
+// Writes the padded message: the text in UTF-8, a one bit, zeros, and the length in bits. Returns its size in bytes.
+const writePadded = (text: string): number => {
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
+  const capacity = (text.length * 3 + 8 >> 6) * 64 + 64
+  if (bytes.length < capacity) bytes = new Uint8Array(capacity)
   const { written } = encoder.encodeInto(text, bytes)
   const length = (written + 8 >> 6) * 64 + 64
   bytes.fill(0, written, length)
@@ -38,8 +38,8 @@ const compress = (block: number): void => {
   for (let index = 16; index < 64; index++) {
     const far = schedule[index - 15]!
     const near = schedule[index - 2]!
-    const s0 = rotated(far, 7) ^ rotated(far, 18) ^ far >>> 3
-    const s1 = rotated(near, 17) ^ rotated(near, 19) ^ near >>> 10
+    const s0 = rotate(far, 7) ^ rotate(far, 18) ^ far >>> 3
+    const s1 = rotate(near, 17) ^ rotate(near, 19) ^ near >>> 10
     schedule[index] = schedule[index - 16]! + s0 + schedule[index - 7]! + s1 | 0
   }
   let a = state[0]!
@@ -51,9 +51,9 @@ const compress = (block: number): void => {
   let g = state[6]!
   let h = state[7]!
   for (let index = 0; index < 64; index++) {
-    const s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
+    const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
     const one = h + s1 + (e & f ^ ~e & g) + constants[index]! + schedule[index]! | 0
-    const s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
+    const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
     const two = s0 + (a & b ^ a & c ^ b & c) | 0
     h = g
     g = f
@@ -74,15 +74,15 @@ const compress = (block: number): void => {
   state[7]! += h
 }
 
-const rotated = (word: number, by: number): number => word >>> by | word << 32 - by
+const rotate = (word: number, by: number): number => word >>> by | word << 32 - by
 
-// Used again by each digest, which nothing interrupts.
+// Every digest reuses these buffers. That is safe, since a digest is synchronous.
 let bytes = new Uint8Array(512)
 const state = new Int32Array(8)
 const schedule = new Int32Array(64)
 
 declare global {
-  // Every runtime has it, and no library of ECMAScript declares it.
+  // Every runtime has it, but TypeScript's ECMAScript libraries do not declare it.
   const TextEncoder: new() => {
     readonly encodeInto: (text: string, bytes: Uint8Array) => { readonly written: number }
   }

@@ -1,7 +1,7 @@
 import * as Duration from "effect/Duration"
 
 /**
- * A duration for people, whole milliseconds of it.
+ * Formats a duration for a reader, rounded up to whole milliseconds.
  */
 export const durationText = (duration: Duration.Duration): string => {
   const millis = Math.ceil(Duration.toMillis(duration))

@@ -2,33 +2,37 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import { excerpt } from "./text.ts"
 
-/** A duration above zero; anything else throws, since a limit that is none was not meant. */
+/** Parses a duration above zero. Anything else throws, since a limit of zero is surely a mistake. */
 export const positive = (what: string, input: Duration.Input): Duration.Duration => limit(what, input, "")
 
-/** The same, where there has to be an end. */
+/** Parses a finite duration above zero. Anything else throws. */
 export const finite = (what: string, input: Duration.Input): Duration.Duration => {
   const duration = limit(what, input, "finite ")
   if (Duration.isFinite(duration)) return duration
-  throw new TypeError(`${articled(what)} is a finite duration above zero; got Infinity.`)
+  throw new TypeError(`${articled(what)} must be a finite duration above zero; got Infinity.`)
 }
 
 const limit = (what: string, input: Duration.Input, finite: string): Duration.Duration => {
   const duration = Option.getOrUndefined(Duration.fromInput(input))
   if (duration === undefined) {
     throw new TypeError(
-      `${articled(what)} is a ${finite}duration above zero, such as "5 seconds"; got ${excerpt(input)}.`
+      `${articled(what)} must be a ${finite}duration above zero, such as "5 seconds"; got ${excerpt(input)}.`
     )
   }
   if (Duration.isPositive(duration)) return duration
-  const given = typeof input === "object" ? Duration.format(duration) : String(input)
-  throw new TypeError(`${articled(what)} is a ${finite}duration above zero; got ${given}.`)
+  const actual = typeof input === "object" ? Duration.format(duration) : String(input)
+  throw new TypeError(`${articled(what)} must be a ${finite}duration above zero; got ${actual}.`)
 }
 
-/** A whole number from so many; anything else throws. */
+/**
+ * Returns a number if it is whole and large enough. Anything else throws.
+ *
+ * @param least the smallest number allowed; default: 1
+ */
 export const whole = (what: string, limit: number, least = 1): number => {
   if (Number.isSafeInteger(limit) && limit >= least) return limit
   throw new TypeError(
-    `${what} is a whole number from ${least}; got ${typeof limit === "number" ? limit : excerpt(limit)}.`
+    `${what} must be a whole number of at least ${least}; got ${typeof limit === "number" ? limit : excerpt(limit)}.`
   )
 }
 

@@ -1,30 +1,30 @@
 import type * as Schema from "effect/Schema"
 import { attempted } from "./untrusted.ts"
 
-/** How deeply a result may be nested: far less than what JSON and journals can write without running out of stack. */
+/** The deepest nesting of a result, in levels. JSON and journals run out of stack only far beyond it. */
 export const mostDepth = 512
 
-/** Why a value cannot be told to a model, or written into a journal. */
+/** The reason why a value cannot be shown to a model or written to a journal. */
 export type Unfit = "too_deep" | "no_json"
 
 /**
- * A value as plain JSON, or why it is none. A schema of anything lets instances and undefined fields through: they become what
- * `JSON.stringify` makes of them.
+ * Returns a value as plain JSON, or the reason why it has no JSON. A schema such as `Schema.Unknown` lets
+ * class instances and undefined fields through. They become what `JSON.stringify` makes of them.
  */
 export const plainJson = (value: unknown): { readonly json: Schema.Json } | Unfit => {
-  // Most results are small, and seen at a glance.
+  // Most results are small, and this check is fast.
   if (isSmall(value, 3)) return { json: asJson(value) }
-  const found = survey(value)
-  if (found === "too_deep") return found
-  if (found === "plain") return { json: asJson(value) }
+  const shape = survey(value)
+  if (shape === "too_deep") return shape
+  if (shape === "plain") return { json: asJson(value) }
   const text = attempted((): string | undefined => JSON.stringify(value))
   return text === undefined ? "no_json" : { json: JSON.parse(text) }
 }
 
-/** Is a value nested more deeply than a result may be? */
+/** True if a value is nested more deeply than a result may be. */
 export const isTooDeep = (value: unknown): boolean => survey(value) === "too_deep"
 
-/** Is it plain, in so few levels and so few members that nothing need be kept of it? */
+/** True if a value is plain, with so few levels and members that the check allocates nothing. */
 const isSmall = (value: unknown, levels: number): boolean => {
   if (!isObject(value)) return isScalar(value)
   if (levels === 0 || !isPlainObject(value)) return false
@@ -35,7 +35,7 @@ const isSmall = (value: unknown, levels: number): boolean => {
   return true
 }
 
-// Level by level, so that no depth takes it down.
+// Goes level by level, not recursively, so that no depth overflows the stack.
 const survey = (value: unknown): "plain" | "odd" | "too_deep" => {
   let level: ReadonlyArray<unknown> = [value]
   let isPlain = true
@@ -50,7 +50,7 @@ const survey = (value: unknown): "plain" | "odd" | "too_deep" => {
         isPlain &&= isScalar(member)
       }
     }
-    // What is shared is looked at once, or a few values that hold each other twice would be a million.
+    // Visit shared values once per level. Otherwise, a few objects that hold each other twice become millions.
     level = next.length > 1000 ? Array.from(new Set(next)) : next
   }
   return isPlain ? "plain" : "odd"
@@ -68,5 +68,5 @@ const isScalar = (value: unknown): boolean =>
   value === null || typeof value === "string" || typeof value === "boolean" ||
   typeof value === "number" && Number.isFinite(value)
 
-// It has been looked at, all of it.
+// Every part of the value has been checked.
 const asJson = (value: unknown) => value as Schema.Json

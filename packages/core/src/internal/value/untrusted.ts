@@ -1,8 +1,8 @@
 /*
- * Values of which nothing is known: what a user's function returns, throws or rejects. One may throw when it is looked at.
+ * Safe checks of unknown values: those that a user's function returns, throws or rejects with. Reading one may throw.
  */
 
-/** What a look at a value comes to; `undefined` if the value throws. */
+/** Returns the result of reading a value, or `undefined` if that throws. */
 export const attempted = <A>(look: () => A): A | undefined => {
   try {
     return look()
@@ -11,19 +11,19 @@ export const attempted = <A>(look: () => A): A | undefined => {
   }
 }
 
-/** Is it an instance of a class? */
+/** Returns a type guard for the instances of a class. */
 export const isA = <A>(type: abstract new(...args: Array<never>) => A) => (value: unknown): value is A =>
   attempted(() => value instanceof type) === true
 
-/** Is it a value that is still to come? */
+/** True if a value is a promise or another thenable. */
 export const isPromise = (value: unknown): boolean =>
   typeof value === "object" && value !== null &&
   attempted(() => "then" in value && typeof value.then === "function") === true
 
-/** Is it a promise, which has started already? A thenable may be a query that starts when it is awaited. */
+/** True if a value is a native promise, which has already started. Another thenable may start only when awaited. */
 export const isStarted: (value: unknown) => value is Promise<unknown> = isA(Promise)
 
-/** A promise that nobody awaits must not end the process when it is rejected. */
+/** Keeps the rejection of a promise that is never awaited from ending the process. */
 export const silence = (value: unknown): void => {
   if (isStarted(value)) void Promise.prototype.then.call(value, undefined, () => {})
 }

@@ -1,15 +1,15 @@
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
-/** The version of what is stored whole. Decoding any other fails, and says which it found. */
+/** Returns the schema of a stored value's version. Decoding another version fails, and names the version found. */
 export const versionOf = (what: string, version: number) =>
   Schema.Int.check(
-    Schema.makeFilter((found: number) =>
-      found === version ? undefined : `${what} of version ${version}, and not of version ${found}`
+    Schema.makeFilter((actual: number) =>
+      actual === version ? undefined : `${what} of version ${version}, not version ${actual}`
     )
   )
 
-/** A struct that is stored whole: it has a version where it is encoded, and none where it is decoded. */
+/** Returns the schema of a stored struct, which has a version only in its encoded form. */
 export const versioned = <Fields extends Schema.Struct.Fields>(what: string, version: number, fields: Fields) =>
   asCodecOf<Fields>(erased(what, version, fields))
 
@@ -27,7 +27,7 @@ const erased = (what: string, version: number, fields: Schema.Struct.Fields) =>
     )
   )
 
-// The compiler does not look into a struct whose fields it does not know.
+// TypeScript cannot work out the types of a struct whose fields are a type parameter.
 const asCodecOf = <Fields extends Schema.Struct.Fields>(schema: Schema.Constraint) =>
   schema as Schema.Codec<
     Schema.Struct.Type<Fields>,
