@@ -1,9 +1,10 @@
 /**
  * Bundles built packages for Node: `node scripts/bundle.ts core testing`.
  *
- * `dist/node` has one shared file with all code that the index reaches, and for each public module a small file that
- * re-exports from it. Node loads one file much faster than a hundred. Other platforms get separate modules (the
- * `default` condition of `exports`), so their bundlers can drop code that an application does not use.
+ * `dist/node` has one shared file with all code that the index reaches, and for each public module a small
+ * file that re-exports from it. Node loads one file much faster than a hundred. Other platforms get
+ * separate modules (the `default` condition of `exports`), so their bundlers can drop code that an
+ * application does not use.
  */
 import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { basename, join } from "node:path"

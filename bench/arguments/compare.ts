@@ -1,11 +1,14 @@
 /**
- * What readers of broken JSON make of the same texts, and what that costs, as two tables in Markdown.
+ * Compares readers of broken JSON: the values that they read from the same texts, and their cost. Prints
+ * two Markdown tables.
  *
- * They are made for different things. jsonrepair repairs documents for people; partial-json and best-effort-json-parser show JSON that is still
- * streaming. To complete a text that was cut off is what they are for. What is compared is what would run if a tool call were read with them.
+ * The readers have different purposes. jsonrepair repairs documents for people. partial-json and
+ * best-effort-json-parser show JSON that is still streaming, so completing a cut-off text is their job. The
+ * tables show what would run if a tool call were read with each of them.
  *
- * The libraries are this folder's own, so that nobody else installs them: `npx -y pnpm@12 compare` installs and runs. The valid calls are those of
- * `toolcalls_valid.json` in the folder that `FALLIBLE_CORPORA` names, or else `../shared/corpora` beside the repository, or else some of our own.
+ * Only this folder depends on the libraries: `npx -y pnpm@12 compare` installs them and runs. The valid
+ * calls come from `toolcalls_valid.json`, in the folder that `FALLIBLE_CORPORA` names, or else in
+ * `../shared/corpora` beside the repository. Without that file, some calls of our own are used.
  */
 import * as BestEffort from "best-effort-json-parser"
 import { jsonrepair } from "jsonrepair"
@@ -16,7 +19,7 @@ import * as PartialJson from "partial-json"
 import { decode } from "../../packages/arguments/src/index.ts"
 import { median, timed } from "../../test/support/measure.ts"
 
-/** Gives the value of a text, or throws. */
+/** Returns the value of a text, or throws. */
 type Reader = (text: string) => unknown
 
 BestEffort.disableErrorLogging()
@@ -60,7 +63,7 @@ const corpora = process.env["FALLIBLE_CORPORA"] || join(root, "../shared/corpora
 
 const rowsIn = <Row>(file: string): ReadonlyArray<Row> => JSON.parse(readFileSync(file, "utf8"))
 
-// Shapes that tool calls have: ids, amounts, free text with quotes and lines, lists, dates with colons, code, and no ASCII.
+// Typical arguments: ids, amounts, text with quotes and line breaks, lists, dates with colons, code, non-ASCII text.
 const samples = [
   { city: "Paris", unit: "celsius", days: 3 },
   { base: 10, height: 5, unit: "units" },
@@ -90,10 +93,10 @@ interface PolicyRow {
 const policy = rowsIn<PolicyRow>(join(root, "test/corpora/policy.json"))
 
 // -----------------------------------------------------------------------------
-// What is made of them
+// Values
 // -----------------------------------------------------------------------------
 
-/** Of each call, every beginning but the empty one, which is what a call without arguments looks like. */
+/** Every proper prefix of each call, except the empty one: an empty text is a call without arguments. */
 const beginnings = calls.flatMap((call) => {
   const value: unknown = JSON.parse(call)
   return Array.from({ length: Math.max(0, call.trimEnd().length - 1) }, (_, index) => ({
@@ -146,7 +149,7 @@ table(
 )
 
 // -----------------------------------------------------------------------------
-// What it costs
+// Cost
 // -----------------------------------------------------------------------------
 
 const order = {
@@ -186,7 +189,7 @@ const texts: ReadonlyArray<Text> = [
   { name: "unescaped quotes, 16 KB", text: `{"text":"${said}"}`, meant: { text: said } }
 ]
 
-// So many that the clock's grain does not matter; twice, since the first ones are slow for other reasons.
+// Doubles the runs until the clock's resolution is negligible. Measures each count twice, because first runs are slow.
 const runsOf = (run: () => unknown): number => {
   let runs = 1
   while (Math.min(timed(run, runs), timed(run, runs)) < 20_000) runs *= 2
@@ -195,7 +198,7 @@ const runsOf = (run: () => unknown): number => {
 
 const rounds = 9
 
-/** Nanoseconds a character of each reader, medians of interleaved rounds; and what became of the text. */
+/** Returns each reader's nanoseconds per character (medians of interleaved rounds), and how it read the text. */
 const costsOf = ({ meant, text }: Text): ReadonlyArray<string> => {
   const subjects = Object.values(readers).map((reader) => {
     const run = () => outcome(reader, text)

@@ -1,9 +1,9 @@
 /**
- * Provokes the errors of real libraries on loopback, and writes them down as data: `test/support/errorShapes.json`.
+ * Provokes the errors of real libraries on loopback, and records them as data: `test/support/errorShapes.json`.
  *
- * The libraries are this folder's own, so that nobody else installs them: `npx -y pnpm@12 errors` does both. The errors
- * of `pg` need PostgreSQL's server programs on the machine; without them, what was recorded before is kept. Names of
- * libraries as arguments record those alone.
+ * Only this folder depends on the libraries: `npx -y pnpm@12 errors` installs them and runs. The errors of
+ * `pg` need PostgreSQL's server programs. Without them, the earlier recordings are kept. With library names
+ * as arguments, only those libraries are recorded.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -73,17 +73,17 @@ const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "ut
   readonly dependencies: Readonly<Record<string, string>>
 }
 
-const main = async (wanted: ReadonlyArray<string>) => {
+const main = async (libraries: ReadonlyArray<string>) => {
   const world = await makeWorld()
   try {
-    const found: Array<Recorded> = []
+    const recordings: Array<Recorded> = []
     for (const suite of suites) {
       const cases = await suite(world)
       if (cases === undefined) continue
       const { library } = cases
-      if (wanted.length === 0 || wanted.includes(library)) found.push(...await record(cases, world))
+      if (libraries.length === 0 || libraries.includes(library)) recordings.push(...await record(cases, world))
     }
-    write(found, wanted.length > 0 ? earlier() : earlier().filter(({ library }) => library.startsWith("pg@")))
+    write(recordings, libraries.length > 0 ? earlier() : earlier().filter(({ library }) => library.startsWith("pg@")))
   } finally {
     await world.close()
   }
@@ -105,7 +105,7 @@ const record = async ({ cases, library }: Cases, world: World): Promise<Readonly
   return recorded
 }
 
-/** Without what differs from run to run: paths, ports, processes, addresses in memory, times. */
+/** Replaces the parts that differ from run to run: paths, ports, process ids, memory addresses, times. */
 const scrubbed = (text: string, { directory }: World) =>
   text.replaceAll(`file://${root}`, root)
     .replaceAll(`${root}/bench/errors`, "/app")

@@ -1,15 +1,15 @@
-/** From a live error to the data that is recorded of it. */
+/** Converts a live error to recorded data. */
 import { EventEmitter } from "node:events"
 import { builtIn, hiddenByDefault, messageMark, type Tree } from "../../test/support/errorShapes.ts"
 
 const depthLimit = 6
-/** For what is neither an error nor a list: bodies, headers, the segments of an issue's path. */
+/** The limit for objects that are neither errors nor lists: bodies, headers, segments of an issue's path. */
 const objectDepthLimit = 4
 const arrayLimit = 10
 const keyLimit = 30
 const stringLimit = 500
 
-/** Parts of a library's inside, and of every exchange over HTTP, which no error is recognised by. */
+/** Properties that never identify an error: library internals, and details of every HTTP exchange. */
 const skipped = new Set(
   `_zod accept accept-encoding adapter agent allowAbsoluteUrls ast b3 connection context controller dispatcher duplex
   duration env hash httpAgent httpsAgent keep-alive maxBodyLength maxContentLength options original retry timings traceparent
@@ -18,10 +18,10 @@ const skipped = new Set(
 )
 const isSkipped = (key: string) => key === "stack" || skipped.has(key) || skipped.has(key.toLowerCase())
 
-/** What is kept of an object that is alive: a socket, a request, a stream. */
-const kept = ["status", "statusCode", "statusMessage", "headers", "url", "method", "path", "host"]
+/** The properties recorded of a live object: a socket, a request, a stream. */
+const liveKeys = ["status", "statusCode", "statusMessage", "headers", "url", "method", "path", "host"]
 
-/** Strings lose what differs from machine to machine: paths and ports. */
+/** Replaces the parts of a string that differ between machines: paths and ports. */
 export type Scrub = (text: string) => string
 
 export const treeOf = (value: unknown, scrub: Scrub): Tree => {
@@ -78,12 +78,12 @@ export const treeOf = (value: unknown, scrub: Scrub): Tree => {
     if (kind === "object" && depth > objectDepthLimit) return undefined
     seen.add(value)
     const live = isLive(value)
-    // A response repeats the request that it answers.
+    // Skips the request, which a response repeats.
     const repeated = depth > 0 && "data" in value ? ["config", "request"] : []
     const names = live
-      ? kept.filter((key) => depth < 2 && key in value)
+      ? liveKeys.filter((key) => depth < 2 && key in value)
       : Object.getOwnPropertyNames(value).filter((key) => !repeated.includes(key))
-    // What was met before keeps its strings, its numbers and its cause alone.
+    // An object that was visited before is recorded with its scalars and its cause only.
     const properties = again ? names.filter((key) => key === "cause" || typeof read(value, key) !== "object") : names
     const own = { ...stack, ...visitAll(value, properties.filter((key) => !isSkipped(key)).slice(0, keyLimit), depth) }
     const empty = live || depth > 1 ? [] : names.filter((key) => read(value, key) === undefined && !isSkipped(key))
@@ -91,7 +91,7 @@ export const treeOf = (value: unknown, scrub: Scrub): Tree => {
     const usual = hiddenByDefault(kind, own)
     const above = live
       ? []
-      : inheritedNames(value).filter((key) => (kind === "error" || kept.includes(key)) && !isSkipped(key))
+      : inheritedNames(value).filter((key) => (kind === "error" || liveKeys.includes(key)) && !isSkipped(key))
     const inherited = visitAll(value, above.filter((key) => !(key in own)), depth)
     return {
       kind,
@@ -119,7 +119,7 @@ export const treeOf = (value: unknown, scrub: Scrub): Tree => {
   return tree === undefined ? { kind: "undefined" } : tree
 }
 
-/** Its first frame, and before it the name and the message. The message is not written twice. */
+/** Shortens a stack to its head and first frame. A mark replaces the message, which is recorded elsewhere. */
 const shortStack = ({ message, stack = "" }: Error) => {
   const marked = message === "" ? stack : stack.replace(message, () => messageMark)
   const [head = "", frame] = marked.split(/\n(?= +at )/)
@@ -128,7 +128,7 @@ const shortStack = ({ message, stack = "" }: Error) => {
 
 const cut = (text: string) => text.length > stringLimit ? `${text.slice(0, stringLimit)}…` : text
 
-// A getter may throw.
+// Reads a property. If its getter throws, returns a function, which is not recorded.
 const read = (value: object, key: string): unknown => {
   try {
     return Reflect.get(value, key)
@@ -154,13 +154,16 @@ const classesOf = (value: object) => {
 }
 
 const nameOf = (prototype: object) => {
-  // Node's own errors have classes that name the one above, by a getter: those have no name here.
+  // The classes of Node's own errors name the class above through a getter. They have no name here.
   const constructor = Object.getOwnPropertyDescriptor(prototype, "constructor")?.value as { name?: string } | undefined
   const name = constructor?.name ?? ""
   return builtIn.has(name) && builtIn.get(name)?.prototype !== prototype ? `${name}*` : name
 }
 
-/** What stands on prototypes that are not the runtime's own, but for the marks of effect's classes. `DOMException` has its fields there. */
+/**
+ * Lists the properties of prototypes that are not the runtime's own, without the markers of Effect's classes. A
+ * `DOMException` has its fields on its prototype.
+ */
 const inheritedNames = (value: object) =>
   value instanceof DOMException
     ? ["name", "message", "code"]

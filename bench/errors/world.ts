@@ -1,11 +1,11 @@
-/** What the cases run in: a server that misbehaves, a port that refuses, a name that nobody has, and secrets. */
+/** The world of the cases: a server that misbehaves, a port that refuses, an unknown host, and secrets. */
 import { mkdtempSync, rmSync } from "node:fs"
 import * as Http from "node:http"
 import * as Net from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** One library, and how to provoke each of its errors: what a function throws or rejects with is recorded. */
+/** One library, and a function that provokes each of its errors by throwing or rejecting. */
 export interface Cases {
   readonly library: string
   readonly cases: Readonly<Record<string, () => unknown>>
@@ -14,17 +14,17 @@ export interface Cases {
 export interface World {
   /** The misbehaving server: `http://127.0.0.1:…`. */
   readonly origin: string
-  /** Where nobody listens. */
+  /** A URL without a listener. */
   readonly refused: string
   readonly refusedPort: number
-  /** A name without an address. */
+  /** A URL whose host has no address. */
   readonly unknownHost: string
-  /** A folder that vanishes in the end. */
+  /** A folder that is deleted at the end. */
   readonly directory: string
   readonly atEnd: (close: () => unknown) => void
 }
 
-/** They stand in URLs, headers, bodies and statements on purpose: no word of them may reach a model. */
+/** Secrets. They occur in URLs, headers, bodies and statements on purpose, and must never reach a model. */
 export const key = "sk-live-SECRET123456"
 export const password = "hunter2-secret"
 export const query = `?api_key=${key}`
@@ -38,7 +38,7 @@ interface Answer {
 
 const html = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
 
-/** What the server answers with a status of failure. The date suits a test clock, which starts with 1970. */
+/** The server's answers with an error status. The dates suit a test clock, which starts at 1970. */
 const failures: Readonly<Record<string, Answer>> = {
   "400": { status: 400, body: { error: "bad_request", message: "Parameter 'date' has to be a day." } },
   "401": { status: 401, body: { error: { message: `Incorrect API key provided: ${key}`, code: "invalid_api_key" } } },
@@ -72,10 +72,10 @@ const failures: Readonly<Record<string, Answer>> = {
   "504": { status: 504, body: { message: "Gateway timeout." } }
 }
 
-/** Statuses that come with a body of Stripe's own. */
+/** Statuses that have an answer with Stripe's body. */
 export const ofStripe = [400, 401, 403, 404, 409, 429, 500, 503]
 
-/** What single services answer. */
+/** Answers of particular services. */
 const own: Readonly<Record<string, Answer>> = {
   ...Object.fromEntries(ofStripe.map((status) => [`stripe-${status}`, {
     status,
@@ -121,12 +121,12 @@ const own: Readonly<Record<string, Answer>> = {
   }
 }
 
-/** A path for each status of failure. */
+/** A path for each error status. */
 export const failing: ReadonlyArray<readonly [name: string, path: string]> = Object.keys(failures).map((name) =>
   [name, `/${name.replaceAll(" ", "-")}`] as const
 )
 
-/** Those that say nothing new of a client that looks at the status alone. */
+/** Statuses that add nothing for a client that only looks at the status. */
 const rare = ["403 of a limit", "408", "410", "413", "501", "504", "429 without a time"]
 export const failingOften = failing.filter(([name]) => !rare.includes(name))
 
@@ -164,10 +164,10 @@ export const makeWorld = async (): Promise<World & { readonly close: () => Promi
   const finalizers: Array<() => unknown> = []
   const server = Http.createServer((request, response) => {
     response.sendDate = false
-    // A body that is being sent would be refused by a reset, and not the request.
+    // Reads the whole body first: a reset during the body would be an error of sending, not of the response.
     request.resume().on("end", () => {
       const { pathname } = new URL(request.url ?? "/", "http://x")
-      // Clients append paths of their own to a base.
+      // Keeps the first segment, because clients append their own paths to a base URL.
       const path = `/${pathname.split("/")[1]}`
       const answer = answers.get(path)
       const odd = oddities[path]
@@ -204,7 +204,10 @@ export const listen = (server: Net.Server): Promise<number> =>
     })
   )
 
-/** One below those that systems hand out: nobody is given it while the cases run, as one that was just freed would be. */
+/**
+ * Finds a free port below the range that systems assign. Unlike a port that was just freed, it is not
+ * assigned to another program while the cases run.
+ */
 export const freePort = async (from: number): Promise<number> => {
   const server = Net.createServer()
   const free = await new Promise<boolean>((done) =>
@@ -215,7 +218,7 @@ export const freePort = async (from: number): Promise<number> => {
   return from
 }
 
-/** A lookup that finds a host under both versions of IP, as `localhost` often is. */
+/** A lookup that returns an IPv6 and an IPv4 address, as for `localhost`. */
 export const twoAddresses: Net.LookupFunction = (_hostname, _options, found) =>
   found(null, [{ address: "::1", family: 6 }, { address: "127.0.0.1", family: 4 }])
 

@@ -1,6 +1,6 @@
 /**
- * The hospital's internal database: patients, and the drugs that the hospital stocks. It is an embedded database in a
- * temporary file, and can be locked or missing.
+ * The hospital's internal database: patients, and the drugs that the hospital stocks. It is an embedded
+ * database in a temporary file, and can be locked or missing.
  */
 import { Guard, type SchemaMismatch, ToolUnavailable } from "@fallible/core"
 import * as Context from "effect/Context"

@@ -1,6 +1,6 @@
 /**
- * The client of the external drug service: two queries over HTTP. Each returns a value that its schema has checked, or
- * fails with a typed failure.
+ * The client of the external drug service: two queries over HTTP. Each returns a value that its schema has
+ * checked, or fails with a typed failure.
  */
 import { Guard, type SchemaMismatch } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"

@@ -1,10 +1,12 @@
 /**
- * A stand-in for a language model, behind the same `Model` service. It reads the question and the tool messages, and
- * decides what to do next. It is a small deterministic program that knows only the three tools.
+ * A stand-in for a language model, behind the same `Model` service. It reads the question and the tool
+ * messages, and decides what to do next. It is a small deterministic program that knows only the three
+ * tools.
  *
- * Like a model, it sees only text. First it looks up the patient and the drugs that the question names. Then it checks
- * how those drugs interact with each other and with the patient's medications. Then it reports its findings, their
- * sources, and the gaps. It never corrects the name of a drug, and it never calls anything safe.
+ * Like a model, it sees only text. First it looks up the patient and the drugs that the question names.
+ * Then it checks how those drugs interact with each other and with the patient's medications. Then it
+ * reports its findings, their sources, and the gaps. It never corrects the name of a drug, and it never
+ * calls anything safe.
  */
 import { Model } from "@fallible/core"
 import type { ToolCall, Transcript } from "@fallible/core"

@@ -1,6 +1,6 @@
 /**
- * The data of the example: four patients, nine drugs, and the interactions among these drugs. The patients are invented
- * and the drugs are simplified. None of it is medical advice.
+ * The data of the example: four patients, nine drugs, and the interactions among these drugs. The patients
+ * are invented and the drugs are simplified. None of it is medical advice.
  */
 import * as Schema from "effect/Schema"
 

@@ -145,8 +145,8 @@ export const toolkit = Toolkit.make(getPatient, getDrugFacts, checkInteractions)
 const withSource = (name: string) => Effect.andThen(ToolCall.source({ name }), ToolCall.caveat(`from the ${name}`))
 
 /**
- * Maps the failures of one source among several. An unreadable reply becomes `ToolUnavailable`, because another source
- * may have a readable one, and `tried` names the source that failed.
+ * Maps the failures of one source among several. An unreadable reply becomes `ToolUnavailable`, because
+ * another source may have a readable one, and `tried` names the source that failed.
  */
 function bySource(name: string) {
   return (failure: SchemaMismatch | SemanticGarbage | ToolUnavailable): SemanticGarbage | ToolUnavailable => {

@@ -1,5 +1,6 @@
 /**
- * Code shared by the commands of all examples: the question, common flags, the choice of a model, and the main program.
+ * Code shared by the commands of all examples: the question, common flags, the choice of a model, and the
+ * main program.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import * as Argument from "effect/cli/Argument"
@@ -105,8 +106,8 @@ export const run = <E>(program: Effect.Effect<void, E, NodeServices.NodeServices
   )
 
 /**
- * Ends when the reader of standard output closes the pipe, as `| head` does once it has its lines. The listeners stay
- * until the process exits, because writing the last line may fail after the run.
+ * Ends when the reader of standard output closes the pipe, as `| head` does once it has its lines. The
+ * listeners stay until the process exits, because writing the last line may fail after the run.
  *
  * The exit code is then 0: the reader has what it wanted, and pnpm would report any other code as an error.
  */

@@ -1,10 +1,12 @@
 /**
- * What reading an argument text costs, beside `JSON.parse` and jsonrepair, in one process and in interleaved rounds. Medians of the CPU
- * time of this process; run it with `pnpm bench`, or `node test/bench/arguments.ts` alone.
+ * Measures the cost of reading argument texts, relative to `JSON.parse` and jsonrepair. Reports medians of
+ * CPU time, over interleaved rounds in one process. Run it with `pnpm bench`, or alone with `node
+ * test/bench/arguments.ts`.
  *
- * First the calls that are all right, and short ones that are not. Then whether time is linear in the text, whatever the text: valid,
- * repairable and hostile ones of four sizes. What is hostile to a parser is what makes it look ahead, look back or try again. At last whether it is
- * linear in what drifts of a value, in its schema, and in what a call notes.
+ * The first part measures valid calls, and short texts with faults. The second checks that time is linear
+ * in the length of valid, repairable and hostile texts, in four sizes. Hostile texts make a parser look
+ * ahead, look back or retry. The last part checks that time is linear in the drifts of a value, in its
+ * schema, and in the notes of a call.
  */
 import { coerce } from "@fallible/arguments"
 import { Dispatch, Tool, ToolCall, Toolkit } from "@fallible/core"
@@ -19,7 +21,7 @@ import { misfits } from "../support/misfits.ts"
 
 const ratio = (value: number) => `${value.toFixed(2)} x`
 
-/** Microseconds a run of each subject, medians of interleaved rounds. */
+/** Returns the microseconds per run of each subject: medians of interleaved rounds. */
 const compared = <K extends string>(
   subjects: { readonly [name in K]: () => unknown },
   rounds: number
@@ -37,7 +39,7 @@ const compared = <K extends string>(
   return Object.fromEntries(names.map((name) => [name, median(costs[name])])) as Record<K, number>
 }
 
-// So many that the clock's grain does not matter; each number of runs twice, since the first ones are slow for other reasons.
+// Doubles the runs until the clock's resolution is negligible. Measures each count twice, because first runs are slow.
 const enough = 4_000
 const runsOf = (run: () => unknown): number => {
   let runs = 1
@@ -122,10 +124,10 @@ console.table(Object.fromEntries([
 // Long texts
 // -----------------------------------------------------------------------------
 
-// The last is just below what is read at all.
+// The last size is just below the parser's limit.
 const sizes = [16_000, 64_000, 256_000, 1_000_000]
 
-/** A text of a size, of parts between a start and an end. */
+/** Makes a text of a given size: a start, repeated parts, and an end. */
 const filled = (start: string, part: string, end = "") => (size: number): string =>
   `${start}${part.repeat(Math.max(1, Math.floor((size - start.length - end.length) / Buffer.byteLength(part))))}${end}`
 
@@ -232,7 +234,7 @@ const families: { readonly [name: string]: (size: number) => string } = {
 
 const perByte = (micros: number, text: string) => 1000 * micros / Buffer.byteLength(text)
 
-/** Jsonrepair's time per byte at the greatest of the sizes that it can be waited for: a size is tried when a smaller one was quick. */
+/** Returns jsonrepair's time per byte at the largest size tried. Stops after a size that took more than 40 ms. */
 const jsonrepairAt = (texts: ReadonlyArray<string>): string => {
   let result = ""
   for (const [index, text] of texts.slice(0, 3).entries()) {
@@ -243,7 +245,7 @@ const jsonrepairAt = (texts: ReadonlyArray<string>): string => {
   return result
 }
 
-// Some of the names say a kind of text of which there is no valid one; so one text is the measure of all.
+// Some families have no valid counterpart, so one valid text is the reference for all.
 const measure = typical(256_000)
 const parseCost = compared({ parse: () => JSON.parse(measure) }, 15).parse
 
@@ -260,7 +262,7 @@ const rows = Object.entries(families).map(([name, textOf]) => {
     perBytes,
     toParse: costs[2]! / parseCost,
     previewToParse: preview / parseCost,
-    // Below a nanosecond a byte most of the text is not looked at, and what grows is noise.
+    // Below one nanosecond per byte, most of the text is never read, and growth is noise.
     growth: perBytes[3]! / Math.max(perBytes[1]!, 1),
     jsonrepair: jsonrepairAt(texts)
   }
@@ -298,7 +300,7 @@ const many = <A>(count: number, item: (index: number) => A): ReadonlyArray<A> =>
 const members = <A>(count: number, item: (index: number) => A): { readonly [key: string]: A } =>
   Object.fromEntries(many(count, (index) => [`key_${index}`, item(index)]))
 
-/** A value is coerced as far as possible, and told of. */
+/** Coerces a value as far as possible, then lists its issues. */
 const coercing = (value: Schema.Json, schema: JsonSchema.JsonSchema) => () => {
   const { value: coerced } = coerce(value, schema)
   return misfits(coerced, schema)
@@ -309,7 +311,7 @@ const decoding = (value: Schema.Json, parameters: Schema.ConstraintDecoder<unkno
   return () => Effect.runSync(Effect.result(Arguments.decode(text, { parameters })))
 }
 
-/** A key that is as long as all of the other text. */
+/** Makes a key as long as the rest of the text. */
 const longKey = (count: number) => "k".repeat(10 * count)
 
 const noting = Tool.make("noting", {

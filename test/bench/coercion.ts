@@ -1,6 +1,8 @@
 /**
- * What coercing and refusing values costs, beside `JSON.parse` of valid text of the same size, in one process: each drift all through a text of 16 KB to 1 MB.
- * Run it with `pnpm bench`, or `node test/bench/coercion.ts` alone.
+ * Measures the cost of coercing and refusing values, relative to `JSON.parse` of a valid text of the same
+ * size. Each text has 16 KB to 1 MB, and one kind of drift throughout. All measurements run in one process.
+ *
+ * Run it with `pnpm bench`, or alone with `node test/bench/coercion.ts`.
  */
 import { decode, type JsonSchema } from "@fallible/arguments"
 import { median, timed } from "../support/measure.ts"
@@ -17,7 +19,7 @@ const closed = (properties: JsonSchema, required = Object.keys(properties)): Jso
   additionalProperties: false
 })
 
-/** `{"a":[part,part,…]}` of a size. */
+/** Makes `{"a":[part,part,…]}` of a given size. */
 const items = (part: (index: number) => string) => (size: number): string => {
   const parts: Array<string> = []
   for (let length = 10, index = 0; length < size; index++) {
@@ -28,7 +30,7 @@ const items = (part: (index: number) => string) => (size: number): string => {
   return `{"a":[${parts.join()}]}`
 }
 
-/** `{"a":{"key0":part,…}}` of a size. */
+/** Makes `{"a":{"key0":part,…}}` of a given size. */
 const members = (part: (index: number) => string, key = (index: number) => `key${index}`) => (size: number): string => {
   const parts: Array<string> = []
   for (let length = 10, index = 0; length < size; index++) {

@@ -1,9 +1,14 @@
 /**
- * Is what is accepted what others read, too? Texts at random, in the dialects of models and from pieces near their grammar, are read by `read`, by JSON.parse, by JavaScript
- * (`vm`) and by Python (`ast.literal_eval`, where there is a `python3`). Where one of these reads a text as plain JSON, and `read` accepts it, both have to have
- * the same value. Run it with `pnpm differential`; its arguments are how many texts (default: 300,000) and a seed (default: another one each time, which is printed).
+ * Compares `read` with other readers: JSON.parse, JavaScript (`vm`) and Python (`ast.literal_eval`, if
+ * `python3` is installed). The texts are random, in the dialects of models and from pieces of their
+ * grammar. If another reader reads a text as plain JSON and `read` accepts it, both must have the same
+ * value.
  *
- * Two differences are meant, and not told: `null` and `[]` are no arguments, and between double quotes `\/` is JSON's slash, before which Python keeps the backslash.
+ * Run it with `pnpm differential`. Arguments: the number of texts (default: 300,000) and a seed (default: a
+ * new one, which is printed).
+ *
+ * Two differences are intended, and not reported. `null` and `[]` count as no arguments. In double quotes,
+ * `\/` is a slash as in JSON, although Python keeps the backslash.
  */
 import { type Json, read } from "@fallible/arguments"
 import { isDeepStrictEqual } from "node:util"
@@ -98,7 +103,7 @@ const soup = (): string => {
 }
 
 const dialects = [
-  // What JavaScript reads, what Python reads, what neither does.
+  // The dialects of JavaScript and of Python, and one that neither reads.
   ["comment", "single_quotes", "trailing_comma", "unquoted_key", "duplicate_key"],
   ["single_quotes", "trailing_comma", "python_constant", "duplicate_key"],
   inside
@@ -124,8 +129,8 @@ const textOf = (): string => pick([soup, soup, soup, written, mangled])()
 const isObject = (value: Json | undefined): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-// A string may hold the object. Zero has no sign in Python, and a key that stands twice has its last value where others read it.
-const asArguments = (value: Json | undefined): Json | undefined => {
+// A string may contain the object. The round trip through JSON drops the sign of -0, which Python does not keep.
+const argumentsIn = (value: Json | undefined): Json | undefined => {
   const inner = typeof value === "string" ? strict(value) : value
   return isObject(inner) ? unsigned(inner!) : undefined
 }
@@ -133,20 +138,20 @@ const asArguments = (value: Json | undefined): Json | undefined => {
 const unsigned = (value: Json): Json => JSON.parse(JSON.stringify(value))
 
 const findings = new Map<string, Array<string>>()
-const found = (who: string, text: string, ours: Json, theirs: Json): void => {
-  const known = findings.get(who) ?? []
-  findings.set(who, [
-    ...known,
-    `  ${JSON.stringify(text)}\n    => ${JSON.stringify(ours)}\n    ${who}: ${JSON.stringify(theirs)}`
+const report = (reader: string, text: string, ours: Json, theirs: Json): void => {
+  const earlier = findings.get(reader) ?? []
+  findings.set(reader, [
+    ...earlier,
+    `  ${JSON.stringify(text)}\n    => ${JSON.stringify(ours)}\n    ${reader}: ${JSON.stringify(theirs)}`
   ])
 }
 
 const compared = new Map<string, number>()
-const compare = (who: string, text: string, ours: Json, theirs: Json | undefined): void => {
-  const value = asArguments(theirs)
+const compare = (reader: string, text: string, ours: Json, theirs: Json | undefined): void => {
+  const value = argumentsIn(theirs)
   if (value === undefined) return
-  compared.set(who, (compared.get(who) ?? 0) + 1)
-  if (!isDeepStrictEqual(ours, value)) found(who, text, ours, value)
+  compared.set(reader, (compared.get(reader) ?? 0) + 1)
+  if (!isDeepStrictEqual(ours, value)) report(reader, text, ours, value)
 }
 
 const began = performance.now()
@@ -181,8 +186,8 @@ console.log(
 console.log("compared with:", Object.fromEntries(compared))
 if (!hasPython) console.log("There is no python3 here: Python was not asked.")
 if (findings.size === 0) console.log("Nothing found.")
-for (const [who, all] of findings) {
-  console.log(`WRONG, ${all.length} times by ${who}:`)
+for (const [reader, all] of findings) {
+  console.log(`WRONG, ${all.length} times by ${reader}:`)
   console.log(all.toSorted((one, other) => one.length - other.length).slice(0, mostListed).join("\n"))
   process.exitCode = 1
 }

@@ -1,8 +1,12 @@
 /**
- * Any text at all, and any value by any schema: is there a value or a refusal, and soon? Millions of texts, at random and from the pieces that JSON and what
- * models put around it are made of, through `Arguments.parse`, `preview` and `decode`; and pairs of a schema of all keywords that are checked and a value near it,
- * a worker for each core, of which the laws of `fit`, `coerce`, `fits` and `explain` are asked. Run it with `pnpm fuzz`; its arguments are how many texts (default: a
- * million), a seed (default: another one each time, which is printed) and how many pairs (default: 400,000).
+ * Fuzzes the readers: each text, and each value with a schema, must quickly give a value or a refusal.
+ *
+ * The texts are random, or made of pieces of JSON and of the text that models put around it. They go
+ * through `Arguments.parse`, `preview` and `decode`. The pairs are a schema with any supported keywords and
+ * a value near it. One worker per core checks the laws of `fit`, `coerce`, `fits` and `explain` for them.
+ *
+ * Run it with `pnpm fuzz`. Arguments: the number of texts (default: 1,000,000), a seed (default: a new one,
+ * which is printed) and the number of pairs (default: 400,000).
  */
 import { coerce } from "@fallible/arguments"
 import * as Arguments from "@fallible/core/Arguments"
@@ -106,7 +110,7 @@ const noise = (): string => {
   return text
 }
 
-/** A valid call, changed in a few places. */
+/** Changes a valid call in a few places. */
 const mangled = (): string => {
   let text = pick(calls)
   for (let left = 1 + next(4); left > 0; left--) {
@@ -116,14 +120,14 @@ const mangled = (): string => {
   return text
 }
 
-/** Parts of two calls, one after or within the other. */
+/** Inserts or appends a part of one call to a part of another. */
 const spliced = (): string => {
   const [one, other] = [pick(calls), pick(calls)]
   const [cut, from] = [next(one.length + 1), next(other.length + 1)]
   return one.slice(0, cut) + other.slice(from, from + next(40)) + (next(2) === 0 ? one.slice(cut) : "")
 }
 
-/** One piece many times: what is quadratic shows. */
+/** Repeats one piece many times, which exposes quadratic time. */
 const repeated = (): string => {
   const times = 1 + next(400)
   return pick(["", "{", "{\"a\":", "{\"a\":[", "x "]) +
@@ -145,7 +149,7 @@ const often: ReadonlyArray<KindOfText> = [
 ]
 
 // -----------------------------------------------------------------------------
-// What has to hold
+// Laws
 // -----------------------------------------------------------------------------
 
 const schemas: ReadonlyArray<Schema.ConstraintDecoder<unknown>> = [
@@ -190,9 +194,9 @@ const strict = (text: string): unknown => {
 
 const complaints = new Map<string, { count: number; readonly text: string }>()
 const complain = (what: string, text: string) => {
-  const known = complaints.get(what)
-  if (known === undefined) complaints.set(what, { count: 1, text })
-  else known.count++
+  const complaint = complaints.get(what)
+  if (complaint === undefined) complaints.set(what, { count: 1, text })
+  else complaint.count++
 }
 
 const accepted = new Map<string, number>()
@@ -214,7 +218,7 @@ const check = (text: string): void => {
   for (const { kind } of repairs) add(accepted, kind)
   if (isTainted(value)) complain("a value with a prototype of its own, or none", text)
   if (repairs.filter(({ note }) => note !== undefined).length > 2) complain("more than two noted repairs", text)
-  // V8 may take a key with an escape for one that an earlier text had.
+  // V8 may confuse a key with an escape with a key of an earlier text, so such a text is not parsed again.
   const second = text.includes("\\") ? value : strict(text)
   if (repairs.length === 0 && !isDeepStrictEqual(value, second)) {
     complain("accepted as it is, but not as JSON.parse reads it", text)
@@ -227,7 +231,7 @@ const check = (text: string): void => {
   }
   const parameters = pick(schemas)
   Effect.runSync(Effect.result(Arguments.decode(text, { parameters })))
-  // An assignment to what is frozen throws.
+  // Writing to a frozen value would throw.
   coerce(frozen(value), Arguments.jsonSchema(parameters))
 }
 
@@ -245,7 +249,7 @@ const before = prototypes()
 const slowest = { micros: 0, text: "" }
 const began = performance.now()
 for (let index = 0; index < Number(count); index++) {
-  // Long ones are rare: most mistakes show in short texts.
+  // Long texts are rare, because short ones expose most mistakes.
   const text = kindsOfText[index % 50 === 0 ? "repeated" : pick(often)]()
   const start = performance.now()
   try {
@@ -256,7 +260,7 @@ for (let index = 0; index < Number(count); index++) {
   const micros = 1000 * (performance.now() - start)
   // The first texts are slow because the code is cold.
   if (index < 10_000 || micros <= slowest.micros) continue
-  // Once more: it may have been the collector's time.
+  // Measures again, because the garbage collector may have run.
   const quickest = Math.min(micros, ...[1, 2, 3].map(() => microsOf(text)))
   if (quickest > slowest.micros) Object.assign(slowest, { micros: quickest, text })
 }
@@ -286,14 +290,14 @@ const counts = new Map<string, number>()
 const worst = { millis: 0, pair: "" }
 const wrong = new Map<string, { readonly count: number; readonly pair: string }>()
 const complainOfPair = (what: string, count: number, pair: string) => {
-  const known = wrong.get(what)
-  const shorter = known === undefined || pair.length < known.pair.length ? pair : known.pair
-  wrong.set(what, { count: count + (known?.count ?? 0), pair: shorter })
+  const complaint = wrong.get(what)
+  const shorter = complaint === undefined || pair.length < complaint.pair.length ? pair : complaint.pair
+  wrong.set(what, { count: count + (complaint?.count ?? 0), pair: shorter })
 }
 await Promise.all(Array.from({ length: cores }, (_, index) =>
   new Promise<void>((done) => {
     const seedOf = Number(seed) + 7919 * index
-    // Which pair it is at: a worker that runs out of memory cannot say so.
+    // The index of the current pair, because a worker that runs out of memory cannot report it.
     const at = new Int32Array(new SharedArrayBuffer(4))
     const worker = new Worker(url, { workerData: { count: Math.ceil(Number(pairs) / cores), seed: seedOf, at } })
     worker.on("message", (report: Report) => {

@@ -1,6 +1,7 @@
 /**
- * How long `import "@fallible/core"` takes, as installed, beside `effect/Effect` and `effect/Schema`, which it cannot do without:
- * `pnpm import-time`. Each import has a process of its own; the medians of 21 are compared.
+ * Measures the time of `import "@fallible/core"` in an installed package, relative to `effect/Effect` and
+ * `effect/Schema`, which it requires. Each import runs in a separate process. Compares the medians of 21
+ * rounds. Run it with `pnpm import-time`.
  */
 import { spawnSync } from "node:child_process"
 import { rmSync } from "node:fs"
@@ -26,13 +27,13 @@ const imports: Record<string, string> = {
   "@fallible/arguments": `await import("@fallible/arguments")`,
   "@fallible/core": `await import("@fallible/core")`
 }
-const taken = new Map(Object.keys(imports).map((name) => [name, Array<number>()]))
+const timesByName = new Map(Object.keys(imports).map((name) => [name, Array<number>()]))
 for (let round = 0; round < 21; round++) {
-  for (const [name, code] of Object.entries(imports)) taken.get(name)!.push(millis(code))
+  for (const [name, code] of Object.entries(imports)) timesByName.get(name)!.push(millis(code))
 }
 const median = (times: ReadonlyArray<number>) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!
-const first = median(taken.values().next().value!)
-for (const [name, times] of taken) {
+const first = median(timesByName.values().next().value!)
+for (const [name, times] of timesByName) {
   process.stdout.write(
     `${name.padEnd(34)} ${median(times).toFixed(0).padStart(4)} ms  ${(median(times) / first).toFixed(2)} x\n`
   )

@@ -1,6 +1,9 @@
 /**
- * Payments that a stubborn model asks for, in processes that stop, over a real wire: is anything paid twice that was meant once? Run it with
- * `pnpm intents`; its arguments are how many conversations (default: 10,000) and a seed (default: 1). What it finds it prints, and ends with 1.
+ * Searches for payments that are intended once but made twice. Plays conversations with a stubborn model over real
+ * connections, in processes that stop.
+ *
+ * Run it with `pnpm intents`. Arguments: the number of conversations (default: 10,000) and a seed (default:
+ * 1). It prints its findings, and exits with 1 if it has any.
  */
 import { described, faultOf, play, scenario } from "../support/intentWire.ts"
 import { search } from "./searching.ts"

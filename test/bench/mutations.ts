@@ -1,9 +1,10 @@
 /**
- * Which single slips of the pen are read as another value? Each valid call is changed in one place in every way that an alphabet has, and
- * what is accepted with a different value is counted by its repairs, with an example. Each kind has to be a row of the parser's table, or it is
- * a bug. Run it with `pnpm mutations`; an argument says of how many calls one is taken (1: all).
+ * Lists the typos that are read as another value. Changes each valid call in one place, in every way that
+ * an alphabet allows. Texts that are accepted with a different value are counted by their repairs, with an
+ * example. Each kind must be a row of the parser's table; any other is a bug.
  *
- * What is valid JSON itself is left out: nobody can know that it was meant otherwise.
+ * Run it with `pnpm mutations`. Its argument `n` takes every nth call (default: 8; 1 takes all). A changed
+ * text that is itself valid JSON does not count, because no parser can tell that it is wrong.
  */
 import * as Arguments from "@fallible/core/Arguments"
 import * as Result from "effect/Result"
@@ -12,7 +13,7 @@ import { areThere, missing, validCalls } from "../support/corpora.ts"
 
 const alphabet: ReadonlyArray<string> = [
   ...Array.from("\"'`{}[]():,;.\\/*#-+=<>|&%$@!?~^_019eEntfNTFax \t\n\r"),
-  // Quotes, white space, and what cannot be seen.
+  // Quotes, white space and invisible characters.
   ..."“”‘’„«»＂".split(""),
   "\u00a0",
   "\u2028",
@@ -42,7 +43,7 @@ const nameOf = (char: string): string =>
     ? "a letter"
     : names[char] ?? (/[\p{C}\p{Z}]/u.test(char) ? "U+" + char.charCodeAt(0).toString(16).padStart(4, "0") : char)
 
-/** Each way to change a text in one place, and its name. */
+/** Yields each change of a text in one place, and its name. */
 function* mutationsOf(text: string): Generator<readonly [kind: string, text: string]> {
   for (let at = 0; at <= text.length; at++) {
     const [before, after, char] = [text.slice(0, at), text.slice(at + 1), text[at]]
@@ -65,7 +66,7 @@ const isJson = (text: string): boolean => {
   }
 }
 
-interface Found {
+interface Finding {
   count: number
   readonly changes: Map<string, number>
   readonly original: string
@@ -77,16 +78,16 @@ const [every = "8"] = process.argv.slice(2)
 const calls = validCalls().filter((_, index) => index % Math.max(1, Number(every)) === 0)
 if (!areThere) console.log(missing)
 
-const found = new Map<string, Found>()
+const findings = new Map<string, Finding>()
 let [changes, valid, same, different] = [0, 0, 0, 0]
 for (const original of calls) {
-  const meant: unknown = JSON.parse(original)
+  const intended: unknown = JSON.parse(original)
   for (const [change, changed] of mutationsOf(original)) {
     changes++
     const read = Arguments.parse(changed)
     if (Result.isFailure(read)) continue
     const { repairs, value } = read.success
-    if (isDeepStrictEqual(value, meant)) {
+    if (isDeepStrictEqual(value, intended)) {
       same++
       continue
     }
@@ -96,10 +97,10 @@ for (const original of calls) {
     }
     different++
     const kinds = repairs.map(({ kind, note }) => note === undefined ? kind : `${kind} (noted)`).join(", ")
-    const one = found.get(kinds) ?? { count: 0, changes: new Map(), original, changed, value }
+    const one = findings.get(kinds) ?? { count: 0, changes: new Map(), original, changed, value }
     one.count++
     one.changes.set(change, (one.changes.get(change) ?? 0) + 1)
-    found.set(kinds, one)
+    findings.set(kinds, one)
   }
 }
 
@@ -107,7 +108,7 @@ console.log(
   `${calls.length} calls, ${changes} changes of one character: ${same} read as the value that was meant, ${valid} valid JSON of another one, ` +
     `${different} repaired to another one`
 )
-for (const [kinds, one] of [...found].toSorted(([, a], [, b]) => b.count - a.count)) {
+for (const [kinds, one] of [...findings].toSorted(([, a], [, b]) => b.count - a.count)) {
   const changes = [...one.changes].toSorted(([, a], [, b]) => b - a)
   console.log(`\n${one.count} by ${kinds}`)
   console.log(

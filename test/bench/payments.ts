@@ -1,6 +1,9 @@
 /**
- * Payments under random stacks of policies, over a real wire: is anything paid twice, or said of a payment what did not happen? Run it with
- * `pnpm payments`; its arguments are how many runs (default: 20,000) and a seed (default: 1). What it finds it prints, and ends with 1.
+ * Searches for calls that pay twice, or whose outcome contradicts what the service did. Plays payments over real
+ * connections under random stacks of policies.
+ *
+ * Run it with `pnpm payments`. Arguments: the number of runs (default: 20,000) and a seed (default: 1). It
+ * prints its findings, and exits with 1 if it has any.
  */
 import { described, faultOf, play, scenario } from "../support/paymentWire.ts"
 import { search } from "./searching.ts"

@@ -1,6 +1,6 @@
 /**
- * What policies cost while nothing goes wrong, as ratios to the bare tool, in one process and in interleaved rounds. Medians of the CPU
- * time of this process; run it with `pnpm bench`.
+ * Measures the cost of policies around successful calls, relative to the bare tool. Reports medians of CPU
+ * time, over interleaved rounds in one process. Run it with `pnpm bench`.
  */
 import { Policy, RetryBudget, RetryPolicy, Tool } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"

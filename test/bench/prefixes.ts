@@ -1,11 +1,15 @@
 /**
- * Is a text that was cut off, or has one slip of the pen, ever read as another value? Objects at random are written as models write them; of each text all
- * proper prefixes are read, and some texts with one character deleted, doubled or swapped with its neighbour. Run it with `pnpm prefixes`; its arguments are
- * how many prefixes (default: a million) and a seed (default: another one each time, which is printed).
+ * Searches for texts that are read as another value after they are cut off or mistyped. Writes random
+ * objects as models do, then reads all proper prefixes of each text, and variants with one typo: a
+ * character deleted, doubled, or swapped with its neighbour.
  *
- * A prefix with another value is a mistake. A slip with another value may be one, unless it is in the letters of one text, or JSON.parse, JavaScript or Python
- * read the same: a person has to look.
- * A prefix of which nothing is left but white space was never begun, and counts as no arguments; words before the object are no text of their own.
+ * Run it with `pnpm prefixes`. Arguments: the number of prefixes (default: 1,000,000) and a seed (default:
+ * a new one, which is printed).
+ *
+ * A prefix that is read as another value is a mistake. A typo that is read as another value may be a
+ * mistake, so a person has to judge it. It is not reported if it only changes letters within one string,
+ * key or number, or if JSON.parse, JavaScript or Python reads the same value. A prefix of white space
+ * counts as no arguments. Words before the object are ignored.
  */
 import { type Json, read } from "@fallible/arguments"
 import { isDeepStrictEqual } from "node:util"
@@ -17,11 +21,11 @@ const next = randomly(Number(seed))
 const mostListed = 20
 
 const valueOf = (text: string): Json | undefined => {
-  const found = read(text, { prose: true })
-  return found.ok ? found.value : undefined
+  const result = read(text, { prose: true })
+  return result.ok ? result.value : undefined
 }
 
-/** A text and what it was read as, which it should not have been. */
+/** A text that was read as the wrong value. */
 interface Finding {
   readonly of: string
   readonly text: string
@@ -34,7 +38,7 @@ let [texts, refused, prefixes, changed, same, letters] = [0, 0, 0, 0, 0, 0]
 
 const notBegun = /^[\ufeff\s]*$/
 
-const cutOff = (text: string, value: Json): void => {
+const checkPrefixes = (text: string, value: Json): void => {
   for (let cut = 1; cut < text.length; cut++) {
     const prefix = text.slice(0, cut)
     prefixes++
@@ -51,7 +55,7 @@ const changes: ReadonlyArray<(text: string, at: number) => string> = [
   (text, at) => text.slice(0, at) + text.charAt(at + 1) + text.charAt(at) + text.slice(at + 2)
 ]
 
-/** The keys and scalars of a value, in its order, each with the kind of what it is. */
+/** Lists the keys and scalars of a value in order, each with its kind. */
 const leavesOf = (value: Json): ReadonlyArray<string> =>
   typeof value !== "object" || value === null
     ? [`${value === null ? "null" : typeof value} ${String(value)}`]
@@ -59,10 +63,10 @@ const leavesOf = (value: Json): ReadonlyArray<string> =>
     ? ["[", ...value.flatMap(leavesOf), "]"]
     : ["{", ...Object.entries(value).flatMap(([key, item]: [string, Json]) => [`key ${key}`, ...leavesOf(item)]), "}"]
 
-// An escape is six letters, two of them a pair.
+// A surrogate pair is two escapes of six characters each.
 const mostLetters = 12
 
-/** Is the slip in a text, a key or a number, and the other value for that reason alone? */
+/** True if two values differ only in the characters of one string, one key or one number. */
 const isOfLetters = (one: Json, other: Json): boolean => {
   const [ones, others] = [leavesOf(one), leavesOf(other)]
   const different = ones.flatMap((leaf, index) => leaf === others[index] ? [] : [[leaf, others[index] ?? ""] as const])
@@ -78,7 +82,7 @@ const isOfLetters = (one: Json, other: Json): boolean => {
     Math.max(before.length, after.length) - start - tail <= mostLetters
 }
 
-const slipped = (text: string, value: Json): void => {
+const checkTypos = (text: string, value: Json): void => {
   for (let left = Math.min(20, text.length); left > 0; left--) {
     const slip = changes[next(changes.length)]!(text, next(text.length))
     changed++
@@ -99,15 +103,15 @@ while (prefixes < Number(count)) {
   const { text } = written
   texts++
   const value = valueOf(text)
-  // Of repairs that are told there may be two kinds at most.
+  // The parser refuses a text that needs more than two kinds of noted repairs.
   if (value === undefined) {
     refused++
     continue
   }
   if (!isDeepStrictEqual(value, object)) mistakes.push({ of: JSON.stringify(object), text, value })
-  cutOff(text, value)
-  // A slip in one of two equal keys makes another key of it.
-  if (!written.kinds.has("duplicate_key")) slipped(text, value)
+  checkPrefixes(text, value)
+  // With a duplicate key, a typo in one of the two makes a different key.
+  if (!written.kinds.has("duplicate_key")) checkTypos(text, value)
 }
 
 const asPython = python(slips.map(({ text }) => text))

@@ -1,9 +1,9 @@
 /**
- * What a turn costs, as a ratio to two bare loops that decode the same arguments, in one process and in
- * interleaved rounds. Medians of the CPU time of this process; run it with `pnpm bench`.
+ * Measures the cost of a turn, relative to two bare loops that decode the same arguments. Reports medians
+ * of CPU time, over interleaved rounds in one process. Run it with `pnpm bench`.
  *
- * The first bare loop is a recursive Effect as one would write it, with `Effect.gen`. The second is the
- * leanest there is: `flatMap` alone, nothing checked, nothing kept but the messages.
+ * The first bare loop is an ordinary recursive Effect with `Effect.gen`. The second is the leanest possible
+ * loop: only `flatMap`, without checks, and it keeps only the messages.
  */
 import { Agent, Model, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
 import * as CircuitBreaker from "@fallible/core/CircuitBreaker"
@@ -36,7 +36,7 @@ const bad = agentOf(
     ))
 )
 
-// Every policy, under a deadline: what a tool costs whose handler answers at once, and one that takes a moment.
+// Every policy, under a deadline: for a handler that answers at once, and for one that yields first.
 const guarded = (handler: (params: typeof Parameters.Type) => Effect.Effect<typeof Success.Type>) =>
   Agent.make({
     toolkit: Toolkit.make(
@@ -63,13 +63,13 @@ const services = ManagedRuntime.make(
   )
 )
 
-/** A model that asks for one call in each of `turns` turns, then answers. */
+/** Makes a model that makes one call in each of `turns` turns, then answers. */
 const modelOf = (turns: number) => {
-  let asked = 0
+  let replies = 0
   return Model.make({
     respond: () =>
       Effect.sync(() =>
-        ++asked > turns
+        ++replies > turns
           ? { text: "done", calls: [] }
           : { text: "", calls: [{ id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" }] }
       )

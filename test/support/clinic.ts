@@ -48,29 +48,29 @@ export interface Played {
 /** A world without files and network. Sources are up unless `world` replaces them. Records each query and its time. */
 export const played = (world: Partial<Played> = {}) => {
   const asked: Array<string> = []
-  const noting = <A, E>(what: string, answer: Effect.Effect<A, E>) =>
+  const recordQuery = <A, E>(query: string, answer: Effect.Effect<A, E>) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      asked.push(`${now} ${what}`)
+      asked.push(`${now} ${query}`)
       return answer
     })
   const layer = Layer.mergeAll(
     Layer.succeed(Database.Database, {
       patient: (id) =>
-        noting(
+        recordQuery(
           `database: ${id}`,
           world.patient?.(id) ?? Effect.succeed(Option.fromUndefinedOr(patients.find((one) => one.id === id)))
         ),
       drug: (name) =>
-        noting(
+        recordQuery(
           `database: ${name}`,
           world.drug?.(name) ?? Effect.succeed(Option.fromUndefinedOr(inHouse.find((drug) => drug.name === name)))
         ),
       drugNames: Effect.succeed(inHouse.map(({ name }) => name))
     }),
     Layer.succeed(DrugApi.DrugApi, {
-      facts: (name) => noting(`api: ${name}`, world.facts?.(name) ?? Effect.succeed(findDrug(name)!)),
+      facts: (name) => recordQuery(`api: ${name}`, world.facts?.(name) ?? Effect.succeed(findDrug(name)!)),
       interactions: (names) =>
-        noting(`api: ${names.join()}`, world.interactions?.(names) ?? Effect.succeed(interactionsAmong(names)))
+        recordQuery(`api: ${names.join()}`, world.interactions?.(names) ?? Effect.succeed(interactionsAmong(names)))
     }),
     Cache.layer(world.cache ?? "empty")
   )

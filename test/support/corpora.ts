@@ -1,7 +1,7 @@
 /**
- * The corpora of argument texts. Only our own are in this repository. Those of other projects are read from the folder
- * that `FALLIBLE_CORPORA` names, or else from `../shared/corpora` beside the repository. A fresh clone has neither
- * folder, so its tests skip those corpora.
+ * The corpora of argument texts. Only our own are in this repository. Those of other projects are read from
+ * the folder that `FALLIBLE_CORPORA` names, or else from `../shared/corpora` beside the repository. A fresh
+ * clone has neither folder, so its tests skip those corpora.
  */
 import type { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
@@ -25,12 +25,12 @@ export interface PolicyRow extends Row {
 }
 
 // An empty variable counts as unset.
-const named = process.env["FALLIBLE_CORPORA"] || undefined
+const corporaFolder = process.env["FALLIBLE_CORPORA"] || undefined
 /** The folder of the corpora of other projects. */
-export const folder = named === undefined ? join(root, "../shared/corpora") : resolve(named)
+export const folder = corporaFolder === undefined ? join(root, "../shared/corpora") : resolve(corporaFolder)
 
 /** Whether those corpora are present. If the environment names a folder, they must be there. */
-export const areThere = named !== undefined || existsSync(folder)
+export const areThere = corporaFolder !== undefined || existsSync(folder)
 
 /** The notice when those corpora are absent. */
 export const missing =

@@ -1,9 +1,9 @@
 /**
  * The errors of real libraries, as data: `errorShapes.json`, recorded by `bench/errors/record.ts`.
  *
- * Tests revive these errors, so they need none of the libraries. A revived error has the prototype chain, the
- * properties and the getters of the original. Its stack has one frame, and its causes have no stack. Methods, symbols,
- * deep or long parts, and live objects (sockets, streams, response bodies) are dropped.
+ * Tests revive these errors, so they need none of the libraries. A revived error has the prototype chain,
+ * the properties and the getters of the original. Its stack has one frame, and its causes have no stack.
+ * Methods, symbols, deep or long parts, and live objects (sockets, streams, response bodies) are dropped.
  */
 import { readFileSync } from "node:fs"
 
@@ -31,9 +31,10 @@ export type Tree =
 export interface Instance {
   readonly kind: "error" | "object"
   /**
-   * The names of the constructors along the prototype chain, without `Object`. `null` marks a chain that ends before
-   * `Object`. A star marks a class that only shares its name with a built-in class. An empty name marks a prototype
-   * that inherits its constructor from the next one, as Node's own errors do. Absent for a plain object.
+   * The names of the constructors along the prototype chain, without `Object`. `null` marks a chain that
+   * ends before `Object`. A star marks a class that only shares its name with a built-in class. An empty
+   * name marks a prototype that inherits its constructor from the next one, as Node's own errors do. Absent
+   * for a plain object.
    */
   readonly classes?: ReadonlyArray<string>
   /** The own properties, including the values of own getters. */
@@ -106,8 +107,10 @@ const headers = (entries: ReadonlyArray<readonly [string, string]>) =>
   new Headers(entries.map(([name, value]) => [name, value]))
 
 const stackOf = ({ own: { stack, message }, inherited = {} }: Instance) => {
-  const said = message ?? inherited["message"]
-  return typeof stack === "string" && typeof said === "string" ? { stack: stack.replace(messageMark, () => said) } : {}
+  const messageText = message ?? inherited["message"]
+  return typeof stack === "string" && typeof messageText === "string"
+    ? { stack: stack.replace(messageMark, () => messageText) }
+    : {}
 }
 
 const missing: Tree = { kind: "undefined" }
@@ -178,7 +181,7 @@ export const shapes: ReadonlyArray<{ readonly name: string; readonly library: st
 
 /** Revives a recorded error by its name. */
 export const shapeOf = (name: string): unknown => {
-  const found = recorded.find((recorded) => recorded.name === name)
-  if (found === undefined) throw new Error(`No error was recorded as '${name}'.`)
-  return revive(found.error)
+  const match = recorded.find((recorded) => recorded.name === name)
+  if (match === undefined) throw new Error(`No error was recorded as '${name}'.`)
+  return revive(match.error)
 }

@@ -50,10 +50,10 @@ export class FileJournal {
         if (isLost) this.lost.push(step.name)
         const halted = Effect.andThen(Deferred.succeed(stopped, undefined), Effect.never)
         const isLast = this.begun.push(step.name) === stop?.step
-        const wanted = isLost ? step.lost ?? effect : effect
+        const work = isLost ? step.lost ?? effect : effect
         return Effect.andThen(
           this.#write({ name: step.name }),
-          isLast && !stop.hasRun ? halted : Effect.flatMap(Effect.exit(wanted), (exit) =>
+          isLast && !stop.hasRun ? halted : Effect.flatMap(Effect.exit(work), (exit) =>
             isLast
               ? halted
               : Effect.andThen(this.#write({ name: step.name, exit: Schema.encodeSync(codec)(exit) }), exit))

@@ -21,8 +21,8 @@ export const logging = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const logged: Array<string> = []
     const logger = Logger.make(({ cause, logLevel, message }) => {
-      const told = cause.reasons.map((reason) => Cause.isDieReason(reason) ? String(reason.defect) : String(reason))
-      logged.push([logLevel, String(message), ...told].join(" | "))
+      const reasons = cause.reasons.map((reason) => Cause.isDieReason(reason) ? String(reason.defect) : String(reason))
+      logged.push([logLevel, String(message), ...reasons].join(" | "))
     })
     return Effect.map(Effect.provide(effect, Logger.layer([logger])), (value) => ({ value, logged }))
   })

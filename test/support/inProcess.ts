@@ -18,11 +18,11 @@ export const run = (program: Program, ...args: ReadonlyArray<string>): Effect.Ef
 /** Like {@link run}, with environment variables. */
 export const runIn = (env: Environment, program: Program, ...args: ReadonlyArray<string>): Effect.Effect<Finished> =>
   Effect.suspend(() => {
-    const { printed, running } = prepared(env, program, args)
+    const { printed, running } = prepare(env, program, args)
     return Effect.map(Effect.exit(running), (exit) => {
       let code = -1
-      Runtime.defaultTeardown(exit, (its) => {
-        code = its
+      Runtime.defaultTeardown(exit, (exitCode) => {
+        code = exitCode
       })
       return { code, ...printed }
     })
@@ -36,7 +36,7 @@ export const printedUpTo = (
   ...args: ReadonlyArray<string>
 ): Effect.Effect<string> =>
   Effect.gen(function*() {
-    const { printed, running } = prepared(env, program, args)
+    const { printed, running } = prepare(env, program, args)
     const fiber = yield* Effect.forkChild(Effect.exit(running))
     while (!printed.stdout.includes(text) && fiber.pollUnsafe() === undefined) yield* macrotask
     yield* Fiber.interrupt(fiber)
@@ -60,7 +60,7 @@ export const sameAsProcess = (
   })
 
 /** Provides a program with its services, and captures its output. */
-const prepared = (env: Environment, program: Program, args: ReadonlyArray<string>) => {
+const prepare = (env: Environment, program: Program, args: ReadonlyArray<string>) => {
   const printed = { stdout: "", stderr: "" }
   const into = (name: keyof typeof printed) =>
     new Writable({

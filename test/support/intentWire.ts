@@ -1,7 +1,7 @@
 /**
- * Payments over real connections, requested by a stubborn model, in processes that stop. One kind of service honours
- * idempotency keys, the other ignores them. A service may commit and drop the connection, commit after its client has
- * hung up, fail after it has committed, refuse, be busy, or work.
+ * Payments over real connections, requested by a stubborn model, in processes that stop. One kind of
+ * service honours idempotency keys, the other ignores them. A service may commit and drop the connection,
+ * commit after its client has hung up, fail after it has committed, refuse, be busy, or work.
  *
  * Each intended payment must take effect at most once.
  */
@@ -79,7 +79,7 @@ class Service {
   #answer(request: Request, id: string, response: ServerResponse) {
     this.requests.push(request)
     const knowsKeys = this.#scenarios[Number(request.run)]?.kind === "by key"
-    const known = knowsKeys ? this.#known.get(request.key) : undefined
+    const storedBody = knowsKeys ? this.#known.get(request.key) : undefined
     const fault = this.#plans[Number(request.run)]?.shift()
     const pay = () => {
       // A service that honours keys pays once per key.
@@ -87,7 +87,7 @@ class Service {
       this.#known.set(request.key, request.body)
       this.payments.push(request)
     }
-    if (known !== undefined && known !== request.body) {
+    if (storedBody !== undefined && storedBody !== request.body) {
       return answer(response, 422, { message: "This key came with another body." })
     }
     switch (fault) {
@@ -111,7 +111,7 @@ class Service {
         return response.end("{\"receipt\": \"r")
       case "refuses":
         // It does not refuse a key that it has already paid.
-        if (known === undefined) return answer(response, 402, { message: "The card was declined." })
+        if (storedBody === undefined) return answer(response, 402, { message: "The card was declined." })
         break
       case "is full":
         return answer(response, 503, { message: "Try again." })
@@ -161,8 +161,8 @@ const policies = {
 const corrected = { order: "o-1", amount: 5 }
 
 /**
- * Returns fixers. They correct arguments that cannot be decoded, and in some scenarios failed executions too. If the
- * identity includes all arguments, a correction adds no note.
+ * Returns fixers. They correct arguments that cannot be decoded, and in some scenarios failed executions
+ * too. If the identity includes all arguments, a correction adds no note.
  */
 const fixersFor = (identity: Scenario["identity"]): Readonly<Record<string, Fixer.Fixer>> => ({
   "corrects": () => corrected,
@@ -265,17 +265,17 @@ const callOf = ({ identity, written }: Scenario, number: number) => {
 /** Repeats the call until it gets as many successes as it intends. */
 const stubborn = (scenario: Scenario): ScriptedModel.Script => ({ messages }) => {
   const since = messages.slice(messages.findLastIndex(({ role }) => role === "user"))
-  const heard = since.flatMap((message) => message.role === "tool" ? [message.text] : [])
-  const paid = heard.filter((text) => !text.includes("\"ok\":false") || text.includes("already_done")).length
+  const results = since.flatMap((message) => message.role === "tool" ? [message.text] : [])
+  const paid = results.filter((text) => !text.includes("\"ok\":false") || text.includes("already_done")).length
   const turn = since.filter(({ role }) => role === "assistant").length
   const calls = scenario.turns[turn]
   if (paid >= scenario.means || calls === undefined) return ScriptedModel.text("Done.")
-  const asked = messages.filter(({ role }) => role === "tool").length
+  const callsSoFar = messages.filter(({ role }) => role === "tool").length
   // Calls twice in one turn if two payments are intended, or if the model stutters.
   return ScriptedModel.calls(
     ...Array.from({ length: Math.min(calls, scenario.means - paid) }, (_, index): [string, object | string] => [
       "pay",
-      callOf(scenario, asked + index)
+      callOf(scenario, callsSoFar + index)
     ])
   )
 }
@@ -293,9 +293,9 @@ export interface Played {
 
 const conversation = (scenario: Scenario, url: string) =>
   Effect.gen(function*() {
-    const [of, does, isForAll] = scenario.fixer
+    const [of, behaviour, isForAll] = scenario.fixer
     const on = isForAll ? ["SemanticGarbage", "ToolUnavailable", "defect"] as const : []
-    const fix = fixersFor(scenario.identity)[does]!
+    const fix = fixersFor(scenario.identity)[behaviour]!
     const choice = { "*": { fix, tries: 2, on } }
     const pay = toolOf(scenario, url)
     const toolkit = Toolkit.make(of === "tool" ? Tool.fix(pay, fix, { tries: 2, on }) : pay)
@@ -352,10 +352,10 @@ export const faultOf = ({ means }: Scenario, { answers, payments, requests }: Pl
     if (body !== (bodies.get(key) ?? body)) return "a key with two bodies"
     bodies.set(key, body)
   }
-  const told = answers.flatMap(({ transcript }) =>
+  const paidCalls = answers.flatMap(({ transcript }) =>
     Array.from(transcript).flatMap((message) =>
       message.role === "tool" && !message.text.includes("\"ok\":false") ? [message.callId] : []
     )
   )
-  return new Set(told).size > 0 && payments.length === 0 ? "told of a payment that was not made" : undefined
+  return new Set(paidCalls).size > 0 && payments.length === 0 ? "told of a payment that was not made" : undefined
 }

@@ -12,9 +12,9 @@ export const byKey = {
 
 /** Makes a correct service with idempotency keys: it stores each key with its body, and repeats the answer. */
 export const service = (...faults: ReadonlyArray<"acts and drops" | "refuses" | "acts">) => {
-  const known = new Map<string, string>()
+  const storedBodies = new Map<string, string>()
   const requests: Array<string> = []
-  const left = [...faults]
+  const remaining = [...faults]
   const keys: Array<string> = []
   const status = (status: number) =>
     new SchemaMismatch({ side: "arguments", code: "rejected", detail: `Status ${status}.`, cause: { status } })
@@ -22,12 +22,12 @@ export const service = (...faults: ReadonlyArray<"acts and drops" | "refuses" | 
     Effect.suspend((): Effect.Effect<string, ToolUnavailable | SchemaMismatch> => {
       keys.push(key)
       const text = JSON.stringify(body)
-      const fault = left.shift() ?? "acts"
-      const before = known.get(key)
+      const fault = remaining.shift() ?? "acts"
+      const before = storedBodies.get(key)
       requests.push(before === undefined ? fault : before === text ? "known" : "422")
       if (before !== undefined) return before === text ? Effect.succeed("receipt") : Effect.fail(status(422))
       if (fault === "refuses") return Effect.fail(status(400))
-      known.set(key, text)
+      storedBodies.set(key, text)
       return fault === "acts" ? Effect.succeed("receipt") : Effect.fail(lost)
     })
   return {
@@ -35,7 +35,7 @@ export const service = (...faults: ReadonlyArray<"acts and drops" | "refuses" | 
     requests,
     keys,
     get acted() {
-      return known.size
+      return storedBodies.size
     }
   }
 }

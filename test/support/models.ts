@@ -28,10 +28,14 @@ const withKey = ({ apiKey, ...settings }: Settings) =>
   apiKey === undefined ? settings : { ...settings, apiKey: Redacted.make(apiKey) }
 
 /** Exposes the requests of a provider's server in the form of a scripted model. */
-const asked = Layer.effect(
+const recordedRequests = Layer.effect(
   ScriptedModel.ScriptedModel,
   Effect.map(FakeModelServer.FakeModelServer, ({ state }) => ({
-    requests: Effect.map(state, ({ requests }) => requests.flatMap(({ asked }) => asked === undefined ? [] : [asked]))
+    requests: Effect.map(
+      state,
+      ({ requests }) =>
+        requests.flatMap(({ asked }) => asked === undefined ? [] : [asked])
+    )
   }))
 )
 
@@ -42,7 +46,7 @@ export const serving = (provider: Provider) =>
   { settings = {}, ...options }: FakeModelServer.Options & { readonly settings?: Settings } = {}
 ) =>
   Layer.unwrap(Effect.map(FakeModelServer.FakeModelServer, ({ url }) => provider(url, settings))).pipe(
-    Layer.merge(asked),
+    Layer.merge(recordedRequests),
     Layer.provideMerge(FakeModelServer.layer(script, options)),
     Layer.provide(FetchHttpClient.layer)
   )

@@ -1,6 +1,6 @@
 /**
- * Runs the packages with the newest `effect` 4 on the registry: `pnpm newest-effect`. The peer range of the packages
- * promises that this works.
+ * Runs the packages with the newest `effect` 4 on the registry: `pnpm newest-effect`. The peer range of the
+ * packages promises that this works.
  */
 import { copyFileSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"

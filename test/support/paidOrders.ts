@@ -36,7 +36,7 @@ export type Options =
 export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
   const keys: Array<string> = []
   const sent: Array<typeof Payment.Type> = []
-  const left = [...ends]
+  const remaining = [...ends]
   const pay = Tool.make(
     "pay",
     { description: "Pays an order", parameters: Payment, success: Schema.String, ...options },
@@ -44,7 +44,7 @@ export const payments = (ends: ReadonlyArray<End>, options: Options = {}) => {
       Effect.flatMap(ToolCall.current, ({ idempotencyKey }) => {
         keys.push(idempotencyKey)
         sent.push(params)
-        const end = left.shift() ?? "paid"
+        const end = remaining.shift() ?? "paid"
         return end === "paid" ? Effect.succeed(end) : Effect.fail(end)
       })
   )

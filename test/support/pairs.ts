@@ -1,5 +1,6 @@
 /**
- * A worker of `test/bench/fuzz.ts`. It generates random schemas and values near them, and checks the laws of each pair.
+ * A worker of `test/bench/fuzz.ts`. It generates random schemas and values near them, and checks the laws
+ * of each pair.
  */
 import {
   coerce,
@@ -315,14 +316,14 @@ const isTainted = (value: unknown): boolean => {
 }
 
 const counts = new Map<string, number>()
-const add = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1)
+const add = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1)
 const complaints = new Map<string, { count: number; pair: string }>()
-const complain = (what: string, value: Json, schema: JsonSchema, more?: unknown) => {
+const complain = (kind: string, value: Json, schema: JsonSchema, more?: unknown) => {
   const pair = `${JSON.stringify(value)} by ${JSON.stringify(schema)}${
     more === undefined ? "" : `: ${JSON.stringify(more)}`
   }`
-  const known = complaints.get(what)
-  if (known === undefined) complaints.set(what, { count: 1, pair })
+  const known = complaints.get(kind)
+  if (known === undefined) complaints.set(kind, { count: 1, pair })
   else {
     known.count++
     if (pair.length < known.pair.length) known.pair = pair
@@ -378,9 +379,9 @@ const check = (value: Json, schema: JsonSchema): void => {
   // All fields are secret.
   const secrets = [[]]
   const hidden = fit(value, schema, { secrets })
-  const told = JSON.stringify(hidden.ok ? hidden.repairs : [hidden.refusal, message(hidden.refusal)])
-  if (told.includes(secret) && !JSON.stringify(schema).includes(secret)) {
-    complain("a secret that is told", value, schema, told)
+  const output = JSON.stringify(hidden.ok ? hidden.repairs : [hidden.refusal, message(hidden.refusal)])
+  if (output.includes(secret) && !JSON.stringify(schema).includes(secret)) {
+    complain("a secret that is told", value, schema, output)
   }
   if (isContainer(value) && !Array.isArray(value) && !JSON.stringify(value).includes("\\u")) {
     const decoded = decode(JSON.stringify(value), schema)

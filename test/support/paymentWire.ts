@@ -1,7 +1,8 @@
 /**
- * Payments over real connections, under random policies, with a model that repeats its call. The service may commit and
- * drop the connection, commit after its client has hung up, fail after it has committed, refuse, or work. Virtual time
- * passes only while the network is idle, so the speed of the machine decides nothing.
+ * Payments over real connections, under random policies, with a model that repeats its call. The service
+ * may commit and drop the connection, commit after its client has hung up, fail after it has committed,
+ * refuse, or work. Virtual time passes only while the network is idle, so the speed of the machine decides
+ * nothing.
  */
 import { Agent, Guard, Tool, Toolkit, type ToolOutcome } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
@@ -156,14 +157,14 @@ export const paying = (word: string) =>
 /** The service's address and the run's name. Checks read it here: their policies are made before the server starts. */
 const place: Context.Reference<string> = Context.Reference("test/paymentWire", { defaultValue: () => "" })
 
-const looking = (word: string) =>
+const lookUp = (word: string) =>
   Effect.flatMap(place, (url) => receiptOf(HttpClientRequest.get(`${url}${word}`))).pipe(
     Effect.map(Option.fromNullOr),
     Effect.provide(FetchHttpClient.layer)
   )
 
-const look = looking("")
-const final = looking("/final")
+const look = lookUp("")
+const final = lookUp("/final")
 
 const policies = stack({ look: () => look, final: () => final, settling: () => look, settle: 3_000 })
 

@@ -123,12 +123,12 @@ const perform = ({ end, isDeaf, takes }: Act, order: string): Effect.Effect<stri
     if (!before.every(mayRun)) world.violations++
     const execution: Execution = { order }
     const index = world.executions.push(execution)
-    const what = ends[end]
+    const ending = ends[end]
     const body = Effect.andThen(
       takes === 0 ? Effect.void : Effect.sleep(takes),
       Effect.suspend((): Effect.Effect<string, Failure> => {
-        if (what.pays) pay(world, index)
-        return what.end
+        if (ending.pays) pay(world, index)
+        return ending.end
       })
     ).pipe(
       Effect.onExit((exit) =>
@@ -136,7 +136,7 @@ const perform = ({ end, isDeaf, takes }: Act, order: string): Effect.Effect<stri
           execution.ended = now
           execution.isRefusal = exit._tag === "Failure" && /^is (refused|forbidden)$/.test(end) &&
             !exit.cause.reasons.some(({ _tag }) => _tag !== "Fail")
-          execution.nothing = exit._tag === "Failure" && what.nothing &&
+          execution.nothing = exit._tag === "Failure" && ending.nothing &&
             !exit.cause.reasons.some(({ _tag }) => _tag !== "Fail")
           if (world.isOver) world.endedLate++
         })

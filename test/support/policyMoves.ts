@@ -181,14 +181,14 @@ export const byHand = (
               ),
               counting("running")
             ))
-          const saying = <F>(make: (detail: string) => F) =>
+          const withDetail = <F>(make: (detail: string) => F) =>
             Effect.sync(() => {
               const detail = `Said #${++play.ids}.`
               world.said.add(detail)
               return make(detail)
             })
-          const fail = Effect.flip(saying((detail) => new SemanticGarbage({ code: "mine", detail })))
-          const unavailable = saying((detail) => new ToolUnavailable({ code: "mine", detail, transient: true }))
+          const fail = Effect.flip(withDetail((detail) => new SemanticGarbage({ code: "mine", detail })))
+          const unavailable = withDetail((detail) => new ToolUnavailable({ code: "mine", detail, transient: true }))
           return yield* move<A, E, R>({
             inside,
             sleep,

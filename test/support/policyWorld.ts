@@ -136,7 +136,7 @@ const inner = (play: Play, of: Execution["of"], id: number) => {
     { description: "", success: Schema.String, sideEffect: "none" },
     () =>
       Effect.gen(function*() {
-        const execution = yield* begun(play, of)
+        const execution = yield* beginExecution(play, of)
         yield* ToolCall.caveat(`i${id}.`)
         if (++tries > 1) return "inner"
         return yield* failing(execution, ends["is down"](`Failed #${execution.id}.`))
@@ -144,7 +144,7 @@ const inner = (play: Play, of: Execution["of"], id: number) => {
   ).pipe(Tool.retry(Schedule.recurs(1)))
 }
 
-const begun = (play: Play, of: Execution["of"]) =>
+const beginExecution = (play: Play, of: Execution["of"]) =>
   Effect.gen(function*() {
     const { executions } = yield* worldOf
     const execution: Execution = {
@@ -177,7 +177,7 @@ export const perform = (
   { end, isDeaf, isNested, says, takes }: Act,
   page: number
 ): Effect.Effect<string, Failure> =>
-  Effect.flatMap(begun(play, of), (execution) => {
+  Effect.flatMap(beginExecution(play, of), (execution) => {
     const { id } = execution
     const body = Effect.gen(function*() {
       if (isNested) {

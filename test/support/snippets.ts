@@ -94,7 +94,7 @@ export const wrongTypes = (snippets: ReadonlyArray<Snippet>): ReadonlyArray<stri
     projectReferences
   })
   const checker = program.getTypeChecker()
-  const shown = (expression: ts.Expression) =>
+  const shortType = (expression: ts.Expression) =>
     checker.typeToString(checker.getTypeAtLocation(expression))
       // Shortens the type as documents do: drops module names, and the fields of objects.
       .replace(/\b\w+\.(?=[A-Z])/g, "")
@@ -102,7 +102,7 @@ export const wrongTypes = (snippets: ReadonlyArray<Snippet>): ReadonlyArray<stri
   return snippets.flatMap(({ at, file }) =>
     claimsOf(program.getSourceFile(file)!)
       .filter(({ said }) => /^[A-Z]\w*</.test(said))
-      .map(({ expression, said }) => ({ said, found: shown(expression.expression) }))
+      .map(({ expression, said }) => ({ said, found: shortType(expression.expression) }))
       .flatMap(({ found, said }) => found === said ? [] : [`${at}: says ${said}, is ${found}`])
   )
 }

@@ -24,7 +24,10 @@ export const passingBy = <A, E>(step: Duration.Input, fiber: Fiber.Fiber<A, E>):
     return yield* Fiber.join(fiber)
   })
 
-/** Runs an effect on a clock of whole milliseconds. Fractions could miss the end of a time window by a rounding error. */
+/**
+ * Runs an effect on a clock of whole milliseconds. Fractions could miss the end of a time window by a
+ * rounding error.
+ */
 export const inWholeMillis = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.flatMap(TestClock.testClockWith(Effect.succeed), (clock) => {
     const currentTimeMillisUnsafe = () => Math.floor(clock.currentTimeMillisUnsafe())

@@ -18,8 +18,8 @@ export class Wire {
   #count = 0
 
   /**
-   * Whether nothing happens until time passes: the service holds all open requests, and it has noticed each client that
-   * hung up.
+   * Whether nothing happens until time passes: the service holds all open requests, and it has noticed each
+   * client that hung up.
    */
   get isQuiet(): boolean {
     return Array.from(this.sent).every((id) => this.held.has(id)) &&
@@ -40,7 +40,7 @@ export class Wire {
 }
 
 /** Waits until the network is idle for eight turns of the event loop. No virtual time passes. */
-const quiet = (wire: Wire) =>
+const untilQuiet = (wire: Wire) =>
   Effect.gen(function*() {
     for (let calm = 0; calm < 8;) {
       yield* macrotask
@@ -49,21 +49,21 @@ const quiet = (wire: Wire) =>
   })
 
 /** Advances time until all fibers end, and one minute more for the attempts that they abandoned. */
-const passing = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
+const passTimeUntilDone = <A>(wire: Wire, fibers: ReadonlyArray<Fiber.Fiber<A>>) =>
   Effect.gen(function*() {
     while (fibers.some((fiber) => fiber.pollUnsafe() === undefined)) {
-      yield* quiet(wire)
+      yield* untilQuiet(wire)
       yield* TestClock.adjust("300 millis")
     }
     for (let seconds = 0; seconds < 60; seconds += 10) {
       yield* TestClock.adjust("10 seconds")
-      yield* quiet(wire)
+      yield* untilQuiet(wire)
     }
     return yield* Effect.forEach(fibers, Fiber.join)
   })
 
 /** Waits until all connections are closed. */
-const closed = (wire: Wire) =>
+const untilClosed = (wire: Wire) =>
   Effect.gen(function*() {
     while (wire.open.size > 0) yield* macrotask
   })
@@ -83,9 +83,9 @@ export const playedOver = <Scenario, A, E>(
         (scenario, index) =>
           Effect.forkDetach(Effect.exit(run(scenario, `${url}/${index}`)), { startImmediately: true })
       )
-      return yield* passing(wire, fibers)
+      return yield* passTimeUntilDone(wire, fibers)
     }).pipe(Effect.scoped, Effect.provideService(FetchHttpClient.Fetch, wire.fetch))
-    yield* closed(wire)
+    yield* untilClosed(wire)
     return played
   }).pipe(
     Random.withSeed(scenarios.length),

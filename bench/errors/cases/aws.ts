@@ -2,7 +2,7 @@ import { DynamoDBClient, DynamoDBServiceException, GetItemCommand, PutItemComman
 import * as Http from "node:http"
 import { type Cases, key, listen, password, type World } from "../world.ts"
 
-/** What a service says, by the table that is asked for. */
+/** The service's answers, by the name of the requested table. */
 const answers: Readonly<Record<string, readonly [status: number, type: string, message: string]>> = {
   "throttled": [400, "ThrottlingException", "Rate exceeded"],
   "throughput exceeded": [400, "ProvisionedThroughputExceededException", "The level of throughput was exceeded."],
@@ -19,7 +19,7 @@ const answers: Readonly<Record<string, readonly [status: number, type: string, m
   "unknown": [418, "NeverHeardOf", `It is a teapot: ${password}`]
 }
 
-/** As the services' clients declare it of errors that their models call retryable. */
+/** An error that is marked retryable as in the AWS clients. */
 class SlowDown extends DynamoDBServiceException {
   override readonly $retryable = { throttling: true }
 }

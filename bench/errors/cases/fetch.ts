@@ -1,6 +1,6 @@
 import { authorization, type Cases, entries, failing, password, query, type World } from "../world.ts"
 
-/** Node's own `fetch`. It takes any status for an answer: what it throws are lost connections and bodies. */
+/** Node's own `fetch`. It accepts any status, and throws only for lost connections and bodies. */
 export const fetchCases = ({ origin, refused, unknownHost }: World): Cases => {
   const get = (path: string, init: RequestInit = {}) =>
     fetch(origin + path + query, { headers: { authorization }, ...init })

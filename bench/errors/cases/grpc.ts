@@ -7,7 +7,7 @@ const fromText = (bytes: Buffer) => bytes.toString()
 
 const path = "/hotel.Rooms/Book"
 
-/** A real server, which answers with the status that it is asked for. */
+/** Cases against a real server, which answers with the requested status. */
 export const grpcCases = async ({ atEnd, refusedPort }: World): Promise<Cases> => {
   const server = new Grpc.Server()
   server.addService({
@@ -39,7 +39,7 @@ export const grpcCases = async ({ atEnd, refusedPort }: World): Promise<Cases> =
   )
   const hanging = Net.createServer((socket) => socket.on("error", () => {}))
   const hangingPort = await listen(hanging)
-  /** What is between the two, and can fail. */
+  /** Connections of a proxy between client and server, which can fail. */
   const wires = new Set<Net.Socket>()
   const between = Net.createServer((socket) => {
     const wire = Net.connect(port, "127.0.0.1").on("error", () => {})
@@ -57,12 +57,12 @@ export const grpcCases = async ({ atEnd, refusedPort }: World): Promise<Cases> =
       const client = new Grpc.Client(`${host}:${port_}`, Grpc.credentials.createInsecure())
       const metadata = new Grpc.Metadata()
       metadata.set("authorization", `Bearer ${key}`)
-      const asked = client.makeUnaryRequest(path, asText, fromText, request, metadata, options, (error, value) => {
+      const unaryCall = client.makeUnaryRequest(path, asText, fromText, request, metadata, options, (error, value) => {
         client.close()
         if (error === null) done(value)
         else fail(error)
       })
-      if (cancel) setTimeout(() => asked.cancel(), 50)
+      if (cancel) setTimeout(() => unaryCall.cancel(), 50)
     })
   const codes = Array.from({ length: 16 }, (_, i) => i + 1)
   return {

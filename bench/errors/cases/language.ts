@@ -2,7 +2,7 @@ import Assert from "node:assert"
 import { Buffer } from "node:buffer"
 import type { Cases } from "../world.ts"
 
-/** Mistakes in a program. */
+/** Programming errors. */
 export const programmingCases = (): Cases => {
   const nothing = undefined as unknown as { readonly rooms: { readonly id: number } }
   const plain = {} as unknown as { readonly book: () => void }
@@ -44,7 +44,7 @@ export const programmingCases = (): Cases => {
   }
 }
 
-/** What `JSON.parse` says of texts that are cut off, or are something else. */
+/** Errors of `JSON.parse` for texts that are cut off, or are not JSON. */
 export const jsonCases = (): Cases => {
   const texts = {
     "cut object": `{"rooms":[{"id":17,`,
@@ -95,7 +95,7 @@ const thrown = (error: unknown) => (): never => {
   throw error
 }
 
-/** What people throw by hand. */
+/** Errors and other values that users throw by hand. */
 export const plainCases = (): Cases => ({
   library: "thrown by hand",
   cases: {
@@ -189,7 +189,7 @@ export const plainCases = (): Cases => ({
   }
 })
 
-/** Several at once. */
+/** Several errors at once. */
 export const aggregateCases = ({ refused, unknownHost }: { refused: string; unknownHost: string }): Cases => ({
   library: "aggregate",
   cases: {

@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net"
 import { createTransport } from "nodemailer"
 import { type Cases, entries, key, listen, password, type World } from "../world.ts"
 
-/** What a server of mail answers, to which command. */
+/** The answers of a mail server, each with the command that it answers. */
 const answers: Readonly<Record<string, readonly [command: RegExp, answer: string]>> = {
   "wrong password": [/^AUTH/, `535 5.7.8 Authentication credentials invalid: ${key}`],
   "sender rejected": [/^MAIL/, "550 5.7.1 Sender refused"],

@@ -6,7 +6,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { CallToolRequestSchema, ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { authorization, type Cases, password, type World } from "../world.ts"
 
-/** A client and a server that are linked in memory; over HTTP, the misbehaving server. */
+/** A client and a server linked in memory, and a client of the misbehaving server over HTTP. */
 export const mcpCases = ({ origin, refused }: World): Cases => {
   const linked = async (answer: (name: string, server: Server) => never | Promise<never>) => {
     const server = new Server({ name: "hotel", version: "1" }, { capabilities: { tools: {} } })

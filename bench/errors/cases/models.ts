@@ -47,7 +47,7 @@ export const aiSdkCases = ({ origin, refused, unknownHost }: World): Cases => {
       ...(abortSignal === undefined ? {} : { abortSignal })
     })
   const some = ["400", "401", "404", "409", "422", "429 in seconds", "500", "502 html", "503"]
-  /** A model of no provider, whose calls fail over the wire. */
+  /** A model without a provider, whose calls fail over HTTP. */
   const model = (url: string) =>
     ({
       specificationVersion: "v3",

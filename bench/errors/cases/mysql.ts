@@ -2,8 +2,8 @@ import { createConnection } from "mysql2/promise"
 import * as Net from "node:net"
 import { type Cases, listen, password, type World } from "../world.ts"
 
-/** The codes, SQLSTATEs and sentences of a real server; the errors that the library makes of them are its own. */
-const said: Readonly<Record<string, readonly [code: number, state: string, message: string]>> = {
+/** The codes, SQLSTATEs and messages of a real server. The library makes its own errors from them. */
+const serverErrors: Readonly<Record<string, readonly [code: number, state: string, message: string]>> = {
   "duplicate": [1062, "23000", `Duplicate entry '${password}' for key 'rooms.name'`],
   "foreign key": [1452, "23000", "Cannot add or update a child row: a foreign key constraint fails"],
   "not null": [1048, "23000", "Column 'name' cannot be null"],
@@ -32,7 +32,7 @@ export const mysqlCases = async ({ atEnd, refusedPort }: World): Promise<Cases> 
     socket.once("data", () => {
       socket.write(packet(2, ok))
       socket.on("data", (data) => {
-        const answer = said[data.subarray(5).toString().split("'")[1] ?? ""]
+        const answer = serverErrors[data.subarray(5).toString().split("'")[1] ?? ""]
         if (answer === undefined) socket.destroy()
         else socket.write(packet(1, error(...answer)))
       })
@@ -64,7 +64,9 @@ export const mysqlCases = async ({ atEnd, refusedPort }: World): Promise<Cases> 
   return {
     library: "mysql2",
     cases: {
-      ...Object.fromEntries(Object.keys(said).map((name) => [name, () => query(`SELECT '${name}', '${password}'`)])),
+      ...Object.fromEntries(
+        Object.keys(serverErrors).map((name) => [name, () => query(`SELECT '${name}', '${password}'`)])
+      ),
       "connection lost in a query": () => query("SELECT 1"),
       "refused": () => createConnection({ ...config, port: refusedPort }),
       "unknown host": () => createConnection({ ...config, host: "nowhere.invalid" }),
@@ -81,7 +83,7 @@ export const mysqlCases = async ({ atEnd, refusedPort }: World): Promise<Cases> 
   }
 }
 
-// MySQL's protocol, as little of it as an error needs.
+// The part of MySQL's protocol that an error needs.
 
 const packet = (sequence: number, body: Buffer) =>
   Buffer.concat([Buffer.from([body.length & 0xff, body.length >> 8, 0, sequence]), body])
@@ -95,7 +97,7 @@ const greeting = Buffer.concat([
   Buffer.from("\x0a8.0.0\0"),
   Buffer.from([1, 0, 0, 0]),
   Buffer.alloc(8, 1),
-  // A filler; what it can do, in two halves around a character set and a status; how long the scramble is.
+  // Filler, lower capability flags, character set, status, upper capability flags, length of the auth data.
   Buffer.from([0, 0xff, 0xf7, 33, 2, 0, 0x0f, 0, 21]),
   Buffer.alloc(10),
   Buffer.alloc(12, 1),

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { authorization, type Cases, query, twoAddresses, type World } from "../world.ts"
 
-/** What a request emits as `error`, or its response does while it is read. */
+/** Rejects with the `error` event of a request, or of its response while it is read. */
 const requested = (url: string, options: Http.RequestOptions = {}) =>
   new Promise((done, fail) => {
     const request = Http.request(url, { headers: { authorization }, agent: false, ...options }, (response) => {
@@ -92,7 +92,7 @@ export const systemCases = ({ directory }: World): Cases => {
   }
 }
 
-// As root, which may read everything, an access check proves nothing.
+// Runs work as "nobody" when this process is root, because root passes every access check.
 const asNobody = async (work: () => Promise<unknown>) => {
   const root = process.geteuid?.() === 0
   if (root) process.seteuid?.("nobody")

@@ -43,7 +43,7 @@ const statements = {
   "transaction aborted": `SELECT 1`
 }
 
-/** The errors of `pg` against a real PostgreSQL, when its programs are on the machine. */
+/** The errors of `pg` against a real PostgreSQL server. `undefined` if it is not installed. */
 export const postgresCases = async (world: World): Promise<Cases | undefined> => {
   const programs = programsOf("/usr/lib/postgresql")
   if (programs === undefined) {
@@ -54,7 +54,7 @@ export const postgresCases = async (world: World): Promise<Cases | undefined> =>
   const config = { host: "127.0.0.1", port, user: "postgres", password, database: "postgres" }
   const connect = async (more: pg.ClientConfig = {}) => {
     const client = new pg.Client({ ...config, ...more })
-    // A connection that the server ends says so a second time, when nobody asks.
+    // A connection that the server ends also emits an error event later, which would end the process.
     client.on("error", () => {})
     await client.connect()
     return client
@@ -67,7 +67,7 @@ export const postgresCases = async (world: World): Promise<Cases | undefined> =>
       client.end().catch(() => {})
     }
   }
-  /** A server that takes a connection and does this with it. */
+  /** Starts a server that accepts connections and handles them with `behave`. */
   const pretending = async (behave: (socket: Net.Socket) => void) => {
     const server = Net.createServer((socket) => behave(socket.on("error", () => {})))
     const port = await listen(server)
@@ -135,20 +135,20 @@ export const postgresCases = async (world: World): Promise<Cases | undefined> =>
         within((one) =>
           within(async (two) => {
             const { rows } = await one.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")
-            const asked = sleeping(one)
+            const query = sleeping(one)
             await sleep(50)
             await two.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid])
-            return asked
+            return query
           })
         ),
       "cancelled by an administrator": () =>
         within((one) =>
           within(async (two) => {
             const { rows } = await one.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")
-            const asked = sleeping(one)
+            const query = sleeping(one)
             await sleep(50)
             await two.query("SELECT pg_cancel_backend($1)", [rows[0]?.pid])
-            return asked
+            return query
           })
         ),
       "query after the connection was lost": () =>
@@ -167,10 +167,10 @@ export const postgresCases = async (world: World): Promise<Cases | undefined> =>
       },
       "end during a query": async () => {
         const client = await connect()
-        const asked = sleeping(client)
+        const query = sleeping(client)
         await sleep(50)
         client.connection.stream.destroy()
-        return asked
+        return query
       },
       "query timeout of the client": () =>
         within((client) => client.query("SELECT pg_sleep(1)"), { query_timeout: 30 }),
@@ -212,19 +212,19 @@ export const postgresCases = async (world: World): Promise<Cases | undefined> =>
       "pool refused": () => new pg.Pool({ ...config, port: world.refusedPort }).query("SELECT 1"),
       "shutting down": () =>
         within((client) => {
-          const asked = sleeping(client)
+          const query = sleeping(client)
           setTimeout(() => stopPostgres?.(), 50)
-          return asked
+          return query
         })
     }
   }
 }
 
-/** A query that is lost in the middle. It may fail before somebody waits for it, which would end the process. */
+/** Starts a query to be lost midway. It may reject before it is awaited, so a no-op handler keeps the process alive. */
 const sleeping = (client: pg.Client) => {
-  const asked = client.query("SELECT pg_sleep(5)")
-  asked.catch(() => {})
-  return asked
+  const query = client.query("SELECT pg_sleep(5)")
+  query.catch(() => {})
+  return query
 }
 
 let stopPostgres: (() => void) | undefined
@@ -235,7 +235,7 @@ const programsOf = (folder: string) => {
   return newest === undefined ? undefined : join(folder, newest, "bin")
 }
 
-/** A server of our own, which refuses to run as root: then it runs as `postgres`. */
+/** Starts a PostgreSQL server. It refuses to run as root, so root runs it as `postgres`. */
 const startPostgres = async (programs: string, { atEnd, directory, refusedPort }: World) => {
   const data = join(directory, "postgres")
   const root = process.getuid?.() === 0

@@ -49,7 +49,7 @@ interface Standard {
   readonly "~standard": { readonly validate: (value: unknown) => unknown }
 }
 
-/** Throws what a Standard Schema answers. */
+/** Throws the result of a Standard Schema. */
 const standard = async (schema: Standard, value: unknown): Promise<never> => {
   throw await schema["~standard"].validate(value)
 }

@@ -8,10 +8,10 @@ import { authorization, type Cases, entries, failing, key, ofStripe, password, t
 
 const some = ["400", "401", "403", "403 of a limit", "404", "409", "422", "429 in seconds", "500", "503"]
 const paths = failing.filter(([name]) => some.includes(name))
-// This client waits itself, as long as it is asked to.
+// This client waits as long as the server asks, so "503" is left out.
 const pathsOfPostgrest = paths.filter(([name]) => name !== "503")
 
-/** What every client of HTTP can run into. */
+/** The cases of every HTTP client. */
 const common = (
   ask: (url: string) => unknown,
   { origin, refused, unknownHost }: World,

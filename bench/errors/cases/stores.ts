@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { createClient } from "redis"
 import { type Cases, entries, key, listen, password, type World } from "../world.ts"
 
-/** What a Redis answers, by a name for it. */
+/** The replies of a Redis server, by case. */
 const replies = {
   "wrong type": "WRONGTYPE Operation against a key holding the wrong kind of value",
   "not an integer": "ERR value is not an integer or out of range",
@@ -21,7 +21,7 @@ const replies = {
   "master down": "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
 }
 
-/** A server that greets, and then answers each GET alike; without an answer it closes the connection. */
+/** Starts a server that gives each GET the same answer, or closes the connection if it has none. */
 const store = (answer: string | undefined): Promise<number> =>
   listen(createServer((socket) => {
     socket.on("error", () => {})
@@ -58,7 +58,7 @@ export const ioredisCases = ({ refusedPort }: World): Cases => {
     library: "ioredis",
     cases: {
       ...gets((port) => get(port)),
-      // It does not say why.
+      // The client's error does not give the reason.
       "no connection": () => get(refusedPort),
       "timeout": async () => get(await store(""), { commandTimeout: 50 })
     }
@@ -80,7 +80,7 @@ export const redisCases = ({ refusedPort }: World): Cases => {
   return { library: "redis", cases: { ...gets(get), "refused": () => get(refusedPort) } }
 }
 
-/** What MongoDB's server answers: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
+/** Answers of MongoDB's server: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
 const ofServer = {
   "duplicate key": {
     code: 11_000,

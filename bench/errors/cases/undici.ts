@@ -8,10 +8,10 @@ export const undiciCases = ({ origin, refused, unknownHost }: World): Cases => {
     return response.body.json()
   }
   const throwing = new Agent().compose(interceptors.responseError())
-  /** A name that is looked up for ever. */
+  /** An agent whose lookups never end. */
   const unfindable = new Agent({ connect: { timeout: 50, lookup: () => {} } })
   const silent = `http://rooms.example/${query}`
-  /** A name with two addresses, where nobody listens. */
+  /** An agent whose lookups return two addresses without a listener. */
   const twofold = new Agent({ connect: { lookup: twoAddresses, autoSelectFamily: true } })
   return {
     library: "undici",

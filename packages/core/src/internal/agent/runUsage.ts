@@ -26,7 +26,7 @@ export interface UsedUp {
 }
 
 const outerLimit = DispatchFailure.callLimit(
-  "This call was not run: the limit of outer run has no tool calls left.",
+  "This call was not run: the outer run has no tool calls left.",
   "Answer with what you have."
 )
 
