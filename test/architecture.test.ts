@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs"
 import { basename, dirname, join, normalize, relative } from "node:path"
 import { root } from "./support/program.ts"
 
-/** The cells of a table row in ARCHITECTURE.md, each as the names that stand in backticks. */
+/** Splits a table row of ARCHITECTURE.md into cells, each as its names in backticks. */
 const cellsOf = (row: string) =>
   row.split("|").slice(1, -1).map((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name]) => name!))
 
@@ -17,7 +17,7 @@ const rowsOf = (heading: string, columns: string) => {
   return rows
 }
 
-/** The floors of core as ARCHITECTURE.md has them, the lowest first: public modules, and rooms from the lowest to the highest. */
+/** The floors of core from ARCHITECTURE.md, lowest first. Each has its public modules, and its rooms from low to high. */
 const floors = rowsOf("Floors and rooms of core", "| floor | public modules | rooms of `internal` |").toReversed().map(
   (row) => {
     const [, modules = [], rooms = []] = cellsOf(row)
@@ -27,10 +27,10 @@ const floors = rowsOf("Floors and rooms of core", "| floor | public modules | ro
 
 const rooms = floors.flatMap(({ rooms }) => rooms)
 
-/** Modules of core that stand on what `effect` may still change: each is a subpath of its own, which the index never imports. */
+/** Modules of core that depend on unstable modules of `effect`. Each is a separate subpath that the index never imports. */
 const adapters = ["CircuitBreaker", "HttpFailure", "LastKnown", "RateLimit"]
 
-/** What `effect` may still change. */
+/** The unstable modules of `effect`. */
 const unstable =
   /^effect\/(ai|cli|cluster|devtools|eventlog|graphql|http|http-api|observability|persistence|process|reactivity|rpc|socket|sql|workers|workflow)\b/
 
@@ -46,7 +46,7 @@ const sources = (folder: string) =>
   globSync("**/*.ts", { cwd: join(root, folder), exclude: (path) => /node_modules|dist|\.scratch/.test(path) })
     .map((file) => join(folder, file))
 
-/** Every module that a file imports or re-exports from, types included. A file is read once, whoever asks. */
+/** Returns every module that a file imports or re-exports, types included. Caches the result for each file. */
 const importsOf = (file: string): ReadonlyArray<string> => {
   const known = imports.get(file)
   if (known !== undefined) return known
@@ -62,14 +62,14 @@ const importsOf = (file: string): ReadonlyArray<string> => {
 
 const imports = new Map<string, ReadonlyArray<string>>()
 
-/** The files of the same package that a file imports. */
+/** Returns the files of the same package that a file imports. */
 const neighbours = (file: string) =>
   importsOf(file).filter((name) => name.startsWith(".")).map((name) => normalize(join(dirname(file), name)))
 
-/** Some files, and all that they reach by way of neighbours. */
+/** Returns the given files and all files that they import, directly or indirectly. */
 const reachedFrom = (files: ReadonlyArray<string>): ReadonlySet<string> => {
   const reached = new Set(files)
-  // A loop over a set comes to what is added meanwhile, and to each file once.
+  // A loop over a set also visits elements that are added during the loop, each once.
   for (const file of reached) for (const next of neighbours(file)) reached.add(next)
   return reached
 }
@@ -87,7 +87,7 @@ const floorOf = (module: string) => {
 const innerImports = (file: string) => neighbours(file).map(moduleName)
 
 describe("architecture", () => {
-  it("gives every public module of core one floor, and every folder of internals one room", () => {
+  it("lists every public module of core on one floor, and every internal folder as one room", () => {
     const modules = core.map(moduleName).filter((module) => module !== "index")
     assert.deepStrictEqual(
       floors.flatMap(({ modules }) => modules).toSorted(),
@@ -97,7 +97,7 @@ describe("architecture", () => {
     assert.deepStrictEqual(rooms.toSorted(), Array.from(new Set(folders)).toSorted())
   })
 
-  it("tells of each room what it holds, and where to start", () => {
+  it("describes each room, and names the file to start with", () => {
     const told = rowsOf("Floors and rooms of core", "| room | what it holds | start with |").map((row) => {
       const [[room] = [], , [start] = []] = cellsOf(row)
       return `internal/${room}/${start}`
@@ -106,7 +106,7 @@ describe("architecture", () => {
     assert.includeMembers(core.map(moduleName), told)
   })
 
-  it("names only files that are there", () => {
+  it("names only files that exist", () => {
     const files = new Set([
       ...core.map(moduleName),
       ...sources("packages/providers/src").map((file) => relative("packages/providers/src", file).replace(/\.ts$/, ""))
@@ -121,7 +121,7 @@ describe("architecture", () => {
     )
   })
 
-  it("imports from no room above", () => {
+  it("imports from no higher room", () => {
     const climbing = core.flatMap((file) => {
       const from = roomOf(moduleName(file))
       return from === undefined ? [] : innerImports(file).filter((module) => {
@@ -132,7 +132,7 @@ describe("architecture", () => {
     assert.deepStrictEqual(climbing, [])
   })
 
-  it("keeps the rooms of arguments in their order: data, text, schema, coercion, and what is made of them", () => {
+  it("keeps the rooms of arguments in order: data, text, schema, coercion, top", () => {
     const rooms = [
       ["json", "memo", "options", "repair"],
       ["text/"],
@@ -140,7 +140,7 @@ describe("architecture", () => {
       ["schema/"],
       ["finding", "words"],
       ["coercion/"],
-      ["explain", "fit", "index", "read", "secret", "sentence", "strict"]
+      ["explain", "fit", "index", "read", "secret", "sentence", "strictJson"]
     ]
     const floorOf = (module: string) =>
       rooms.findIndex((room) => room.some((name) => name.endsWith("/") ? module.startsWith(name) : module === name))
@@ -154,7 +154,7 @@ describe("architecture", () => {
     assert.deepStrictEqual(climbing, [])
   })
 
-  it("imports from the same floor or lower ones alone", () => {
+  it("imports only from the same floor or lower ones", () => {
     const climbing = core.filter((file) => basename(file) !== "index.ts").flatMap((file) =>
       innerImports(file).filter((module) => floorOf(module) > floorOf(moduleName(file))).map((module) =>
         `${moduleName(file)} -> ${module}`
@@ -166,7 +166,7 @@ describe("architecture", () => {
   it("has no cycles, types included", () => {
     const graph = new Map(core.map((file) => [moduleName(file), innerImports(file)]))
     const cycles: Array<string> = []
-    // The way to where the search is, in its order.
+    // The path from the start of the search to the current file, in order.
     const path = new Set<string>()
     const finished = new Set<string>()
     const visit = (module: string) => {
@@ -182,7 +182,7 @@ describe("architecture", () => {
     assert.deepStrictEqual(cycles, [])
   })
 
-  it("keeps internals inside, in the exports map too", () => {
+  it("exports no internal module, not even in the exports map", () => {
     for (const name of ["core", "providers", "testing"]) {
       const manifest: { readonly exports: object; readonly publishConfig: { readonly exports: object } } = JSON.parse(
         readFileSync(join(root, "packages", name, "package.json"), "utf8")
@@ -197,7 +197,7 @@ describe("architecture", () => {
   })
 
   for (const [folder, pattern] of Object.entries(allowed)) {
-    it(`${folder} depends on nothing that it may not`, () => {
+    it(`${folder} has only the dependencies it may have`, () => {
       const strangers = sources(folder).flatMap((file) =>
         importsOf(file).filter((name) => !pattern.test(name)).map((name) => `${file}: ${name}`)
       )
@@ -205,7 +205,7 @@ describe("architecture", () => {
     })
   }
 
-  it("imports effect's modules one by one in libraries, and unstable ones in core's adapters alone", () => {
+  it("imports effect's modules one by one in libraries, and unstable ones only in core's adapters", () => {
     const steady = core.filter((file) => !adapters.includes(moduleName(file)))
     const wrong = [...core, ...libraries].flatMap((file) =>
       importsOf(file).filter((name) => name === "effect" || steady.includes(file) && unstable.test(name))
@@ -214,7 +214,7 @@ describe("architecture", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
-  it("needs Node in no module that an index lets in", () => {
+  it("needs Node in no module that an index reaches", () => {
     const indexes = ["core", "providers", "testing"].map((name) => `packages/${name}/src/index.ts`)
     const reached = [...reachedFrom(indexes)]
     assert.isAbove(reached.length, 50)
@@ -222,17 +222,17 @@ describe("architecture", () => {
     assert.deepStrictEqual(needing, [])
   })
 
-  it("explains outside of what runs: no retry reaches what simulates one", () => {
-    const running = ["RetryPolicy", "internal/policy/retrying"].map((module) => `packages/core/src/${module}.ts`)
+  it("keeps explanations out of runs: no retry module imports its simulation", () => {
+    const running = ["RetryPolicy", "internal/policy/retryLoop"].map((module) => `packages/core/src/${module}.ts`)
     const reached = [...reachedFrom(running)].map(moduleName)
-    assert.include(reached, "internal/policy/retryTerms")
+    assert.include(reached, "internal/policy/retryWait")
     for (const module of ["internal/explain/bounds", "internal/explain/explain", "internal/explain/scheduleStepping"]) {
       assert.notInclude(reached, module)
     }
   })
 
   it.each([{ name: "arguments", expected: [] }, { name: "core", expected: ["@fallible/arguments", "effect"] }])(
-    "says in the manifest of $name what it stands on",
+    "declares the dependencies of $name in its manifest",
     ({ expected, name }) => {
       const manifest: { readonly dependencies?: object; readonly peerDependencies?: object } = JSON.parse(
         readFileSync(join(root, "packages", name, "package.json"), "utf8")
@@ -241,12 +241,12 @@ describe("architecture", () => {
     }
   )
 
-  it("lets no module of core stand on an adapter", () => {
+  it("imports an adapter in no module of core", () => {
     const standing = core.flatMap((file) => innerImports(file).filter((module) => adapters.includes(module)))
     assert.deepStrictEqual(standing, [])
   })
 
-  it("exports every module from the index under its own name, but for adapters", () => {
+  it("exports every module from the index under its own name, except adapters", () => {
     const exported = importsOf("packages/core/src/index.ts").map((name) => basename(name, ".ts"))
     const modules = core.map(moduleName).filter((module) => module !== "index" && !module.startsWith("internal/"))
     assert.deepStrictEqual([...new Set([...exported, ...adapters])].toSorted(), modules.toSorted())

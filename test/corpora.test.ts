@@ -1,6 +1,7 @@
 /**
- * Texts that were collected before there was a parser: our own, each with what the tables do with it, and those of other projects, whose
- * verdicts are about repair for display as often as for execution. Of those, two things are wanted: no wrong value, and many that are read.
+ * Texts that were collected before the parser was written. Each text of our own has the action that our tables demand.
+ * The texts of other projects have verdicts, which are often about repair for display, not for execution. For those
+ * texts, the tests require no wrong value, and many readable texts.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Arguments, type ToolOutcome } from "@fallible/core"
@@ -20,7 +21,7 @@ interface Done {
   readonly value?: Schema.Json
 }
 
-/** What was done with a text, in the words of our own corpus. */
+/** Returns the action that the parser took on a text, in the words of our own corpus. */
 const actionOn = (text: string): Done =>
   Result.match(decode(text), {
     onFailure: (): Done => ({ action: "refuse" }),
@@ -69,7 +70,7 @@ const read = (reader: () => unknown): unknown => {
 
 const strict = (text: string) => read(() => JSON.parse(text))
 
-/** A value without white space at the ends of its texts and keys. */
+/** Trims all strings and keys of a value. */
 const trimmed = (value: unknown): unknown =>
   typeof value === "string"
     ? value.trim()
@@ -82,7 +83,7 @@ const trimmed = (value: unknown): unknown =>
 const has = (repairs: Accepted["repairs"], kind: ToolOutcome.Repair["kind"]) =>
   repairs.some((repair) => repair.kind === kind)
 
-/** Where the table overrules a verdict: its row, and how to know that it is the one. */
+/** The rows of the table that overrule a verdict, each with its condition. */
 const overruling: ReadonlyArray<readonly [tableRow: string, isMet: (accepted: Accepted) => boolean]> = [
   [
     "valid JSON object: accept untouched",
@@ -101,7 +102,7 @@ const overruling: ReadonlyArray<readonly [tableRow: string, isMet: (accepted: Ac
       isDeepStrictEqual(trimmed(value), trimmed(row.expected))
   ],
   [
-    // A second reader, which repairs far more, is asked whether it reads the same.
+    // A second reader, which repairs far more, must read the same value.
     "the repairs' own rows: one reading (the verdict is that of a strict parser, or of a schema that we do not have)",
     ({ repairs, row, value }) =>
       row.verdict === "invalid" && repairs.length > 0 && !has(repairs, "no_arguments") &&
@@ -120,7 +121,7 @@ const acceptedOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Accepted> =>
     })
   )
 
-/** What `JSON.parse` lets pass without a word; digits that are lost are told by the field, without a fault of the text. */
+/** Faults that `JSON.parse` accepts silently. `undefined`: lost digits, which the field reports without a fault of the text. */
 const unsaid = ["duplicate_key", "prototype_key", "invalid_number", "too_deep", undefined]
 
 const tell = (line: string) => {
@@ -131,7 +132,7 @@ if (!areThere) tell(missing)
 
 const percent = (part: number, whole: number) => `${part} of ${whole} (${(100 * part / whole).toFixed(1)} %)`
 
-/** What is read of a corpus, and why where the verdict is another one. */
+/** Prints how much of a corpus is read, and which texts each row of the table overrules. */
 const report = (name: string, rows: ReadonlyArray<Row>, accepted: ReadonlyArray<Accepted>) => {
   const values = rows.filter(({ expected, verdict }) => verdict === "value" && isObject(expected))
   const read = accepted.filter(({ row }) => values.includes(row))
@@ -153,7 +154,7 @@ const reasonFor = (accepted: Accepted) => overruling.find(([, isMet]) => isMet(a
 describe.skipIf(!areThere)("the corpora of other projects", () => {
   const names = ["jsonrepair", "json_repair_py", "jsontestsuite"]
 
-  it.each(names)("%s: never yields a value that is not the expected one, unless a row of the table says so", (name) => {
+  it.each(names)("%s: never yields an unexpected value, unless a row of the table says so", (name) => {
     const rows = corpus(name)
     const accepted = acceptedOf(rows)
     report(name, rows, accepted)
@@ -161,18 +162,18 @@ describe.skipIf(!areThere)("the corpora of other projects", () => {
     assert.deepStrictEqual(wrong.map(({ repairs, row, value }) => ({ row, value, repairs })), [])
   })
 
-  it("needs every row of the table that overrules", () => {
+  it("uses every row of the table that overrules a verdict", () => {
     const overruled = names.flatMap((name) => acceptedOf(corpus(name)).filter((one) => !isAsExpected(one)))
     for (const [tableRow, isMet] of overruling) assert.isTrue(overruled.some(isMet), tableRow)
   })
 
-  it("never yields a value of a text that has to be rejected without a repair", () => {
+  it("never yields a value for a text that must be rejected, unless it repairs the text", () => {
     for (const { repairs, row } of acceptedOf(corpus("jsontestsuite").filter(({ verdict }) => verdict === "invalid"))) {
       assert.isAbove(repairs.length, 0, row.input)
     }
   })
 
-  it("reads every strict object that says one thing, and repairs nothing in it", () => {
+  it("reads every unambiguous strict object without a repair", () => {
     for (const { input } of names.flatMap(corpus)) {
       const value = strict(input)
       if (!isObject(value)) continue
@@ -186,7 +187,7 @@ describe.skipIf(!areThere)("the corpora of other projects", () => {
     }
   })
 
-  it("reads every valid call as it is", () => {
+  it("reads every valid call without a repair", () => {
     for (const { expected, input } of corpus("toolcalls_valid")) {
       assert.deepStrictEqual(actionOn(input), { action: "accept", value: expected })
     }

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import ts from "typescript6"
 import { root } from "./support/program.ts"
 
-// TypeScript 7 has no compiler API yet; the display of a type is the same in 6.
+// TypeScript 7 has no compiler API yet. TypeScript 6 displays types in the same way.
 const fixture = join(root, "test/types/display.fixture.ts")
 const { config } = ts.readConfigFile(join(root, "test/types/tsconfig.json"), ts.sys.readFile)
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, join(root, "test/types"))
@@ -41,12 +41,12 @@ describe("types display", () => {
       ["run", "Effect<Answer, AgentFailure, Model | OrdersApi>"]
     ] as const
   ) {
-    it(`${name} as what it is`, () => {
+    it(`shows the type of ${name}`, () => {
       assert.strictEqual(sorted(displayed(name)), sorted(display))
     })
   }
 })
 
-// The order in which the members of a union are displayed is the compiler's matter.
+// The compiler decides the order of union members, so they are sorted before comparison.
 const sorted = (display: string): string =>
   display.replace(/[\w.]+(?: \| [\w.]+)+/g, (union) => union.split(" | ").toSorted().join(" | "))

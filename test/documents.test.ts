@@ -1,5 +1,5 @@
 /**
- * Documents cannot lie: their examples run, their commands print what they show, and the surface is as written down.
+ * Checks the documents: their examples run, their commands print the shown output, and the public API matches api.txt.
  *
  * @module-tag slow
  */
@@ -24,7 +24,7 @@ const snippets = writeSnippets()
 const compiler = join(root, "node_modules/typescript/bin/tsc")
 let compiled: ReturnType<typeof compile>
 
-/** Compiles once for all tests: the packages, whose declarations are the public surface, and the examples, which stand on them. */
+/** Compiles, once for all tests, the packages (whose declarations are the public API) and the examples that use them. */
 const compile = () => spawnSync(process.execPath, [compiler, "-b", ".", tsconfig], { cwd: root, encoding: "utf8" })
 
 beforeAll(() => {
@@ -37,12 +37,12 @@ it("compiles: packages, tests and all examples of documents", () => {
 })
 
 describe("examples", () => {
-  it("have the types that they say", () => {
+  it("have the types that they claim", () => {
     assert.deepStrictEqual(wrongTypes(snippets), [])
   })
 
   for (const { at, code, file } of snippets) {
-    it.live(`run, and keep what they claim: ${at}`, () =>
+    it.live(`run, and have the values that they claim: ${at}`, () =>
       Effect.gen(function*() {
         claims.length = 0
         yield* Effect.promise(() => import(file))
@@ -72,11 +72,11 @@ describe("examples", () => {
 
 interface Shown {
   readonly command: string
-  /** What the document says that it prints. */
+  /** The output that the document shows. */
   readonly output: string | undefined
 }
 
-/** The commands of the README, each with the output that is shown after it, before the next one. */
+/** The commands of the README, each with the output shown after it. */
 const commands = Array.from(
   readme.matchAll(/^```(sh|text)\n([\s\S]*?)^```$/gm),
   ([, kind, block = ""]) => ({ kind, block })
@@ -89,7 +89,7 @@ const commands = Array.from(
     return lines.map((command, line) => ({ command, output: line === lines.length - 1 ? output : undefined }))
   })
 
-/** The words of a command line; those in quotes are one. */
+/** Splits a command line into words. A quoted part is one word. */
 const wordsOf = (text: string) =>
   Array.from(text.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? "")
 
@@ -97,9 +97,9 @@ const demo = /^((?:\w+=\S+ )*)npx -y pnpm@12 demo\b(.*)$/
 
 describe("README", () => {
   for (const { command, output } of commands.filter(({ command }) => demo.test(command))) {
-    it.live(`shows what it prints, timings aside: ${command}`, () =>
+    it.live(`shows the output of ${command}, timings aside`, () =>
       Effect.gen(function*() {
-        // Where a model server is named, one is there.
+        // Commands that name a model server get a fake one.
         const server = yield* FakeModelServer.make(({ messages }) => Planner.reply(messages))
         const [, settings = "", args = ""] = demo.exec(command)!
         const env = Object.fromEntries(
@@ -122,7 +122,7 @@ describe("README", () => {
     )
   })
 
-  it.live("shows what a model reads of a failure", () =>
+  it.live("shows a failure as a model reads it", () =>
     Effect.gen(function*() {
       const [, shown] = /^```json\n([\s\S]*?)^```$/m.exec(readme)!
       const payload: Record<string, unknown> = JSON.parse(shown!)
@@ -139,7 +139,7 @@ describe("README", () => {
     const { scripts }: { readonly scripts: Record<string, string> } = JSON.parse(read("package.json"))
     const named = Array.from(`${readme}${read("CONTRIBUTING.md")}`.matchAll(/pnpm@12 ([\w:-]+)/g), ([, name]) => name!)
     assert.isAbove(named.length, 5)
-    // `exec` is pnpm's own.
+    // `exec` is built into pnpm.
     assert.deepStrictEqual(named.filter((name) => !(name in scripts) && name !== "exec"), [])
   })
 
@@ -156,7 +156,7 @@ describe("README", () => {
 
 describe("the public surface", () => {
   for (const name of publicPackages) {
-    it(`of @fallible/${name} is the one that is written down (else: npx -y pnpm@12 api)`, () => {
+    it(`of @fallible/${name} matches its api.txt (else: npx -y pnpm@12 api)`, () => {
       assert.strictEqual(publicApi(name), readFileSync(publicApiFile(name), "utf8"))
     })
   }

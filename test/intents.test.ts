@@ -1,5 +1,5 @@
 /**
- * One payment for what is meant once, whatever a model writes, a wire loses, or a process leaves undone.
+ * One intent leads to one payment, whatever a model writes, a connection loses, or a stopped process leaves undone.
  *
  * @module-tag slow
  */
@@ -12,7 +12,7 @@ describe("H3 a stubborn model", () => {
   const seed = 20_261_122
 
   it.live(
-    "never pays twice for what it means once, in 300 conversations whose processes stop",
+    "never pays twice for one intent, in 300 conversations whose processes stop",
     () =>
       Effect.gen(function*() {
         const scenarios = fc.sample(IntentWire.scenario, { numRuns: 300, seed })
@@ -24,7 +24,7 @@ describe("H3 a stubborn model", () => {
           const what = `${scenario.kind}, meant ${scenario.means}, paid ${one.payments.length}`
           seen.set(what, (seen.get(what) ?? 0) + 1)
         })
-        // It says something of many of them.
+        // The sample covers many conversations of each kind.
         for (
           const what of [
             "by key, meant 1, paid 1",

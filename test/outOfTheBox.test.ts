@@ -1,9 +1,9 @@
 /**
- * What the README's first agent recovers, over the wire: its tools are plain async functions that throw ordinary errors, and nothing
- * is set but `Policy.standard()`.
+ * The faults that the README's first agent recovers from, over HTTP. Its tools are plain async functions that throw
+ * ordinary errors, and its only setting is `Policy.standard()`.
  *
- * The model is a function of the messages that it gets, and reads the text of tool results as a weak model does. It knows no
- * marker of this library. Errors of libraries are the recorded ones (`support/errorShapes`); those of `fetch` are real.
+ * The model is a function of its messages. It reads the text of tool results as a weak model does, and does not know this
+ * library. Errors of libraries are recorded (`support/errorShapes`); errors of `fetch` are real.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, CallEvent, Policy, Tool, Toolkit } from "@fallible/core"
@@ -23,7 +23,7 @@ import { answer, heard, lookup, price, weak, World } from "./support/plainTools.
 import { root } from "./support/program.ts"
 import { type Scenario, toolFaults } from "./support/toolFaults.ts"
 
-/** What it does not do yet. */
+/** Scenarios that the agent does not handle yet. */
 const undone: ReadonlyArray<Scenario> = [
   {
     name: "the model repeats the same successful call",
@@ -69,25 +69,25 @@ interface Played {
   readonly exit: Exit.Exit<Answer.Answer, AgentFailure.AgentFailure>
   readonly cost: string
   readonly done: ReadonlyArray<string>
-  /** All that the model has read. */
+  /** All text that the model has read. */
   readonly read: string
 }
 
-// The tools of one scenario need nothing, which the type of all scenarios does not say.
+// The tools of a scenario need no services, but the common type of all scenarios cannot express that.
 const needingAModel = <A, E>(run: Effect.Effect<A, E, unknown>) => run as Effect.Effect<A, E, Model.Model>
 
 const play = ({ model, service = () => answer({}), tools }: Scenario) =>
   Effect.gen(function*() {
     let requests = 0
     const url = yield* listening(Http.createServer((_, response) => service(++requests)(response)))
-    // Time passes only where somebody waits for it: a policy, or the caller of a tool that hangs.
+    // Time passes only during a wait: of a policy, or of the caller of a hanging tool.
     const waits = yield* Queue.unbounded<Duration.Duration>()
     const wait = (duration: Duration.Duration) => Queue.offerUnsafe(waits, duration)
     const world = new World(url, () => wait(Duration.seconds(10)))
     const watcher: CallEvent.Watcher = (event) => {
       if (event._tag === "WaitStarted" && event.wait !== undefined) wait(event.wait)
     }
-    // The README's first agent.
+    // This is the README's first agent.
     const agent = Agent.make({ toolkit: Toolkit.make(...tools(world)), policies: Policy.standard() })
     const { exit, state } = yield* Effect.gen(function*() {
       const run = needingAModel(agent.run("The user's question.")).pipe(
@@ -106,7 +106,7 @@ const play = ({ model, service = () => answer({}), tools }: Scenario) =>
     return played
   })
 
-/** What is wrong with it, if anything is. */
+/** Lists the faults of a played scenario. */
 const shortcomings = ({ cost, done = [], says }: Scenario, played: Played): ReadonlyArray<string> => {
   const text = Exit.isSuccess(played.exit) ? played.exit.value.text : "no answer"
   return [
@@ -130,7 +130,7 @@ describe("the README's first agent", () => {
       }))
   }
 
-  it("ends well in at least 85 % of them, as many as the README says, which shows this agent", () => {
+  it("handles at least 85 % of the scenarios, the number in the README, which shows this agent", () => {
     const well = scenarios.filter(({ because }) => because === undefined)
     assert.isAtLeast(well.length / scenarios.length, 0.85)
     const readme = readFileSync(join(root, "README.md"), "utf8").replaceAll("\n", " ")

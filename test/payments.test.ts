@@ -1,6 +1,6 @@
 /**
- * Payments over a real wire: a server that pays and then drops the connection, refuses, or drops it before it pays, and that knows
- * nothing of idempotency keys. What it received is what counts.
+ * Payments over real connections. The server pays and drops the connection, refuses, or drops the connection before it
+ * pays. It ignores idempotency keys. The tests count the payments that it received.
  *
  * @module-tag slow
  */
@@ -20,7 +20,7 @@ import * as PaymentWire from "./support/paymentWire.ts"
 const faults = ["drops before it pays", "pays, then drops", "pays, then fails", "refuses", "is busy"] as const
 type Fault = typeof faults[number]
 
-/** Pays whatever it is asked to pay, as often as it is asked; `faulty` says what goes wrong with which request. */
+/** Makes a server that pays on every request. `faulty` selects the fault of each request. */
 const paymentServer = (faulty: (order: string, request: "pay" | "look") => Fault | undefined) =>
   Effect.map(Effect.sync(() => new Map<string, Array<string>>()), (payments) => ({
     payments,
@@ -97,7 +97,7 @@ const tools = (url: string) => {
       ({ order }) =>
         Effect.map(status.run({ order }), (found) => found.receipt === null ? Option.none() : Option.some(found)),
       {
-        // What this server has not paid when it drops a connection, it never pays.
+        // After this server drops a connection, it never pays later.
         final: true
       }
     ),
@@ -106,7 +106,7 @@ const tools = (url: string) => {
   return { pay, reconciled, status }
 }
 
-/** Asks for a payment, and again and again, until it is told that it went through or that it must not. */
+/** Repeats a payment until a message says that it succeeded, or forbids the repetition. */
 const weak = (order: string): ScriptedModel.Script => ({ messages }, index) => {
   const heard = messages.at(-1)
   const text = heard?.role === "tool" ? heard.text : ""
@@ -116,7 +116,7 @@ const weak = (order: string): ScriptedModel.Script => ({ messages }, index) => {
   return index > 6 ? ScriptedModel.text("I could not pay.") : ScriptedModel.call("pay", { order })
 }
 
-/** For each order up to two faults in a row, drawn from its own seed; then all goes well. */
+/** Gives each order up to two consecutive faults, drawn from its own seed. Later requests succeed. */
 const seeded = Effect.gen(function*() {
   const plans = new Map<string, Array<Fault>>()
   const lost = new Set<string>()
@@ -130,7 +130,7 @@ const seeded = Effect.gen(function*() {
       if (yield* Random.nextBoolean) lost.add(order)
     }).pipe(Random.withSeed(order))
   }
-  // The look that follows may be lost, too; once.
+  // The check that follows may be lost too, but only once.
   const faulty = (order: string, request: "pay" | "look") =>
     request === "pay" ? plans.get(order)?.shift() : lost.delete(order) ? "drops before it pays" as const : undefined
   return { orders: Array.from(plans.keys()), drawn: Array.from(plans.values()).flat().length, faulty }
@@ -155,7 +155,7 @@ const running = (choose: (tools_: ReturnType<typeof tools>) => ReturnType<typeof
     return { answers, counts: orders.map((order) => payments.get(order)?.length ?? 0) }
   }).pipe(Effect.scoped, atOnce, Effect.provide(FetchHttpClient.layer))
 
-/** What the service answers with: the key. */
+/** Matches a receipt, which contains the key. */
 const receipt = /"receipt":"[0-9a-f]{32}"/
 
 const tally = (counts: ReadonlyArray<number>) =>
@@ -174,18 +174,18 @@ describe("payments", () => {
   )
 
   it.live(
-    "F4 without a way to reconcile nothing is paid twice, and the model finds out by itself",
+    "F4 nothing is paid twice without reconciliation either, and the model checks for itself",
     () =>
       Effect.gen(function*() {
         const { answers, counts } = yield* running(({ pay }) => pay.pipe(Tool.retry(RetryPolicy.rateLimited)))
         assert.strictEqual(tally(counts)[2], 0)
-        // What it says is what happened.
+        // The answer must state what really happened.
         answers.forEach((text, index) => assert.strictEqual(receipt.test(text), counts[index] === 1, text))
       }),
     60_000
   )
 
-  it.live("the same runs pay twice where every failure is simply tried again", () =>
+  it.live("the same runs pay twice if every failure is simply retried", () =>
     Effect.gen(function*() {
       const { counts } = yield* running(({ pay }) =>
         Tool.make(
@@ -198,11 +198,11 @@ describe("payments", () => {
     }), 60_000)
 })
 
-describe("what is said of a payment", () => {
+describe("the reported certainty of a payment", () => {
   const seed = 20_261_122
 
   it.live(
-    "is what the service was paid, under 200 random stacks of policies, ours and users'",
+    "matches the payments of the service, under 200 random stacks of policies, ours and users'",
     () =>
       Effect.gen(function*() {
         const scenarios = fc.sample(PaymentWire.scenario, { numRuns: 200, seed })
@@ -216,7 +216,7 @@ describe("what is said of a payment", () => {
             seen.set(what, (seen.get(what) ?? 0) + 1)
           }
         })
-        // It says something of many of them.
+        // The sample covers many calls of each kind.
         for (const what of ["executed, paid", "not_executed, not paid", "unknown, paid", "unknown, not paid"]) {
           assert.isAbove(seen.get(what) ?? 0, 20, what)
         }
@@ -237,7 +237,7 @@ describe("what is said of a payment", () => {
   const paid = (...policies: ReadonlyArray<Written>) =>
     Effect.map(PaymentWire.play([scenarioOf(...policies)]), ([calls = []]) => calls.map(({ paid }) => paid))
 
-  // These are the ways in which a user still pays twice: each is a promise of theirs that does not hold.
+  // Users can still pay twice if they break a promise to the library in one of these ways.
   const broken: Readonly<Record<string, Written>> = {
     "a check that calls final what is not": ["false", (tool) => Tool.reconcile(tool, none, { final: true })],
     "a time to settle that is shorter than the service takes": [
@@ -250,18 +250,18 @@ describe("what is said of a payment", () => {
     ]
   }
   for (const [name, policy] of Object.entries(broken)) {
-    it.live(`does not hold with ${name}`, () =>
+    it.live(`is wrong with ${name}`, () =>
       Effect.map(paid(timeout, policy, again), (paid) => {
         assert.deepStrictEqual(paid, [2])
       }))
   }
 
-  it.live("holds for the same service without", () =>
+  it.live("is right for the same service without them", () =>
     Effect.map(paid(timeout, ["unsure", (tool) => Tool.reconcile(tool, none)], again), (paid) => {
       assert.deepStrictEqual(paid, [1])
     }))
 
-  it.live("is told in full and without doubt where it was refused", () =>
+  it.live("is reported in full and without doubt if the payment was refused", () =>
     Effect.gen(function*() {
       const answers: ReadonlyArray<readonly [status: number, tag: string]> = [
         [409, "ToolUnavailable"],

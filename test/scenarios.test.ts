@@ -1,9 +1,9 @@
 /**
- * Fault scenarios at their ideal cost, over the wire: how often the model replies, counted by its server, and how often
- * tools run.
+ * Fault scenarios at their ideal cost, over HTTP. The cost is the number of model replies, counted by the server, and the
+ * number of tool executions.
  *
- * The model is a function of the messages it gets, and reads the text of tool results as a weak model
- * does: valid names, the offending argument, "do not repeat". It knows no marker of this library.
+ * The model is a function of its messages. It reads the text of tool results as a weak model does: valid names, the
+ * offending argument, "do not repeat". It does not know this library.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Guard, ModelFailure, RetryPolicy, SemanticGarbage, Tool, ToolUnavailable } from "@fallible/core"
@@ -234,7 +234,7 @@ for (const way of ways) {
 
     it.effect("13 always refused, with a last known value: it is used, and flagged as stale: 2/3", () =>
       Effect.gen(function*() {
-        // Three hours ago it was there.
+        // The source answered three hours ago.
         yield* source(() => Effect.succeed("41.90"))(Effect.void).pipe(LastKnown.fallback()).run({})
         yield* TestClock.adjust("3 hours")
         const played = yield* play({
@@ -282,7 +282,7 @@ for (const way of ways) {
                 )
             )
           ],
-          // It repeats itself unless it is told not to.
+          // The model repeats its call unless the message forbids it.
           model: (request, index) => {
             if (index === 0) return ScriptedModel.call("get_report", { customer: "c-7" })
             const text = heard(request)
@@ -357,7 +357,7 @@ for (const way of ways) {
               const text = heard(request)
               if (index === 0) return ScriptedModel.call("pay", { order: "o-7" })
               if (!text.includes("\"ok\":false")) return ScriptedModel.text(text)
-              // A weak one repeats what failed unless it is told not to; a careful one looks for a way to check first.
+              // A weak model repeats a failed call unless the message forbids it. A careful one first checks the effect.
               const check = /Call (\w+) to find out/.exec(text)?.[1]
               const isTold = /do not repeat/i.test(text)
               return check !== undefined && (manner === "careful" || isTold)

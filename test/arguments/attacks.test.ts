@@ -1,4 +1,4 @@
-/** What somebody found who tried to break it: schemas that go round in circles, secrets in unusual places, two readings, and sums that are off by one. */
+/** Findings of an attacker: circular schemas, secrets in unusual places, texts with two readings, off-by-one sums. */
 import { assert, describe, it } from "@effect/vitest"
 import { decode, explain, fit, fits, inspect, type JsonSchema, message, read, SchemaRefused } from "@fallible/arguments"
 
@@ -9,11 +9,11 @@ const told = (value: unknown, schema: JsonSchema, secrets?: ReadonlyArray<Readon
   )
 }
 
-describe("a schema that goes round in circles", () => {
+describe("a circular schema", () => {
   const nested = (depth: number, level: (inner: object) => object, inner: object): object =>
     depth === 0 ? inner : nested(depth - 1, level, level(inner))
 
-  it("ends, and says the same by both walks", () => {
+  it("ends, and gives the same result by both walks", () => {
     const circles: ReadonlyArray<readonly [value: unknown, schema: JsonSchema]> = [
       [{ a: 1 }, {
         $defs: { x: { anyOf: [{ $ref: "#/$defs/x" }, { properties: { a: true } }] } },
@@ -39,7 +39,7 @@ describe("a schema that goes round in circles", () => {
     }
   })
 
-  it("costs no more than its parts, however often they are referred to", () => {
+  it("costs no more than its parts, however often they are referenced", () => {
     const doubling = Object.fromEntries(
       Array.from({ length: 24 }, (_, index) => {
         const next = { $ref: `#/$defs/d${index + 1}` }
@@ -62,7 +62,7 @@ describe("a schema that goes round in circles", () => {
     assert.isUndefined(explain(nested(24, (child) => ({ name: 1, child }), { name: 1 }), twice))
   })
 
-  it("refuses nothing that is valid for being large", () => {
+  it("does not refuse a valid value because it is large", () => {
     const consts = { items: { anyOf: Array.from({ length: 300 }, (_, index) => ({ const: `c${index}` })) } }
     assert.isTrue(fits(Array.from({ length: 3_000 }, () => "c299"), consts))
     assert.isTrue(
@@ -74,7 +74,7 @@ describe("a schema that goes round in circles", () => {
 describe("secrets", () => {
   const secret = { type: "string", writeOnly: true }
 
-  it("are found wherever a schema has a say", () => {
+  it("are found wherever a schema declares them", () => {
     const pass = { properties: { pass: secret } }
     const schemas: ReadonlyArray<JsonSchema> = [
       // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
@@ -93,7 +93,7 @@ describe("secrets", () => {
     assert.notInclude(told(["hunter2"], { unevaluatedItems: { type: "integer", writeOnly: true } }), "hunter2")
   })
 
-  it("are kept under another name, too", () => {
+  it("stay secret under another name too", () => {
     const schema = { properties: { apiKey: { type: "string" } }, additionalProperties: false }
     for (const value of [{ api_key: 12345 }, { apiKye: "12345" }, { arguments: { apiKey: "12345", x: 1 } }]) {
       assert.notInclude(told(value, schema, [["apiKey"]]), "12345", JSON.stringify(value))
@@ -101,7 +101,7 @@ describe("secrets", () => {
   })
 })
 
-describe("what is checked", () => {
+describe("a check", () => {
   it("is exact", () => {
     assert.isFalse(fits(9_007_199_254_740_991, { multipleOf: 2 }))
     assert.isFalse(fits(2 ** 50 + 1, { multipleOf: 2 }))
@@ -111,7 +111,7 @@ describe("what is checked", () => {
     assert.isTrue(fits([1, "x"], { items: [{ type: "integer" }], additionalItems: true, unevaluatedItems: false }))
   })
 
-  it("is refused where it means nothing", () => {
+  it("is refused where it has no meaning", () => {
     for (
       const [schema, why] of [
         [{ multipleOf: 0 }, "expected a number greater than 0, got 0"],
@@ -121,7 +121,7 @@ describe("what is checked", () => {
     assert.throws(() => fits(1, JSON.parse("true")), SchemaRefused)
   })
 
-  it("may be a choice of any kind", () => {
+  it("may have choices of any type", () => {
     let deep: unknown = 1
     for (let level = 0; level < 20_000; level++) deep = [deep]
     for (const choices of [[{ toString: 1 }], [deep], [{ constructor: { prototype: 1 } }]]) {
@@ -130,19 +130,22 @@ describe("what is checked", () => {
   })
 })
 
-describe("two readings", () => {
+describe("a text with two readings", () => {
   it.each([
     ["A", ["A+", "A-"]],
     ["C", ["C++", "C-"]],
     ["UTC 5", ["UTC-5", "UTC+5"]],
     ["A-", ["A", "B"]]
-  ])("%s is none of %j", (value, choices) => {
+  ])("%s is not one of %j", (value, choices) => {
     assert.isFalse(fit(value, { enum: choices }).ok)
   })
 
-  it.each(["None of these: {\"a\":1}", "null and void, so: {\"a\":1}"])("%s begins like no arguments", (text) => {
-    assert.isFalse(read(text, { prose: true }).ok)
-  })
+  it.each(["None of these: {\"a\":1}", "null and void, so: {\"a\":1}"])(
+    "%s begins like a text without arguments",
+    (text) => {
+      assert.isFalse(read(text, { prose: true }).ok)
+    }
+  )
 
   it.each([
     "{\"tags\": [ #a, #b\n]}",
@@ -150,7 +153,7 @@ describe("two readings", () => {
     "{\"color\": #fff\n \"x\"}",
     "{a:true # x, b: -3\n}",
     "{a:1, // b: 2\n}"
-  ])("%j may have lost what is in its comment", (text) => {
+  ])("%j may have lost the content of its comment", (text) => {
     const result = read(text)
     assert.strictEqual(result.ok ? "read" : result.refusal.kind, "unclear_comment")
   })
@@ -164,7 +167,7 @@ describe("two readings", () => {
 describe("advice", () => {
   const advice = (value: unknown, schema: JsonSchema) => explain(value, schema)?.issues.map(({ advice }) => advice)
 
-  it("is never what would be refused", () => {
+  it("never suggests a value that would be refused", () => {
     for (
       const [value, schema] of [
         ["9007199254740993", { type: "number" }],

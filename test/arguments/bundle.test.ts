@@ -1,5 +1,5 @@
 /**
- * The package as a program for a browser has it: bundled and minified, in a worker that has nothing but ECMAScript.
+ * The package as in a browser: bundled and minified, in a worker with only the globals of ECMAScript.
  *
  * @module-tag slow
  */
@@ -22,7 +22,7 @@ const drifts = rowsOf("coercion").map(({ input_value: value = null, schema = {} 
 
 const schemaOf = (schema: Json): JsonSchema => schema as object as JsonSchema
 
-/** What stands in the worker: the other globals are taken away before the bundle runs. */
+/** The code of the worker. It deletes all other globals before the bundle runs. */
 const inWorker = `
   const { parentPort, workerData } = require("node:worker_threads")
   const kept = new Set([...workerData.kept, "globalThis"])
@@ -45,16 +45,16 @@ beforeAll(async () => {
 }, 30_000)
 
 describe("bundled and minified", () => {
-  it("is at most 40 KiB as it is sent, and 84 as it is run", () => {
+  it("has at most 40 KiB compressed, and 84 KiB uncompressed", () => {
     assert.isAbove(bundle.length, 10_000)
     assert.isAtMost(gzipSync(bundle).length, 40 * 1024)
     assert.isAtMost(Buffer.byteLength(bundle), 84 * 1024)
   })
 
-  it.live("runs where there is nothing but ECMAScript, and says the same", () =>
+  it.live("runs with only the globals of ECMAScript, with the same results", () =>
     Effect.promise(() =>
       new Promise<string>((resolve, reject) => {
-        // A context of its own has the names of the language, and no others.
+        // A new context has only the global names of the language.
         const kept: ReadonlyArray<string> = runInNewContext("Object.getOwnPropertyNames(globalThis)")
         new Worker(inWorker, {
           eval: true,

@@ -6,13 +6,13 @@ describe("Coercion", () => {
   describe("choices", () => {
     const state = { type: "string", enum: ["in_progress", "done", "Not Started"] }
 
-    it("fold case and outer white space in silence, separators with a note, and nothing else", () => {
+    it("ignore case and outer white space silently, separators with a note, and nothing else", () => {
       assert.deepStrictEqual(coerced(" DONE\n", state), ["done", "choice_case"])
       assert.deepStrictEqual(coerced("not-started", state), ["Not Started", "CHOICE_SPELLING"])
       for (const text of ["finished", "don", "donee", "", "in.progress"]) refused(text, state)
     })
 
-    it("are one question, also where a union spells them out", () => {
+    it("are one issue, even if a union lists them", () => {
       const schema = { anyOf: ["a_b", "A-B", "c"].map((choice) => ({ type: "string", enum: [choice] })) }
       assert.deepStrictEqual(coerced("C", schema), ["c", "choice_case"])
       assert.deepStrictEqual(coerced("A_B", schema), ["a_b", "choice_case"])
@@ -26,7 +26,7 @@ describe("Coercion", () => {
       refused("two", { enum: [1, 2] })
     })
 
-    it("may be a const", () => {
+    it("may be one const", () => {
       assert.deepStrictEqual(coerced("CITY", { const: "city" }), ["city", "choice_case"])
       assert.deepStrictEqual(coerced({ a: [1] }, { const: { a: [1] } }), [{ a: [1] }])
       refused({ a: [2] }, { const: { a: [1] } })
@@ -34,8 +34,8 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
-  it("a sign is no separator, and digits stay apart", () => {
+describe("findings of a second reader", () => {
+  it("a sign is not a separator, and digits stay apart", () => {
     for (
       const [value, choices] of [["1", ["+1", "-1"]], ["1_0", ["10", "x"]], ["_", ["-", "a"]], ["10", ["1-0"]]] as const
     ) assert.deepStrictEqual(coerce(value, { enum: choices }).repairs, [], value)
@@ -47,7 +47,7 @@ describe("what a second reader found", () => {
     assert.deepStrictEqual(coerce({ " user_id ": 1 }, closed("userId")).value, { userId: 1 })
   })
 
-  it("what keeps digits apart may be another separator", () => {
+  it("another separator may keep digits apart", () => {
     for (
       const [value, choice] of [["plan-2024-01", "plan_2024_01"], ["ISO-8859-1", "iso_8859_1"], [
         "gpt 4 1",

@@ -82,7 +82,7 @@ describe("Coercion", () => {
       )
     }))
 
-    it("leaves what fits alone, changes nothing in place, and makes nothing worse", () => {
+    it("does not change a value that fits, mutates nothing, and adds no issue", () => {
       fc.assert(
         fc.property(schema, value, (schema, value) => {
           const { repairs, value: result } = coerce(frozen(value), frozen(schema))
@@ -91,7 +91,7 @@ describe("Coercion", () => {
           assert.strictEqual(fits(result, schema), misfits(result, schema).length === 0)
           if (repairs.length > 0 && !fits(result, schema)) {
             assert.isAtMost(misfits(result, schema).length, 20)
-            // Where nothing moved, what does not fit afterwards is where something did not fit before.
+            // If no field moved, every issue after coercion is at a place with an issue before.
             if (repairs.some(({ kind }) => kind === "renamed_key" || kind === "wrapper")) return
             const before = misfits(value, schema)
             for (const { path } of misfits(result, schema)) {
@@ -103,7 +103,7 @@ describe("Coercion", () => {
       )
     })
 
-    it("is done after one time", () => {
+    it("is idempotent", () => {
       fc.assert(
         fc.property(schema, value, (schema, value) => {
           const once = coerce(value, schema)
@@ -113,7 +113,7 @@ describe("Coercion", () => {
       )
     })
 
-    it("never reads a text as another value than JSON does", () => {
+    it("never reads a text as a different value than JSON does", () => {
       fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
         const { value } = coerce(text, { type: "number" })
         assert.isTrue(value === text || JSON.parse(text) === value)

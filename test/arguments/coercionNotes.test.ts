@@ -3,7 +3,7 @@ import { closed, coerced, integer, notes, string } from "../support/coercing.ts"
 
 describe("Coercion", () => {
   describe("repairs", () => {
-    it("of one kind in the items of one array are one note, with a count", () => {
+    it("of one kind in the items of one array share one note, with a count", () => {
       const items = Array.from({ length: 30 }, () => ({ n: "1.0", t: 1 }))
       const schema = closed({ items: { type: "array", items: closed({ n: integer, t: string }) } })
       assert.deepStrictEqual(notes({ items }, schema).filter((note) => note !== undefined), [
@@ -12,7 +12,7 @@ describe("Coercion", () => {
       ])
     })
 
-    it("of many fields keep twenty notes, the last of which counts the others", () => {
+    it("of many fields keep twenty notes, and the last one counts the rest", () => {
       const many = (fields: number) =>
         Object.fromEntries(Array.from({ length: fields }, (_, index) => [`f${index}`, 1]))
       const open = { type: "object", additionalProperties: string }
@@ -24,7 +24,7 @@ describe("Coercion", () => {
       assert.strictEqual(noted.at(-1), "'f19' is a string: 1 was read as \"1\"; 19980 more repairs are not listed")
     })
 
-    it("of many items count those that are alike once, and those that are left out", () => {
+    it("of many items share a note if they are alike, and the rest is counted", () => {
       const items = Array.from(
         { length: 3 },
         () => Object.fromEntries(Array.from({ length: 25 }, (_, key) => [`f${key}`, 1]))
@@ -36,7 +36,7 @@ describe("Coercion", () => {
       assert.match(noted[19] ?? "", /, and 2 more like it; 15 more repairs are not listed$/)
     })
 
-    it("below a long key are told as below a short one", () => {
+    it("below a long key are noted as below a short one", () => {
       const below = (key: string) => ({ [key]: Array.from({ length: 30 }, () => "1.0") })
       const schema = { type: "object", additionalProperties: { type: "array", items: integer } }
       assert.deepStrictEqual(coerced(below("k"), schema).slice(1), coerced(below("k".repeat(100_000)), schema).slice(1))
@@ -46,7 +46,7 @@ describe("Coercion", () => {
       )
     })
 
-    it("of several fields keep a note each", () => {
+    it("of several fields keep one note each", () => {
       assert.deepStrictEqual(notes({ a: "1.0", b: "1.0" }, closed({ a: integer, b: integer })), [
         "'a' is an integer: \"1.0\" was read as 1",
         "'b' is an integer: \"1.0\" was read as 1"

@@ -1,6 +1,7 @@
 /**
- * The JSON-Schema-Test-Suite (draft 2020-12): for each keyword that is checked, all of its cases hold; and what is not checked is on the list that says so.
- * JSONTestSuite holds the strict mode to the grammar of JSON. Neither is in this repository.
+ * The JSON-Schema-Test-Suite (draft 2020-12): all cases of each supported keyword must pass, and every unsupported
+ * keyword must be on the list of unchecked ones. JSONTestSuite checks the grammar of the strict mode. Neither suite is in
+ * this repository.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { explain, fits, inspect, type Json, type JsonSchema, parse } from "@fallible/arguments"
@@ -21,15 +22,15 @@ const cases = (): ReadonlyArray<Case> => JSON.parse(readFileSync(join(folder, "j
 
 const schemaOf = ({ schema }: Case): JsonSchema => typeof schema === "boolean" ? { allOf: [schema] } : schema
 
-/** What is held to more than the suite asks for, by rule. */
+/** True for cases in which our rules are stricter than the suite. */
 const isStricter = ({ data, schema }: Case): boolean =>
   typeof schema === "object" &&
-  // A whole number beyond the safe range may be another one than was written.
+  // An integer beyond the safe range may differ from the written one.
   (typeof data === "number" && Number.isInteger(data) && !Number.isSafeInteger(data) ||
-    // The suite has formats as annotations.
+    // In the suite, formats are only annotations.
     schema["format"] === "date" || schema["format"] === "date-time")
 
-/** Of the keywords that the suite has files for, those that nothing is checked of. */
+/** The keywords of the suite that are not checked at all. */
 const unheard = ["content", "dynamicRef", "format", "refRemote", "vocabulary"]
 
 describe.skipIf(!areThere)("the JSON-Schema-Test-Suite", () => {
@@ -47,11 +48,11 @@ describe.skipIf(!areThere)("the JSON-Schema-Test-Suite", () => {
       if (!isStricter(row)) assert.strictEqual(isAsked, row.valid, `${row.id}: ${JSON.stringify(row)}`)
       assert.strictEqual(explain(row.data, schema) === undefined, isAsked, row.id)
     }
-    // Of the rest, a few stand on what is fetched or on another keyword.
+    // A few of the remaining cases depend on remote schemas or on unsupported keywords.
     if (!unheard.includes(keyword)) assert.isAtLeast(held / of.length, keyword === "defs" ? 0 : 0.9)
   })
 
-  it("has nothing that is passed over in silence", () => {
+  it("ignores no keyword silently", () => {
     const unsaid = all.filter((row) => unheard.includes(row.keyword)).filter((row) => {
       const { refused, unchecked } = inspect(schemaOf(row))
       return refused.length + unchecked.length === 0 && fits(row.data, schemaOf(row)) !== row.valid
@@ -63,18 +64,18 @@ describe.skipIf(!areThere)("the JSON-Schema-Test-Suite", () => {
 describe.skipIf(!areThere)("JSONTestSuite", () => {
   const rows = areThere ? corpus("jsontestsuite") : []
 
-  it("is parsed as it says", () => {
+  it("is parsed as its verdicts say", () => {
     for (const { input, verdict } of rows) {
       const parsed = parse(input)
       if (verdict !== "either") assert.strictEqual(parsed.ok, verdict === "value", JSON.stringify(input).slice(0, 200))
     }
   })
 
-  it("has no text in which a fault is found, and none is, or the other way round", () => {
+  it("finds a fault exactly in the texts that do not parse", () => {
     const names = ["jsontestsuite", "jsonrepair", "json_repair_py", "toolcalls_valid"]
     for (const { input } of areThere ? names.flatMap(corpus) : []) {
       const fault = strictFault(input)
-      // So deep a text is no use to anybody.
+      // Texts beyond the depth limit are refused on purpose.
       if (fault?.kind === "too_deep") continue
       assert.strictEqual(fault === undefined, parse(input).ok, JSON.stringify(input).slice(0, 200))
     }

@@ -13,7 +13,7 @@ describe("Coercion", () => {
       }
     })
 
-    it("are read where the order is certain and no time is lost", () => {
+    it("are read if the order is certain and no time is lost", () => {
       for (
         const text of [
           "2024-1-2",
@@ -39,7 +39,7 @@ describe("Coercion", () => {
       }
     })
 
-    it("with a time need a zone", () => {
+    it("with a time need a time zone", () => {
       for (const text of ["2024-01-02T10:00:00Z", "2024-01-02T10:00:00.123+05:30"]) {
         assert.deepStrictEqual(coerced(text, time), [text])
       }
@@ -64,7 +64,7 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
+describe("findings of a second reader", () => {
   it("midnight in UTC is a date, however it is written", () => {
     for (const zone of ["", "Z", "+00:00", "-00:00"]) {
       assert.strictEqual(coerce(`2024-01-02T00:00:00${zone}`, { type: "string", format: "date" }).value, "2024-01-02")

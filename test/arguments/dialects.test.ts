@@ -1,5 +1,5 @@
 /**
- * Schemas from elsewhere, as the libraries write them: each keyword is checked, or on the list of what is not, or the schema is refused.
+ * Schemas as other libraries write them. Each keyword is checked, or reported as unchecked, or the schema is refused.
  */
 import { assert, describe, it } from "@effect/vitest"
 import {
@@ -18,7 +18,7 @@ import { Schema } from "effect"
 import { Type } from "typebox"
 import * as z from "zod"
 
-/** What is not checked of a schema, by its last words. */
+/** Returns the unchecked parts of a schema, shortened to their last words. */
 const unchecked = (schema: JsonSchema) => {
   const { refused, unchecked } = inspect(schema)
   assert.deepStrictEqual(refused, [])
@@ -77,7 +77,7 @@ describe("zod", () => {
 
   it.each(["draft-2020-12", "draft-7", "draft-4", "openapi-3.0"] as const)("as %s", (target) => {
     const schema = z.toJSONSchema(Order, { target, io: "input" }) as JsonSchema
-    // Both stand beside a pattern, which is checked.
+    // Both formats have a pattern beside them, which is checked.
     assert.deepStrictEqual(unchecked(schema), ["the format \"uuid\"", "the format \"email\""])
     assert.isTrue(fits(order, schema), said(order, schema))
     assert.isTrue(fits({ ...order, part: order }, schema))
@@ -95,7 +95,7 @@ describe("zod", () => {
 })
 
 describe("TypeBox", () => {
-  it("is read as it writes unions, records and tuples", () => {
+  it("writes unions, records and tuples that are read", () => {
     const schema: JsonSchema = Type.Object({
       name: Type.String({ minLength: 1 }),
       size: Type.Union([Type.Literal("small"), Type.Literal("large")]),
@@ -108,7 +108,7 @@ describe("TypeBox", () => {
     assert.isFalse(fits({ ...value, size: "small", prices: {}, pair: ["a", 1, 2] }, schema))
   })
 
-  it("refers by an $id", () => {
+  it("writes references by $id that are read", () => {
     const Node = Type.Object({ id: Type.String(), nodes: Type.Array(Type.Ref("Node")) })
     const schema = Type.Cyclic({ Node }, "Node") as object as JsonSchema
     assert.deepStrictEqual(unchecked(schema), [])
@@ -118,7 +118,7 @@ describe("TypeBox", () => {
 })
 
 describe("Effect", () => {
-  it("is read whole, as a model is shown it", () => {
+  it("writes schemas that are read completely, in the form that a model gets", () => {
     class Place
       extends Schema.Class<Place>("Place")({ city: Schema.NonEmptyString, zip: Schema.optional(Schema.Int) })
     {}
@@ -135,7 +135,7 @@ describe("Effect", () => {
 })
 
 describe("OpenAPI", () => {
-  it("3.0 has nullable, and exclusive bounds that are booleans", () => {
+  it("3.0 has nullable, and boolean exclusive bounds", () => {
     const schema = {
       type: "object",
       properties: {
@@ -159,7 +159,7 @@ describe("OpenAPI", () => {
     assert.deepStrictEqual<unknown>(coerce({ size: "S" }, schema).value, { size: "s" })
   })
 
-  it("3.1 is JSON Schema, with keywords of its own that are named", () => {
+  it("3.1 is JSON Schema, and its extra keywords are reported", () => {
     const schema = {
       oneOf: [
         { type: "object", properties: { kind: { const: "a" } }, required: ["kind"] },
@@ -176,7 +176,7 @@ describe("OpenAPI", () => {
 })
 
 describe("Pydantic and MCP servers", () => {
-  // As `model_json_schema()` of Pydantic 2 writes it, which FastMCP sends.
+  // As written by `model_json_schema()` of Pydantic 2, and sent by FastMCP.
   const schema = {
     $defs: {
       Color: { enum: ["red", "green"], title: "Color", type: "string" },
@@ -205,7 +205,7 @@ describe("Pydantic and MCP servers", () => {
     type: "object"
   }
 
-  it("are read whole", () => {
+  it("are read completely", () => {
     assert.deepStrictEqual(unchecked(schema), [])
     assert.isTrue(fits({ items: [{ sku: "AB-1", color: null }], total: "1.5", by: { a: 1 } }, schema))
     assert.strictEqual(
@@ -216,7 +216,7 @@ describe("Pydantic and MCP servers", () => {
     assert.deepStrictEqual<unknown>(decoded.ok && decoded.value, { items: [{ sku: "AB-1", color: "red" }] })
   })
 
-  it("may close an object over several schemas", () => {
+  it("may close an object across several schemas", () => {
     const closed = {
       allOf: [{ properties: { a: { type: "integer" } } }],
       properties: { b: { type: "string" } },
@@ -234,7 +234,7 @@ describe("Pydantic and MCP servers", () => {
   })
 })
 
-describe("what cannot be used", () => {
+describe("an unusable schema", () => {
   const cases: ReadonlyArray<readonly [JsonSchema, path: string, why: string]> = [
     [
       { type: "int" },
@@ -266,7 +266,7 @@ describe("what cannot be used", () => {
     assert.throws(() => decode("{}", schema), SchemaRefused)
   })
 
-  it("is named where it is passed over", () => {
+  it("has its ignored parts reported", () => {
     assert.deepStrictEqual(
       inspect({
         properties: {
@@ -292,12 +292,12 @@ describe("what cannot be used", () => {
     )
   })
 
-  it("is refused by nothing that is passed over", () => {
+  it("is never refused for an ignored part", () => {
     assert.isTrue(fits({ xx: 1 }, { patternProperties: { "(x)\\1": {} }, additionalProperties: false }))
     assert.isTrue(fits("ab", { pattern: "(a)\\1" }))
   })
 
-  it("may refer to itself, be shared, or be huge", () => {
+  it("may refer to itself, share parts, or be huge", () => {
     const shared = { type: "string" }
     assert.deepStrictEqual(inspect({ properties: { a: shared, b: shared } }), { unchecked: [], refused: [] })
     assert.isTrue(fits({ a: { a: {} } }, { properties: { a: { $ref: "#" } }, additionalProperties: false }))
@@ -312,7 +312,7 @@ describe("what cannot be used", () => {
     assert.isFalse(fits([[1]], knot))
   })
 
-  it("is asked of values of any depth", () => {
+  it("is checked against values of any depth", () => {
     let deep: Json = 1
     for (let level = 0; level < 50_000; level++) deep = [deep]
     for (const schema of [{}, { uniqueItems: true }, { enum: [[1]] }, { const: { a: 1 } }, { items: { $ref: "#" } }]) {

@@ -6,7 +6,7 @@ describe("Coercion", () => {
   describe("optional fields", () => {
     const schema = closed({ days: integer, name: string, code: { type: "string", minLength: 2 } }, [])
 
-    it("lose null in silence, and texts for nothing with a note", () => {
+    it("drop null silently, and words for null with a note", () => {
       assert.deepStrictEqual(coerced({ days: null, name: null }, schema), [
         {},
         "null_for_optional",
@@ -19,13 +19,13 @@ describe("Coercion", () => {
       assert.deepStrictEqual(notes({ days: "None" }, schema), ["'days' is optional: leave it out instead of \"None\""])
     })
 
-    it("keep what can be their value", () => {
+    it("keep null, or a word for null, if it fits", () => {
       assert.deepStrictEqual(coerced({ name: "null" }, schema), [{ name: "null" }])
       assert.deepStrictEqual(coerced({ code: "None" }, schema), [{ code: "None" }])
       assert.deepStrictEqual(coerced({ x: null }, { properties: { x: { type: ["integer", "null"] } } }), [{ x: null }])
     })
 
-    it("keep everything else, and required ones nothing less", () => {
+    it("keep all other values, and required fields keep everything", () => {
       for (const value of ["N/A", " ", "NULL", "none", false, 0.5]) refused({ days: value }, schema)
       for (const value of [null, "", "null"]) refused({ days: value }, closed({ days: integer }))
       refused({ a: null }, { type: "object", additionalProperties: integer })
@@ -35,7 +35,7 @@ describe("Coercion", () => {
   describe("keys", () => {
     const schema = closed({ userId: integer, page: integer }, ["userId"])
 
-    it("are renamed where only case and separators differ", () => {
+    it("are renamed if only case and separators differ", () => {
       for (const key of ["user_id", "UserID", "user-id", "user id", "USERID"]) {
         assert.deepStrictEqual(coerced({ [key]: 1 }, schema), [{ userId: 1 }, "RENAMED_KEY"])
       }
@@ -47,27 +47,27 @@ describe("Coercion", () => {
       ])
     })
 
-    it("stay where two could be meant, or two were written", () => {
+    it("stay if two keys could be meant, or two were written", () => {
       refused({ user_id: 1, userId: 2 }, schema)
       refused({ user_id: 1, UserId: 1 }, schema)
       refused({ Page: 1, page: null }, schema)
       refused({ "user id": 1 }, closed({ user_id: integer, userId: integer }))
     })
 
-    it("of open objects are renamed only where one is missing", () => {
+    it("of open objects are renamed only if the declared key is missing", () => {
       const open = { type: "object", properties: { userId: integer, note: string }, required: ["userId"] }
       assert.deepStrictEqual(coerced({ user_id: 1 }, open), [{ userId: 1 }, "RENAMED_KEY"])
       assert.deepStrictEqual(coerced({ userId: 1, Note: 5 }, open), [{ userId: 1, Note: 5 }])
     })
 
-    it("are quoted so that the difference is seen", () => {
+    it("are quoted so that the difference is visible", () => {
       assert.deepStrictEqual(notes({ " page ": 1, user_id: 1 }, schema), [
         "'page' was written as \" page \"",
         "'userId' was written as 'user_id'"
       ])
     })
 
-    it("of every object's prototype are never touched", () => {
+    it("of Object.prototype are never touched", () => {
       const value = JSON.parse("{\"__proto__\":1}")
       refused(value, closed({ proto: integer }))
       refused({ Constructor: 1 }, closed({ constructor: integer }))
@@ -82,7 +82,7 @@ describe("Coercion", () => {
   describe("wrappers", () => {
     const schema = closed({ userId: integer, options: closed({ deep: { type: "boolean" } }) }, [])
 
-    it("are taken off at any object, around values and JSON text", () => {
+    it("are removed from any object, around values and JSON text", () => {
       for (const key of ["arguments", "args", "parameters", "params", "input", "properties"]) {
         assert.deepStrictEqual(coerced({ [key]: { userId: 1 } }, schema), [{ userId: 1 }, "WRAPPER"])
       }
@@ -95,7 +95,7 @@ describe("Coercion", () => {
       assert.deepStrictEqual(notes({ args: { userId: 1 } }, schema), ["the arguments go without 'args' around them"])
     })
 
-    it("stay where they are declared, not alone, or hold what needs a second guess", () => {
+    it("stay if they are declared, are not alone, or hold a value that needs a second guess", () => {
       refused({ input: { a: 1 } }, closed({ input: integer }))
       refused({ input: { userId: 1 }, page: 1 }, schema)
       refused({ input: { user_id: 1 } }, schema)
@@ -105,14 +105,14 @@ describe("Coercion", () => {
       assert.deepStrictEqual(coerced({ input: { a: 1 } }, { type: "object" }), [{ input: { a: 1 } }])
     })
 
-    it("are not made by dropping what stands beside them", () => {
+    it("are not removed if other keys stand beside them", () => {
       refused({ userId: null, input: { userId: 1 } }, schema)
     })
   })
 })
 
-describe("what a second reader found", () => {
-  it("what is optional and can be what it is stays, beside what drifted", () => {
+describe("findings of a second reader", () => {
+  it("a valid optional value stays beside a coerced one", () => {
     const schema = {
       type: "object",
       properties: { x: { type: ["integer", "null"] }, s: { type: "string" }, y: { type: "integer" } }

@@ -7,14 +7,14 @@ describe("Arguments", () => {
   describe("firstFault", () => {
     interface Written {
       readonly text: string
-      /** What is read while the text is, and once it has been. */
+      /** The paths at a character inside the text, and after it. */
       readonly inside: Path
       readonly after: Path
     }
 
     type Path = ReadonlyArray<string | number>
 
-    /** The pieces of a value's JSON, each with the place that it belongs to. */
+    /** Splits a value's JSON into pieces, each with its paths. */
     const placed = (value: unknown, path: Path = []): ReadonlyArray<Written> => {
       const piece = (text: string, inside = path, after = inside): Written => ({ text, inside, after })
       if (typeof value !== "object" || value === null) return [piece(JSON.stringify(value))]
@@ -56,12 +56,12 @@ describe("Arguments", () => {
       }))
     })
 
-    it("is not hurt by depth", () => {
+    it("copes with any depth", () => {
       const fault = firstFault("[".repeat(500_000)) ?? assert.fail("no fault")
       assert.deepInclude(fault, { kind: "too_deep", offset: 1000, of: "1000" })
     })
 
-    it("knows where a text is cut off, after each of its characters", () => {
+    it("locates a cut after each character of a text", () => {
       fc.assert(fc.property(fc.jsonValue(), (value) => {
         const written = placed(value)
         const text = written.map(({ text }) => text).join("")
@@ -69,7 +69,7 @@ describe("Arguments", () => {
         const places = written.flatMap(({ after, inside, text }) =>
           Array.from({ length: text.length }, (_, index) => index === text.length - 1 ? after : inside)
         )
-        // A number that is cut off may be one, too; then the text is whole.
+        // A cut-off number may be a number, and then the text is complete.
         for (let length = 1; length < text.length; length++) {
           const fault = firstFault(text.slice(0, length))
           if (fault !== undefined) assert.deepStrictEqual(fault.path, places[length - 1], text.slice(0, length))
@@ -77,7 +77,7 @@ describe("Arguments", () => {
       }))
     })
 
-    it("knows the place of a fault in the middle, in a text with white space and escapes", () => {
+    it("locates a fault in the middle of a text with white space and escapes", () => {
       const cases: ReadonlyArray<readonly [text: string, path: ReadonlyArray<string | number>]> = [
         ["{ \"orders\" : [ { \"total\" : 12 } , { \"total\" : oops", ["orders", 1, "total"]],
         ["{\"a\":[1,2],\"b\":{\"c\":[[],[{\"d\":+1", ["b", "c", 1, 0, "d"]],

@@ -50,7 +50,7 @@ describe("Coercion", () => {
       assert.strictEqual(repairs.length, 20)
     })
 
-    it("survives depth, and long texts", () => {
+    it("survives depth and long texts", () => {
       let deep: Schema.Json = "1"
       for (let depth = 0; depth < 5_000; depth++) deep = [deep]
       assert.isNotEmpty(check(deep, { type: "array", items: integer }))
@@ -68,7 +68,7 @@ describe("Coercion", () => {
           check({ v: text }, closed({ v: schema })).map(({ path }) => path)
         assert.deepStrictEqual(misfits({ type: "array", items: integer }), [["v"]])
         assert.deepStrictEqual(misfits({ enum: ["a", "b"] }), [["v"]])
-        // Words may be one item.
+        // Words may be a single item.
         assert.deepStrictEqual(
           misfits({ anyOf: [integer, strings, { type: "object" }] }),
           text.startsWith("a") ? [] : [["v"]]
@@ -78,8 +78,8 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
-  it("a recursive union and a secret are no reason to take long", () => {
+describe("findings of a second reader", () => {
+  it("a recursive union with a secret is fast", () => {
     const binary = (op: string) => ({
       type: "object",
       properties: { op: { enum: [op] }, left: { $ref: "#/$defs/E" }, right: { $ref: "#/$defs/E" } },
@@ -105,7 +105,7 @@ describe("what a second reader found", () => {
     )
   })
 
-  it("any depth is a refusal, and never a crash", () => {
+  it("excessive depth is refused, and never crashes", () => {
     const deep: Schema.Json = Array.from({ length: 20_000 }).reduce<Schema.Json>((value) => [value], 1)
     assert.isFalse(fits({ a: deep }, { type: "object" }))
     assert.isAbove(misfits({ a: deep }, { type: "object" }).length, 0)

@@ -25,7 +25,7 @@ describe("Coercion", () => {
       ["1,000", { type: "number" }, "number. Write 1000, without quotes."],
       ["$5", { type: "integer" }, "integer. Write 5, without quotes."],
       ["fifty", { type: "number" }, "number. Write it in digits."]
-    ])("of %j: %j is no %s", (value, schema, words) => {
+    ])("of %j: %j is not %s", (value, schema, words) => {
       assert.deepStrictEqual(expected(value, schema), [["", words]])
     })
 
@@ -41,7 +41,7 @@ describe("Coercion", () => {
       ]])
     })
 
-    it("send what is inside of an envelope", () => {
+    it("advise to send the content of an envelope", () => {
       const weather = closed({ city: string })
       const inside = (value: Schema.Json) => expected(value, weather).map(([, words]) => words)
       assert.include(inside({ name: "w", arguments: { city: "Rome" } }), "no such key. Send what is inside it.")
@@ -53,7 +53,7 @@ describe("Coercion", () => {
       assert.include(inside({ name: "w", arguments: { town: "Rome" } }), "no such key")
     })
 
-    it("count items that are wrong in the same way, and go on", () => {
+    it("count items with the same issue, and continue", () => {
       const items = Array.from({ length: 60 }, (_, index) => ({ n: "x", z: index }))
       const schema = closed({ items: { type: "array", items: closed({ n: integer }) }, last: integer })
       assert.deepStrictEqual(misfits({ items, last: "x" }, schema).map(Object.values), [
@@ -76,7 +76,7 @@ describe("Coercion", () => {
       })
     })
 
-    it("say less of each where there are many fields, and never more than twenty", () => {
+    it("are shorter if there are many fields, and never more than twenty", () => {
       const fields = ["a", "b", "c", "d", "e", "f", "g", "h"]
       const schema = { type: "array", items: closed(Object.fromEntries(fields.map((key) => [key, integer]))) }
       const issues = misfits(Array.from({ length: 9 }, () => ({})), schema)
@@ -84,14 +84,14 @@ describe("Coercion", () => {
       assert.deepStrictEqual(issues.at(-1)?.actual, "8 more items like these")
     })
 
-    it("show of many choices those that are near", () => {
+    it("show only the nearest of many choices", () => {
       const schema = { enum: Array.from({ length: 100 }, (_, index) => `city${index}`) }
       const [[, words] = []] = expected("city 77x", schema)
       assert.include(words, "\"city77\" | ")
       assert.include(words, "… (80 more)")
     })
 
-    it("are bounded and on one line, whatever came", () => {
+    it("are bounded and on one line, whatever the value", () => {
       const issues = misfits({ ["k\n".repeat(500)]: "v\n".repeat(5_000) }, closed({}))
       assert.isBelow(issues[0]!.actual.length, 200)
       const { repairs } = coerce(

@@ -4,7 +4,7 @@ import { closed, coerced, expected, integer, notes, numberAt, refused, string } 
 
 describe("Coercion", () => {
   describe("numbers", () => {
-    it("reads canonical integers in silence, and other JSON numbers of the same value with a note", () => {
+    it("reads canonical integers silently, and other JSON numbers of the same value with a note", () => {
       assert.deepStrictEqual(coerced("-7", integer), [-7, "text_for_number"])
       assert.deepStrictEqual(coerced("1e2", integer), [100, "DECIMAL_FOR_INTEGER"])
       assert.deepStrictEqual(notes({ amount: "100.0" }, closed({ amount: integer })), [
@@ -51,7 +51,7 @@ describe("Coercion", () => {
       refused("12345678901234567890.5", { type: "number" })
     })
 
-    it("refuses a group of three after a dot, which may be thousands, and says both readings", () => {
+    it("refuses a group of three digits after a dot, which may be thousands, and names both readings", () => {
       for (const text of ["1.500", "150.000", "-1.500", "12.345", "0.500", "1.000"]) {
         refused(text, { type: "number" })
         refused(text, integer)
@@ -85,7 +85,7 @@ describe("Coercion", () => {
       assert.deepStrictEqual(coerced("0.3", { type: "number", multipleOf: 0.1 }), [0.3, "text_for_number"])
     })
 
-    it("takes no boolean for a number, and no number for a boolean", () => {
+    it("reads no boolean as a number, and no number as a boolean", () => {
       refused(true, { type: "number" })
       refused(1, { type: "boolean" })
       for (const text of ["yes", "on", "1", " true", "T"]) refused(text, { type: "boolean" })
@@ -95,7 +95,7 @@ describe("Coercion", () => {
   describe("integers beyond the safe range", () => {
     const origin = numberAt({ "id": "12345678901234567890", "list.0": "9007199254740993", "big": "1e300" })
 
-    it("fit a string alone, with all their digits", () => {
+    it("fit only a string, with all their digits", () => {
       const id = JSON.parse("12345678901234567890")
       assert.deepStrictEqual(coerced({ id }, closed({ id: string }), origin), [
         { id: "12345678901234567890" },
@@ -111,7 +111,7 @@ describe("Coercion", () => {
       }
     })
 
-    it("fit nothing that is not declared either", () => {
+    it("do not fit an undeclared field either", () => {
       const list = [9007199254740992]
       const issues = refused({ list }, { type: "object" }, origin)
       assert.deepStrictEqual(issues, [{
@@ -128,7 +128,7 @@ describe("Coercion", () => {
       refused({ big: 1e300 }, closed({ big: integer }), origin)
     })
 
-    it("are told the largest that is possible, where a number is declared", () => {
+    it("are refused with the largest possible number, if a number is declared", () => {
       const big = { type: "integer", exclusiveMinimum: 0, maximum: 9007199254740991 }
       assert.deepStrictEqual(expected(1e300, big), [["", "integer of at most 9007199254740991, greater than 0"]])
       assert.deepStrictEqual(expected(-1e300, integer), [["", "integer of at least -9007199254740991"]])
@@ -143,7 +143,7 @@ describe("Coercion", () => {
       }
     })
 
-    it("stay refused after their key was renamed", () => {
+    it("stay refused after their key is renamed", () => {
       const id = Number("1234567890123456789012")
       const result = coerce(
         { ID: id },
@@ -155,7 +155,7 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
+describe("findings of a second reader", () => {
   it("a fraction is never a whole number, however it rounds", () => {
     for (
       const text of ["9007199254740991.4", "4503599627370497.5", "100.00000000000000001", "15e-1", "1e-1", "12.50e1x"]

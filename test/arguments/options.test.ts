@@ -1,4 +1,4 @@
-/** What the functions of `@fallible/arguments` take and give, beside the rules that `rules.test.ts` runs. */
+/** The options and results of the functions of `@fallible/arguments`. `rules.test.ts` tests the rules. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   coerce,
@@ -35,7 +35,7 @@ const refused = (text: string, schema: JsonSchema, options?: Options) => {
 }
 
 describe("decode", () => {
-  it("tells of the repairs of the text and of the values, in this order", () => {
+  it("lists the repairs of the text, then those of the values", () => {
     const result = decode("{'City': \"Paris\", 'days': '3',}", weather)
     if (!result.ok) return assert.fail(message(result.refusal))
     assert.deepStrictEqual<unknown>(result.value, { city: "Paris", days: 3 })
@@ -47,14 +47,14 @@ describe("decode", () => {
     ])
   })
 
-  it("reads no text, and an empty one, as no arguments", () => {
+  it("reads a missing text and an empty one as no arguments", () => {
     for (const text of [undefined, "", "null", "[]"]) {
       assert.deepStrictEqual<unknown>(decode(text, {}), { ...decode(text, {}), ok: true, value: {} })
       assert.strictEqual(refused(text ?? "", weather).refusal.kind, "misfit")
     }
   })
 
-  it("keeps the digits of a number that is to be a text, and refuses one that has lost some", () => {
+  it("keeps the digits of a number that becomes a text, and refuses one that has lost digits", () => {
     const text = "{\"a\":12345678901234567890}"
     const asText = decode(text, { properties: { a: { type: "string" } } })
     assert.deepStrictEqual<unknown>(asText.ok && asText.value, { a: "12345678901234567890" })
@@ -64,7 +64,7 @@ describe("decode", () => {
     assert.include(refused(text, {}).said, "'a': expected a whole number of at most 9007199254740991")
   })
 
-  it("shows what was written, also beside what was coerced", () => {
+  it("shows values as written, even beside coerced ones", () => {
     const { said } = refused("{\"ID\":\"1\",\"big\":12345678901234567890}", {
       properties: { id: { type: "integer" }, big: { type: "number" } },
       required: ["id"],
@@ -73,7 +73,7 @@ describe("decode", () => {
     assert.include(said, "got 12345678901234567890")
   })
 
-  it("names the keys where one is missing or unknown, and not elsewhere", () => {
+  it("names the keys only if one is missing or unknown", () => {
     const keysOf = (text: string) => {
       const { refusal } = refused(text, weather)
       return "keys" in refusal ? refusal.keys?.names : undefined
@@ -86,14 +86,14 @@ describe("decode", () => {
     )
   })
 
-  it("advises by the member of a union that can be meant", () => {
+  it("advises by the union member that can be meant", () => {
     const day = { anyOf: [{ type: "string", format: "date" }, { type: "null" }] }
     const schema = { properties: { day }, required: ["day"] }
     assert.include(refused("{\"day\":\"2023-02-29\"}", schema).said, "There is no 29 February 2023.")
     assert.include(refused("{\"day\":\"null\"}", schema).said, "Write null, without quotes.")
   })
 
-  it("reports of a union the keys that none of its members has", () => {
+  it("reports keys that no member of a union has", () => {
     const member = (kind: string, more: object) => ({
       type: "object",
       properties: { kind: { const: kind }, ...more },
@@ -112,7 +112,7 @@ describe("decode", () => {
     assert.notInclude(said.said, "'x.one'")
   })
 
-  it("gives what can be done as data", () => {
+  it("returns its advice as data", () => {
     const { refusal } = refused("{\"citi\":\"Rome\",\"days\":\"1,000\"}", weather)
     if (refusal.kind !== "misfit") return assert.fail(refusal.kind)
     assert.deepStrictEqual(refusal.issues, [
@@ -134,7 +134,7 @@ describe("decode", () => {
 })
 
 describe("prose", () => {
-  it("is passed over where it is asked for, and nowhere else", () => {
+  it("is skipped only if the option asks for it", () => {
     const text = "I will NOT call it with {\"city\":\"Rome\"}"
     assert.strictEqual(kindOf(text), "prose")
     assert.strictEqual(kindOf(text, { prose: false }), "prose")
@@ -163,7 +163,7 @@ describe("secrets", () => {
     return JSON.stringify([result, result.ok ? result.repairs.map(message) : message(result.refusal)])
   }
 
-  it("are never quoted, nor is what holds them", () => {
+  it("are never quoted, nor are the values that contain them", () => {
     const values: ReadonlyArray<Json> = [
       { user: "a", logins: [{ pin: secret }] },
       { user: "a", logins: [{ pin: { deep: [secret] } }] },
@@ -174,13 +174,13 @@ describe("secrets", () => {
       { logins: [{ pin: 1, note: null }, { pin: [secret] }] }
     ]
     for (const value of values) {
-      // What was coerced is in the value, and nowhere else.
+      // A coerced secret is only in the value.
       assert.notInclude(all(value, login, { secrets }), secret, JSON.stringify(value))
       assert.include(JSON.stringify(fit(value, login)), "hunter2")
     }
   })
 
-  it("are those of the schema, too", () => {
+  it("are also declared by the schema", () => {
     for (const mark of [{ writeOnly: true }, { format: "password" }]) {
       const schema = { properties: { a: { type: "integer", ...mark } } }
       assert.notInclude(all({ a: secret }, schema, {}), secret)
@@ -188,7 +188,7 @@ describe("secrets", () => {
     }
   })
 
-  it("may be in one member of a union", () => {
+  it("may be declared by one member of a union", () => {
     const schema = {
       properties: {
         a: {
@@ -199,11 +199,11 @@ describe("secrets", () => {
     assert.notInclude(all({ a: [secret] }, schema, {}), secret)
   })
 
-  it("leave the rest to be quoted", () => {
+  it("do not hide other values", () => {
     assert.include(all({ user: 1.5, logins: [{ pin: "x", note: {} }] }, login, { secrets }), "expected string, got {}")
   })
 
-  it("keep a text from being quoted that cannot be read", () => {
+  it("hide an unreadable text", () => {
     const result = refused(`{"logins":[{"pin":${secret}}]}`, login, { secrets })
     assert.notInclude(JSON.stringify(result), "hunter2")
     assert.include(JSON.stringify(refused(`{"logins":[{"pin":${secret}}]}`, login)), "hunter2")
@@ -211,7 +211,7 @@ describe("secrets", () => {
 })
 
 describe("limits", () => {
-  it("are those of the text's bytes and depth", () => {
+  it("bound the text's bytes and depth", () => {
     assert.strictEqual(kindOf("{\"a\":\"éé\"}", { limits: { bytes: 12 } }), "read")
     assert.strictEqual(kindOf("{\"a\":\"éé\"}", { limits: { bytes: 11 } }), "too_long")
     assert.strictEqual(kindOf("{\"a\":[[]]}", { limits: { depth: 3 } }), "read")
@@ -220,7 +220,7 @@ describe("limits", () => {
     assert.deepStrictEqual(preview("{\"a\":1,\"b\":[[2]]}", { limits: { depth: 2 } }).soFar, { a: 1, b: [[]] })
   })
 
-  it("are those of issues and of notes", () => {
+  it("bound the issues and the notes", () => {
     const schema = { additionalProperties: { type: "integer" } }
     const value = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [`key${index}`, index % 2 === 0 ? "x" : "1.0"])
@@ -235,7 +235,7 @@ describe("limits", () => {
     }
   })
 
-  it("that are none are refused with a word", () => {
+  it("that are invalid are refused with an explanation", () => {
     for (
       const [limits, said] of [
         [{ bytes: 0 }, "limits.bytes has to be a whole number from 1 to 9007199254740991, and is 0."],
@@ -252,7 +252,7 @@ describe("limits", () => {
 describe("explain", () => {
   const schema = { type: "object", properties: { id: { type: "string", maxLength: 8 }, days: { type: "integer" } } }
 
-  it("joins what another validator has found", () => {
+  it("joins the issues of another validator", () => {
     const findings: ReadonlyArray<Finding> = [
       { path: ["id"], kind: "check", expected: "'P-' and four digits", isAuthors: true },
       { path: ["days"], kind: "type", expected: "a number" },
@@ -266,7 +266,7 @@ describe("explain", () => {
     ])
   })
 
-  it("says what another validator alone knows, where there is no schema", () => {
+  it("reports only another validator's issues if there is no schema", () => {
     const findings: ReadonlyArray<Finding> = [{ path: ["a"], kind: "check", expected: "a prime" }]
     assert.strictEqual(message(explain({ a: 4 }, undefined, { findings })!), "'a': expected a prime, got 4.")
     assert.isUndefined(explain({ a: 4 }, undefined))
@@ -274,7 +274,7 @@ describe("explain", () => {
 })
 
 describe("strict texts", () => {
-  it("are parsed as JSON.parse does, or refused with the place", () => {
+  it("are parsed as by JSON.parse, or refused with the place", () => {
     assert.deepStrictEqual(parse("[1e999,{\"__proto__\":1}]").ok, true)
     for (
       const [text, kind, path] of [
@@ -290,7 +290,7 @@ describe("strict texts", () => {
     }
   })
 
-  it("have sources, of whatever depth", () => {
+  it("have sources at any depth", () => {
     const deep = `${"[".repeat(50_000)}1e2${"]".repeat(50_000)}`
     assert.deepStrictEqual(
       sources(`{"x":${deep},"a":[{"b":1.10},{"c":{}},{"b":${deep}}]}`, ["a", "*", "b"]),
@@ -306,7 +306,7 @@ describe("strict texts", () => {
 })
 
 describe("numberAt", () => {
-  it("knows how a number was written, also inside of a text and behind words", () => {
+  it("knows how a number was written, even inside a text and after words", () => {
     for (
       const text of ["{\"a\":[{\"b\":1.10}]}", JSON.stringify("{\"a\":[{\"b\":1.10}]}"), "So: {\"a\":[{\"b\":1.10}]}"]
     ) {

@@ -4,7 +4,7 @@ import { patternOf } from "../../packages/arguments/src/schema/pattern.ts"
 
 const matches = (source: string, text: string): boolean | undefined => patternOf(source)?.test(text)
 
-/** What the specification says: a match may begin at each code point, whereas V8 also tries between two surrogates. */
+/** Searches as the specification says: a match begins at a code point. V8 also tries between two surrogates. */
 const isFound = (source: string, text: string): boolean => {
   const sticky = new RegExp(source, "uy")
   const begins = [0]
@@ -190,13 +190,13 @@ const hostile: ReadonlyArray<readonly [source: string, text: string, matches: bo
   ["(?<=(a+)+)b", `${"a".repeat(long)}cb`, false],
   ["(\\w|\\d)+\\b!", "a1".repeat(long / 2), false],
   ["(x?){300}x{300}y", "x".repeat(long), false],
-  // Its deterministic automaton has 2^21 states, of which some are kept at a time.
+  // Its deterministic automaton has 2^21 states, and only some are cached at a time.
   [
     "(a|b)*a(a|b){20}c",
     `${Array.from({ length: long }, (_, at) => "ab"[Math.imul(at * at + 7, 2_654_435_761) >>> 15 & 1]).join("")}!`,
     false
   ],
-  // More kinds of characters than are kept.
+  // More kinds of characters than the cache holds.
   ["^[^\\s]+$", Array.from({ length: long }, (_, at) => String.fromCodePoint(0x3400 + at % 50_000)).join(""), true]
 ]
 
@@ -220,12 +220,12 @@ const { source: sources } = fc.letrec<{ source: string }>((tie) => ({
     )
   )
 }))
-// The engine has to be done with them, too: what is repeated within what is repeated takes it time.
+// The engine must finish too: nested repetition takes it exponential time.
 const anchored = fc.tuple(fc.constantFrom("", "^"), sources, fc.constantFrom("", "$")).map((parts) => parts.join(""))
   .filter((source) => (source.match(/\)[*+?{]/g) ?? []).length <= 4)
 
 describe("patternOf", () => {
-  it("reads all of the syntax", () => {
+  it("reads the whole syntax", () => {
     for (const [source, matching, others] of syntax) {
       for (const text of matching) {
         assert.strictEqual(matches(source, text), true, `${source} on ${JSON.stringify(text)}`)
@@ -237,27 +237,27 @@ describe("patternOf", () => {
     }
   })
 
-  it("has no pattern for what is none, or what takes more than linear time or too much memory", () => {
+  it("has no pattern for an invalid source, or one that needs more than linear time or too much memory", () => {
     for (const source of unsupported) assert.isUndefined(patternOf(source), source.slice(0, 40))
   })
 
-  it("is made once", () => {
+  it("is compiled once", () => {
     assert.strictEqual(patternOf("^once$"), patternOf("^once$"))
   })
 
-  it("is still right after a thousand others", () => {
+  it("stays right after a thousand other patterns", () => {
     const before = patternOf("^first$")
     for (let index = 0; index < 1_100; index++) assert.isTrue(matches(`^${index}$`, `${index}`))
     assert.notStrictEqual(patternOf("^first$"), before)
     assert.isTrue(matches("^first$", "first"))
   })
 
-  it("looks for a match at code points, and not between two surrogates as V8 does", () => {
+  it("starts matches only at code points, unlike V8, which also tries between surrogates", () => {
     assert.isFalse(matches("\\B", "a😀b"))
     assert.isFalse(isFound("\\B", "a😀b"))
   })
 
-  it("finds what the engine finds, in patterns as they are written", () => {
+  it("matches like the engine, for typical patterns", () => {
     for (const [source, texts] of real) {
       const native = new RegExp(source, "u")
       for (const text of texts) assert.strictEqual(matches(source, text), native.test(text), `${source} on ${text}`)
@@ -266,7 +266,7 @@ describe("patternOf", () => {
     }
   })
 
-  it("finds what the engine finds, in any pattern and text", { tags: ["slow"] }, () => {
+  it("matches like the engine, for any pattern and text", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(anchored, fc.array(texts, { minLength: 1, maxLength: 5 }), (source, texts) => {
         for (const text of texts) assert.strictEqual(matches(source, text), isFound(source, text))
@@ -275,7 +275,7 @@ describe("patternOf", () => {
     )
   })
 
-  it("takes linear time for patterns that were made to take more", { tags: ["slow"] }, () => {
+  it("takes linear time for hostile patterns", { tags: ["slow"] }, () => {
     for (const [source, text, expected] of hostile) assert.strictEqual(matches(source, text), expected, source)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * `RULES.md` is the documentation of the rules and their test: each of its rows is run, and each rule has one. What a model reads of them stands in
- * `messages.txt`, all sentences in one file, so that a change to them is seen as what it is.
+ * `RULES.md` documents the rules and is their test: each row is run, and each rule has a row. `messages.txt` holds all
+ * sentences that a model reads about them, so a change of a sentence shows in the diff.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { coerce, faultKinds, fit, type Json, type JsonSchema, message, numberAt, read } from "@fallible/arguments"
@@ -11,7 +11,7 @@ import { root } from "../support/program.ts"
 
 const rules = readFileSync(join(root, "packages/arguments/RULES.md"), "utf8")
 
-/** The rows of the table under a heading, without their code marks. */
+/** Returns the rows of the table under a heading, without backticks. */
 const table = (heading: string): ReadonlyArray<ReadonlyArray<string>> =>
   rules.split("\n## ").find((section) => section.startsWith(heading))!.split("\n")
     .filter((line) => line.startsWith("| `"))
@@ -37,7 +37,7 @@ const misfits = table("Values that are refused")
 
 const schemaOf = (text = ""): JsonSchema => JSON.parse(text)
 
-/** A value as a model wrote it, with the digits of its numbers. */
+/** Reads a value as a model wrote it, with the digits of its numbers. */
 const written = (text = "") => {
   const holder = read(`{"value":${text}}`)
   if (!holder.ok) return assert.fail(text)
@@ -83,7 +83,7 @@ describe("the rules", () => {
     assert.include(result.ok ? [] : result.refusal.issues.map<string>(({ kind }) => kind), kind)
   })
 
-  it("have an example each, and nothing else has one", () => {
+  it("have one example each, and no other example exists", () => {
     const kindsIn = (rows: ReadonlyArray<ReadonlyArray<string>>) =>
       [...new Set(rows.map(([kind = ""]) => kind))].toSorted()
     assert.deepStrictEqual(kindsIn(repairs), [...textRepairKinds].toSorted())
@@ -116,7 +116,7 @@ describe("the sentences", () => {
   const file = join(root, "test/arguments/messages.txt")
   if (process.env["WRITE_MESSAGES"] === "1") writeFileSync(file, all)
 
-  it("are those that are written down (else: WRITE_MESSAGES=1 npx -y pnpm@12 exec vitest run test/arguments/rules)", () => {
+  it("match messages.txt (else: WRITE_MESSAGES=1 npx -y pnpm@12 exec vitest run test/arguments/rules)", () => {
     assert.strictEqual(all, readFileSync(file, "utf8"))
   })
 })

@@ -3,7 +3,7 @@ import { closed, coerced, notes, numberAt, refused, string } from "../support/co
 
 describe("Coercion", () => {
   describe("strings", () => {
-    it("take a number as it was written", () => {
+    it("accept a number as it was written", () => {
       assert.deepStrictEqual(coerced({ version: 1.1 }, closed({ version: string }), numberAt({ version: "1.10" })), [
         { version: "1.10" },
         "NUMBER_FOR_TEXT"
@@ -14,7 +14,7 @@ describe("Coercion", () => {
       assert.deepStrictEqual(coerced({ v: 1.1 }, closed({ v: string })), [{ v: "1.1" }, "NUMBER_FOR_TEXT"])
     })
 
-    it("take it only if it passes every check", () => {
+    it("accept it only if it passes every check", () => {
       refused(100, { type: "string", enum: ["low"] })
       refused(100, { type: "string", pattern: "^[a-z]" })
       refused(100, { type: "string", format: "email" })
@@ -22,7 +22,7 @@ describe("Coercion", () => {
       refused(true, { type: "string", maxLength: 3 })
     })
 
-    it("are never made of null, arrays and objects", () => {
+    it("are never made from null, arrays or objects", () => {
       for (const value of [null, {}, { a: 1 }, [], [["a"]], [{ a: "a" }], [null]]) refused(value, string)
     })
 

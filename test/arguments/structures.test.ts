@@ -6,12 +6,12 @@ describe("Coercion", () => {
   describe("texts that hold arrays and objects", () => {
     const place = closed({ city: string, zip: integer }, ["city"])
 
-    it("are read where they are strict JSON and fit", () => {
+    it("are read if they are strict JSON and fit", () => {
       assert.deepStrictEqual(coerced("[\"a\",\"b\"]", strings), [["a", "b"], "text_for_array"])
       assert.deepStrictEqual(coerced(" {\"city\":\"Rome\"} ", place), [{ city: "Rome" }, "text_for_object"])
     })
 
-    it("are read with a note where their leaves drifted in silence", () => {
+    it("are read with a note if their leaves were coerced silently", () => {
       assert.deepStrictEqual(coerced("{\"city\":\"Rome\",\"zip\":\"7\"}", place), [
         { city: "Rome", zip: 7 },
         "TEXT_WITH_DRIFT",
@@ -21,7 +21,7 @@ describe("Coercion", () => {
       refused("{\"City\":\"Rome\"}", place)
     })
 
-    it("are read once, and not repaired", () => {
+    it("are read once, without repairs", () => {
       for (
         const text of [
           JSON.stringify(JSON.stringify({ city: "Rome" })),
@@ -38,7 +38,7 @@ describe("Coercion", () => {
       refused("{\"a\":1,\"a\":2}", { type: "object" })
     })
 
-    it("stay texts where the schema takes a text", () => {
+    it("stay texts if the schema accepts a text", () => {
       assert.deepStrictEqual(coerced("[1]", { anyOf: [string, { type: "array" }] }), ["[1]"])
     })
 
@@ -67,7 +67,7 @@ describe("Coercion", () => {
   })
 
   describe("one for many, many for one", () => {
-    it("wraps a single item that fits as it is", () => {
+    it("wraps a single item that fits", () => {
       assert.deepStrictEqual(coerced("Rome", strings), [["Rome"], "SINGLE_FOR_ARRAY"])
       assert.deepStrictEqual(coerced(5, { type: "array", items: integer }), [[5], "SINGLE_FOR_ARRAY"])
       assert.deepStrictEqual(notes({ tags: "a" }, closed({ tags: strings })), [
@@ -75,7 +75,7 @@ describe("Coercion", () => {
       ])
     })
 
-    it("refuses what may be a list of its own, stands for nothing, or needs a second guess", () => {
+    it("refuses a value that may itself be a list, is blank, or needs a second guess", () => {
       for (const text of ["a,b", "a; b", "a|b", "a\nb", "", " ", "null", "None", "[a", "{a}", "\"a\""]) {
         refused(text, strings)
       }
@@ -93,7 +93,7 @@ describe("Coercion", () => {
       refused("a", { ...strings, minItems: 2 })
     })
 
-    it("refuses a list for a list of lists, which may be one of them or all", () => {
+    it("refuses a list for a list of lists: it may be one of them, or all", () => {
       const integers = { type: "array", items: integer }
       const lists = { type: "array", items: integers }
       for (const value of [[1, 2, 3], [1], [[1], 2]]) refused(value, lists)
@@ -108,7 +108,7 @@ describe("Coercion", () => {
       )
     })
 
-    it("takes a single element out", () => {
+    it("unwraps a single element", () => {
       assert.deepStrictEqual(coerced(["Rome"], string), ["Rome", "ARRAY_FOR_SINGLE"])
       assert.deepStrictEqual(coerced([5], integer), [5, "ARRAY_FOR_SINGLE"])
       for (const value of [[], ["a", "b"], [5], [null], [["a"]]]) refused(value, string)
@@ -122,7 +122,7 @@ describe("Coercion", () => {
       $defs: { Tree: closed({ size: integer, kids: { type: "array", items: { $ref: "#/$defs/Tree" } } }, ["size"]) }
     }
 
-    it("are coerced through references, also recursive ones", () => {
+    it("are coerced through references, even recursive ones", () => {
       assert.deepStrictEqual(coerced({ size: "1", kids: [{ size: 2, kids: "[{\"size\":3}]" }] }, tree), [
         { size: 1, kids: [{ size: 2, kids: [{ size: 3 }] }] },
         "text_for_number",
@@ -147,7 +147,7 @@ describe("Coercion", () => {
       refused(null, { not: { type: "null" } })
     })
 
-    it("report a key that no object has, with the nearest that is free", () => {
+    it("report an unknown key, with the nearest unused one", () => {
       const schema = closed({ city: string, unit: string })
       assert.deepStrictEqual(expected({ citi: "Rome", unit: "x" }, schema), [
         ["city", "string"],
@@ -157,7 +157,7 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
+describe("findings of a second reader", () => {
   it("a text in a text in a wrapper is one text too many", () => {
     const schema = {
       type: "object",

@@ -18,15 +18,15 @@ describe("Suggestion", () => {
       assert.deepStrictEqual(Suggestion.nearest("cat", ["bat", "rat", "cat", "hat"]), ["cat", "bat", "rat", "hat"])
     })
 
-    it("counts swapped neighbours as one mistake", () => {
+    it("counts swapped neighbours as one typo", () => {
       assert.deepStrictEqual(Suggestion.nearest("paris", ["perus", "pairs"]), ["pairs", "perus"])
     })
 
-    it("prefers a name that contains the other to one with two mistakes", () => {
+    it("prefers a name that contains the other to one with two typos", () => {
       assert.deepStrictEqual(Suggestion.nearest("weather", ["wexxher", "get_weather"]), ["get_weather", "wexxher"])
     })
 
-    it("sees past case, underscores, hyphens and spaces", () => {
+    it("ignores case, underscores, hyphens and spaces", () => {
       for (const spelling of ["getWeather", "GET-WEATHER", "get weather", "getweather"]) {
         assert.deepStrictEqual(Suggestion.nearest(spelling, ["get_whether", "get_weather"], 1), ["get_weather"])
       }
@@ -38,7 +38,7 @@ describe("Suggestion", () => {
       }))
     })
 
-    it("with a limit returns the first of what it returns without", () => {
+    it("returns the same candidates with a limit, cut after the limit", () => {
       fc.assert(fc.property(name, names, fc.nat(10), (name, names, limit) => {
         assert.deepStrictEqual(
           Suggestion.nearest(name, names, limit),
@@ -56,16 +56,16 @@ describe("Suggestion", () => {
   })
 
   describe("didYouMean", () => {
-    it("names the one candidate that is near", () => {
+    it("names the only near candidate", () => {
       assert.strictEqual(Suggestion.didYouMean("get_wether", ["get_time", "get_weather"]), "get_weather")
     })
 
-    it("is silent where none is near enough", () => {
+    it("is silent if none is near enough", () => {
       assert.isUndefined(Suggestion.didYouMean("launch_rocket", ["get_time", "get_weather"]))
       assert.isUndefined(Suggestion.didYouMean("get_weather", []))
     })
 
-    it("is silent where two are equally near", () => {
+    it("is silent if two are equally near", () => {
       assert.isUndefined(Suggestion.didYouMean("get_date", ["get_data", "get_rate"]))
     })
 

@@ -12,12 +12,12 @@ describe("Coercion", () => {
       ]
     }
 
-    it("are left alone where a member fits", () => {
+    it("are not coerced if a member fits", () => {
       assert.deepStrictEqual(coerced("5", { anyOf: [integer, string] }), ["5"])
       assert.deepStrictEqual(coerced(null, { type: ["integer", "null"] }), [null])
     })
 
-    it("are coerced to the one member that comes to fit", () => {
+    it("are coerced to the only member that then fits", () => {
       assert.deepStrictEqual(coerced("5", { anyOf: [integer, { type: "null" }] }), [5, "text_for_number"])
       assert.deepStrictEqual(coerced("5", { type: ["integer", "null"] }), [5, "text_for_number"])
       assert.deepStrictEqual(coerced("5", { type: ["integer", "number"] }), [5, "text_for_number"])
@@ -37,12 +37,12 @@ describe("Coercion", () => {
         ["kind", "\"circle\" | \"box\". Did you mean \"box\"?"]
       ])
       assert.deepStrictEqual(expected({ width: 1 }, shapes), [["kind", "\"circle\" | \"box\""]])
-      // What can be undone inside of the member that was meant, is.
+      // Inside the intended member, all other drifts are still coerced.
       const partly = coerce({ kind: "box", width: "3", label: [] }, shapes)
       assert.deepStrictEqual(partly.value, { kind: "box", width: 3, label: [] })
     })
 
-    it("by a tag name it, its choices, and the keys that no member has", () => {
+    it("with a tag name the tag, its choices, and the keys that no member has", () => {
       const tag = "object with 'kind' (\"circle\" | \"box\")"
       assert.deepStrictEqual(expected({ type: "box", width: 1 }, shapes), [
         ["kind", "\"circle\" | \"box\""],
@@ -58,7 +58,7 @@ describe("Coercion", () => {
       assert.deepStrictEqual(expected(value, shapes), [["width", "integer"]])
     })
 
-    it("have their siblings", () => {
+    it("respect the keywords beside them", () => {
       const schema = {
         type: "object",
         properties: { id: integer, name: string },
@@ -83,8 +83,8 @@ describe("Coercion", () => {
   })
 })
 
-describe("what a second reader found", () => {
-  it("of members that both fit, oneOf fits none", () => {
+describe("findings of a second reader", () => {
+  it("oneOf does not fit if two members fit", () => {
     assert.isFalse(fits(1, { oneOf: [{ type: "integer" }, { type: "number" }] }))
     assert.isTrue(fits(1.5, { oneOf: [{ type: "integer" }, { type: "number" }] }))
     assert.isFalse(fits(1.00000000001, { multipleOf: 0.1 }))

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Model, ModelFailure, RetryPolicy, Tool, ToolUnavailable } from "@fallible/core"
 import { Clock, Context, Duration, Effect, Exit, Fiber, Random, Schedule } from "effect"
 import { TestClock } from "effect/testing"
-import { retriesOf } from "../../packages/core/src/internal/policy/retryTerms.ts"
+import { retriesOf } from "../../packages/core/src/internal/policy/retryWait.ts"
 import { after, disabled, doing, type Failure, paris, refused, Sequence, sunny } from "../support/sequence.ts"
 
 const busy = (retryAfter: Duration.Input) =>

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
-import { identityOf } from "../../packages/core/src/internal/arguments/identity.ts"
+import { identityOf } from "../../packages/core/src/internal/arguments/argumentIdentity.ts"
 
 const Leaf = Schema.Union([
   Schema.Finite,

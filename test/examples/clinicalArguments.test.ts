@@ -1,4 +1,4 @@
-/** What is checked of a call's arguments before anybody is asked. */
+/** The checks of a call's arguments before any source is queried. */
 import { assert, describe, it } from "@effect/vitest"
 import { toolkit } from "@fallible/examples/02-clinical-assistant/tools"
 import { Effect } from "effect"
@@ -48,7 +48,7 @@ const wrong: ReadonlyArray<readonly [what: string, tool: string, args: object | 
 
 describe("arguments", () => {
   for (const [what, tool, args, detail] of wrong) {
-    it.effect(`B5 are checked field by field before anybody is asked: ${what}`, () =>
+    it.effect(`B5 are checked field by field before any source is queried: ${what}`, () =>
       Effect.gen(function*() {
         const { asked, layer } = played()
         const outcome = failed(yield* call(tool, args).pipe(Effect.provide(layer)))
@@ -61,12 +61,12 @@ describe("arguments", () => {
 
   it.effect("B5 that are wrong reach neither the real database nor the real API", () =>
     Effect.gen(function*() {
-      // Whoever asks the one that is down would try three times.
+      // A query to a source that is down would take three attempts.
       for (const [, tool, args] of wrong) assert.strictEqual((yield* call(tool, args)).attempts, 0)
       assert.deepStrictEqual(yield* asked, [])
     }).pipe(Effect.provide(real({ database: "down" }))))
 
-  it.effect("B5 are trimmed and in lower case for whoever is asked", () =>
+  it.effect("B5 are trimmed and lower-cased for every source", () =>
     Effect.gen(function*() {
       const { asked, layer } = played()
       yield* Effect.all([facts("  IbuProfen "), together(" Aspirin", "St John's wort ")]).pipe(Effect.provide(layer))
@@ -83,7 +83,7 @@ describe("arguments", () => {
       })
     }))
 
-  it.effect("B4 that are no JSON come back with the reason and the place, and nobody is asked", () =>
+  it.effect("B4 that are not JSON come back with the reason and the place, and no source is queried", () =>
     Effect.gen(function*() {
       const { asked, layer } = played()
       const { failure, stage } = failed(

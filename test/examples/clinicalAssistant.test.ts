@@ -1,4 +1,4 @@
-/** The clinical assistant: what it says to whoever asks it. */
+/** The answers of the clinical assistant. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Cache from "@fallible/examples/02-clinical-assistant/Cache"
 import * as Database from "@fallible/examples/02-clinical-assistant/Database"
@@ -12,7 +12,7 @@ const unasked = "So: I cannot tell. Somebody has to look who sees what I could n
 const agreed = "So: not before a doctor or a pharmacist has agreed."
 
 describe("the assistant", () => {
-  it.effect("says what it found, and from where", () =>
+  it.effect("reports its findings and their sources", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* ask(mayTake)).split("\n"), [
         `${record} (from the internal database).`,
@@ -24,7 +24,7 @@ describe("the assistant", () => {
       ])
     }))
 
-  it.effect("says what it could not find out, and what it knows all the same", () =>
+  it.effect("reports what it could not find out, and what it still knows", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* ask(mayTake, { api: "quota" })).split("\n").slice(2), [
         "The interactions could not be checked. The service answered 402: \"The requests of this month are used up.\"",
@@ -59,7 +59,7 @@ describe("the assistant", () => {
       assert.match(yield* ask("Hello?"), /^I can look up patients/)
     }))
 
-  it.effect("goes on with a part of the data, and says which", () =>
+  it.effect("continues with partial data, and says which part is missing", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* ask("Can P-1003 take clarithromycin?")).split("\n"), [
         "P-1003 is Cleo Marsh, born 1971-06-30; takes simvastatin and ginkgo; allergies: none known. " +
@@ -71,7 +71,7 @@ describe("the assistant", () => {
       ])
     }))
 
-  it.effect("minds an allergy, and a record that is not for it", () =>
+  it.effect("warns of an allergy, and respects a record that it may not read", () =>
     Effect.gen(function*() {
       const allergic = yield* ask("Can P-1002 take amoxicillin?")
       assert.include(allergic, "- amoxicillin is a penicillin antibiotic: mind the allergy.")
@@ -87,7 +87,7 @@ describe("the assistant", () => {
     Effect.gen(function*() {
       for (const database of Database.states) {
         for (const cache of Cache.states) {
-          // These two take their time: they have tests of their own.
+          // "slow" and "limited" take virtual time, and have their own tests.
           for (const api of DrugServer.states.filter((api) => api !== "slow" && api !== "limited")) {
             const answer = yield* ask(mayTake, { database, api, cache })
             assert.match(answer, /\nSo: /)

@@ -1,4 +1,4 @@
-/** The command of the clinical assistant: what it prints, and how it ends. */
+/** The command of the clinical assistant: its output and its exit code. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Planner from "@fallible/examples/02-clinical-assistant/Planner"
 import { program } from "@fallible/examples/02-clinical-assistant/program"
@@ -51,7 +51,7 @@ describe("the command", { tags: "slow" }, () => {
       assert.match(stdout, /^ {2}failed {3}get_patient \{"patientId":"P-1001"\} {2}3 attempts {2}\d+ ms$/m)
     }))
 
-  it.live("shows the sources that were tried when all have failed", () =>
+  it.live("shows the tried sources when all have failed", () =>
     Effect.gen(function*() {
       const { code, stdout } = yield* clinical("--database", "locked", "--api", "garbage", "--cache", "empty")
       assert.strictEqual(code, 0)
@@ -66,7 +66,7 @@ describe("the command", { tags: "slow" }, () => {
       )
     }))
 
-  it.live("runs the same way under the same seed, and another way under another", () =>
+  it.live("runs the same way with the same seed, and differently with another", () =>
     Effect.gen(function*() {
       const flaky = (seed: string) => clinical("What is the dose of aspirin?", "--api", "flaky", "--seed", seed)
       const [first, again, other] = yield* Effect.all([flaky("5"), flaky("5"), flaky("7")], { concurrency: 3 })
@@ -79,7 +79,7 @@ describe("the command", { tags: "slow" }, () => {
       assert.strictEqual(other.stdout.match(/The connection to the service failed/g)?.length, 1)
     }))
 
-  it.live("prints one JSON object a line with --json, the answer alone with --quiet", () =>
+  it.live("prints one JSON object per line with --json, and only the answer with --quiet", () =>
     Effect.gen(function*() {
       const [json, quiet] = yield* Effect.all([
         clinical("--json", "--api", "forbidden"),
@@ -96,7 +96,7 @@ describe("the command", { tags: "slow" }, () => {
       assert.match(quiet.stderr, /stand-in/)
     }))
 
-  it.live("refuses what it does not know with one clear line and exit code 1", () =>
+  it.live("refuses unknown arguments with one clear line and exit code 1", () =>
     Effect.gen(function*() {
       const refused = [
         [["--api", "broken"], /flag --api: "broken"\. Expected: "up" \| "down" \| "slow" \| "flaky" \| "limited"/],
@@ -112,7 +112,7 @@ describe("the command", { tags: "slow" }, () => {
         }), { concurrency: 5 })
     }))
 
-  it.live("asks a real model where there is one, and shows the same", () =>
+  it.live("asks a model server if one is set, and shows the same", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(({ messages }) => Planner.reply(messages))
       const env = { OLLAMA_HOST: server.url }
@@ -121,20 +121,20 @@ describe("the command", { tags: "slow" }, () => {
       assert.strictEqual(stdout.trimEnd(), yield* ask("Can P-1002 take amoxicillin?"))
     }).pipe(Effect.scoped))
 
-  it.live("prints as a process what the program prints", () =>
+  it.live("prints the same as a process as in this process", () =>
     Effect.gen(function*() {
       const args = ["--api", "forbidden", "What is the dose of aspirin?"]
       const ran = yield* InProcess.sameAsProcess(program, {}, "examples/run.ts clinical", ...args)
       assert.deepInclude(ran, { code: 0, stderr: "" })
     }))
 
-  it.live("ends as a process as the program does, with exit code 1", () =>
+  it.live("ends with exit code 1 as a process too", () =>
     Effect.gen(function*() {
       const refused = yield* InProcess.sameAsProcess(program, {}, "examples/run.ts clinical", "--api", "broken")
       assert.strictEqual(refused.code, 1)
     }))
 
-  it.live("is found by a word of its name, and says what it can do", () =>
+  it.live("runs by a word of its folder's name, and explains itself with --help", () =>
     Effect.gen(function*() {
       const [help, none, unknown] = yield* Effect.all([
         clinical("--help"),

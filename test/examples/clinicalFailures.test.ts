@@ -1,4 +1,4 @@
-/** What a model is told of each way in which the tools of the clinical assistant fail. */
+/** The messages that a model gets when the tools of the clinical assistant fail, for each way to fail. */
 import { assert, describe, it } from "@effect/vitest"
 import type { ToolFailure } from "@fallible/core"
 import { Effect } from "effect"
@@ -126,7 +126,7 @@ const rows: ReadonlyArray<Row> = [
     call: facts("aspirin"),
     error: "ToolUnavailable",
     code: "connection",
-    // Three times the database, and three times the API.
+    // Three attempts at the database, and three at the API.
     retry: /^Already tried 6 times\. Do not call it again now;/
   },
   {
@@ -140,7 +140,7 @@ const rows: ReadonlyArray<Row> = [
 
 const outcomeOf = ({ call, states }: Row) => Effect.map(Effect.provide(atOnce(call), real(states)), failed)
 
-describe("what the model is told", () => {
+describe("the model's message", () => {
   for (const row of rows) {
     it.effect(`B6 has a code and advice of its own for ${row.what}: ${row.error}, ${row.code}`, () =>
       Effect.gen(function*() {
@@ -152,7 +152,7 @@ describe("what the model is told", () => {
       }))
   }
 
-  it.effect("B6 gives what is there of partial data, to go on with", () =>
+  it.effect("B6 contains partial data, so that the model can continue", () =>
     Effect.gen(function*() {
       const record = told(yield* patient("P-1003"))
       assert.deepInclude(record["data"], { id: "P-1003", kilograms: null, medications: ["simvastatin", "ginkgo"] })
@@ -163,7 +163,7 @@ describe("what the model is told", () => {
       assert.deepStrictEqual(check["coverage"], { have: 2, of: 3, unit: "drugs" })
     }).pipe(Effect.provide(real())))
 
-  it.effect("B6 names a drug that may be meant, and no patient but the one that was asked for", () =>
+  it.effect("B6 suggests a drug with a similar name, but never another patient", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(told(yield* facts("ibuprofin"))["alternatives"], ["ibuprofen"])
       assert.notProperty(told(yield* facts("unobtainium")), "alternatives")
@@ -185,7 +185,7 @@ describe("what the model is told", () => {
         ])
         assert.strictEqual(message["ok"], false)
         for (const key of ["detail", "retry"]) assert.match(String(message[key]), /^\S[^\n]*\."?$/)
-        // Neither the file of the database, nor the address of the service, nor a stack.
+        // It contains no database file, no service address and no stack.
         assert.notMatch(JSON.stringify(message), /clinical-assistant-|127\.0\.0\.1|\.ts|Error:/)
       }
     }))

@@ -54,7 +54,7 @@ describe("without a network", () => {
       Effect.gen(function*() {
         const outcome = yield* passing(call).pipe(Effect.provide(played(world).layer))
         assert.strictEqual(outcome._tag === "Failed" ? outcome.failure.code : `from the ${source(outcome)[0]}`, end)
-        // A defect is logged whole: here it is meant.
+        // A defect is logged in full. It is intended here, so its log is dropped.
       }).pipe(Effect.provide(Logger.layer([]))))
   }
 })

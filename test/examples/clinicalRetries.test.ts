@@ -1,4 +1,4 @@
-/** When the tools of the clinical assistant ask again, without a wire and over one. */
+/** The retries of the clinical assistant's tools, without a network and over HTTP. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Dispatch } from "@fallible/core"
 import type * as HttpFailure from "@fallible/core/HttpFailure"
@@ -10,16 +10,16 @@ import { completed, failed } from "../support/fixing.ts"
 import { atOnce } from "../support/models.ts"
 import { macrotask, passing } from "../support/virtualTime.ts"
 
-/** Lets the wire have its turns, while no time passes. */
+/** Runs turns of the event loop until a condition holds. No virtual time passes. */
 const until = <R>(condition: Effect.Effect<boolean, never, R>) =>
   Effect.gen(function*() {
     while (!(yield* condition)) yield* macrotask
   })
 
-/** Draws are always halfway. */
+/** Makes every random draw 0.5. */
 const halfway = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0.5, nextIntUnsafe: () => 1 })
 
-/** When a service is asked, if it always fails like this. */
+/** Returns the times of the requests to a service that always fails in this way. */
 const timesOf = (failure: HttpFailure.HttpFailure) =>
   Effect.gen(function*() {
     const { asked, layer } = played({ interactions: () => Effect.fail(failure) })
@@ -28,8 +28,8 @@ const timesOf = (failure: HttpFailure.HttpFailure) =>
     return asked.map((line) => Number(line.split(" ")[0]))
   })
 
-describe("retries inside of a tool", () => {
-  it.effect("B2 ask again after a lost connection, a timeout and a 5xx, three times in all, with backoff and jitter", () =>
+describe("retries inside a tool", () => {
+  it.effect("B2 repeat a request after a lost connection, a timeout and a 5xx: three attempts in all, with backoff and jitter", () =>
     Effect.gen(function*() {
       for (const failure of [down, answered(408), answered(500), answered(502), answered(503), answered(504)]) {
         assert.deepStrictEqual(yield* halfway(timesOf(failure)).pipe(clockAtZero), [0, 100, 300], failure.detail)
@@ -37,7 +37,7 @@ describe("retries inside of a tool", () => {
       }
     }))
 
-  it.effect("B2 wait longer after a 429: for as long as it asks and a bit more, and not at all when that is too long", () =>
+  it.effect("B2 wait longer after a 429: as long as it asks and a bit more, or give up if that is too long", () =>
     Effect.gen(function*() {
       const times = (failure: HttpFailure.HttpFailure) => halfway(timesOf(failure)).pipe(clockAtZero)
       assert.deepStrictEqual(yield* times(answered(429)), [0, 1500, 4500])
@@ -46,7 +46,7 @@ describe("retries inside of a tool", () => {
       assert.deepStrictEqual(yield* times(answered(429, "61 seconds")), [0])
     }))
 
-  it.effect("B2 ask no second time after any other 4xx", () =>
+  it.effect("B2 do not repeat a request after any other 4xx", () =>
     Effect.gen(function*() {
       for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 422, 451]) {
         assert.deepStrictEqual(yield* timesOf(answered(status)).pipe(clockAtZero), [0], String(status))
@@ -68,7 +68,7 @@ describe("retries inside of a tool", () => {
       assert.strictEqual(attempts, 3)
     }))
 
-  it.effect("B2 ask a locked database again, until it is free", () =>
+  it.effect("B2 repeat a query of a locked database until it is free", () =>
     Effect.gen(function*() {
       let locked = 2
       const { asked, layer } = played({
@@ -85,11 +85,11 @@ describe("retries inside of a tool", () => {
     }))
 })
 
-/** A test of its own time. */
+/** Runs an Effect under a test clock that starts at 0. */
 const clockAtZero = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.provide(self, TestClock.layer())
 
-describe("retries over a real wire", () => {
-  it.effect("B2 give up a slow API after three attempts of two seconds, and let its connections go", () =>
+describe("retries over real connections", () => {
+  it.effect("B2 give up on a slow API after three attempts of two seconds, and close its connections", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(atOnce(together("aspirin", "warfarin")))
       for (const attempt of [1, 2, 3]) {
@@ -111,7 +111,7 @@ describe("retries over a real wire", () => {
       const check = call("check_interactions", { drugs: ["aspirin", "warfarin"] }, place)
       const fiber = yield* Effect.forkChild(atOnce(check))
       yield* until(Effect.sync(() => heard.length > 0))
-      // Nobody would wait that long of their own accord: 2 s at the most.
+      // Without Retry-After, the policy would wait at most 2 s.
       yield* TestClock.adjust("2999 millis")
       assert.isUndefined(fiber.pollUnsafe())
       assert.strictEqual((yield* asked).length, 1)
@@ -138,7 +138,7 @@ describe("retries over a real wire", () => {
   }
 
   for (const [api, code] of [["quota", "quota_exhausted"], ["forbidden", "permission_denied"]] as const) {
-    it.effect(`B2 ask once where the answer would be the same: ${code}`, () =>
+    it.effect(`B2 ask once if the answer would stay the same: ${code}`, () =>
       Effect.gen(function*() {
         assert.deepInclude(failed(yield* together("aspirin", "warfarin")).failure, { code, transient: false })
         assert.strictEqual((yield* asked).length, 1)

@@ -1,4 +1,4 @@
-/** Where the facts of the clinical assistant come from, and how old they are. */
+/** The sources of the clinical assistant's facts, and their age. */
 import { assert, describe, it } from "@effect/vitest"
 import { findDrug, interactionsAmong } from "@fallible/examples/02-clinical-assistant/World"
 import { Duration, Effect } from "effect"
@@ -12,7 +12,7 @@ const fromApi = ["external API", "fresh", "from the external API"]
 const fromCache = ["cache", "3h", "from cache, 3h old; the live service is unavailable"]
 
 describe("the sources of a fact", () => {
-  it.effect("B3 answers from the internal database, then the external API, then the cache, and says which one and how old", () =>
+  it.effect("B3 are the internal database, then the external API, then the cache, and the answer names its source and age", () =>
     Effect.gen(function*() {
       const chain: ReadonlyArray<readonly [States, drug: string, ReadonlyArray<string | undefined>]> = [
         [{}, "ibuprofen", fromDatabase],
@@ -36,7 +36,7 @@ describe("the sources of a fact", () => {
     }))
 
   for (const cache of ["empty", "stale"] as const) {
-    it.effect(`B3 lists the sources that were tried when all have failed, with a cache that is ${cache}`, () =>
+    it.effect(`B3 are listed when all have failed, with a cache that is ${cache}`, () =>
       Effect.gen(function*() {
         const outcome = failed(yield* atOnce(facts("ibuprofen")))
         const tried = ["internal database (connection)", "external API (connection)", "cache (no value)"]
@@ -46,7 +46,7 @@ describe("the sources of a fact", () => {
       }).pipe(Effect.provide(real({ database: "down", api: "down", cache }))))
   }
 
-  it.effect("B3 keeps what the sources said, and says how old it is when it is needed, for seven days", () =>
+  it.effect("B3 are cached for seven days, and a cached answer tells its age", () =>
     Effect.gen(function*() {
       let isUp = true
       const { layer } = played({ facts: (name) => isUp ? Effect.succeed(findDrug(name)!) : Effect.fail(down) })
@@ -56,14 +56,14 @@ describe("the sources of a fact", () => {
         yield* TestClock.adjust("2 hours")
         assert.strictEqual(source(yield* atOnce(facts("aspirin")))[1], "2h")
         yield* TestClock.adjust(Duration.subtract(Duration.days(7), Duration.hours(2)))
-        // An answer from the cache is not kept as a new one.
+        // An answer from the cache is not stored again as a new one.
         assert.strictEqual(source(yield* atOnce(facts("aspirin")))[1], "7d")
         yield* TestClock.adjust("1 millis")
         assert.strictEqual(failed(yield* atOnce(facts("aspirin"))).failure.code, "connection")
       }).pipe(Effect.provide(layer))
     }))
 
-  it.effect("B3 takes the word of a source that answers: what the API does not know, the cache is not asked for", () =>
+  it.effect("B3 have the last word when they answer: if the API does not know a drug, the cache is not asked", () =>
     Effect.gen(function*() {
       const { asked, layer } = played({ facts: () => Effect.fail(answered(404)), cache: "full" })
       const { failure } = failed(yield* facts("aspirin").pipe(Effect.provide(layer)))
@@ -71,7 +71,7 @@ describe("the sources of a fact", () => {
       assert.deepStrictEqual(asked, ["0 database: aspirin", "0 api: aspirin"])
     }))
 
-  it.effect("B3 has no cache for interactions: an old all-clear would be worse than none", () =>
+  it.effect("B3 of interactions include no cache, because an outdated all-clear is worse than no answer", () =>
     Effect.gen(function*() {
       let isUp = true
       const { layer } = played({

@@ -29,7 +29,7 @@ interface Ledger {
   readonly repairs: ReadonlyArray<{ readonly kind: string }>
 }
 
-/** What a run came to over a wire: its outcomes, its end, and how often each of the two models was asked. */
+/** Runs the example over HTTP. Returns its outcomes, its end, and the number of requests to each of the two models. */
 const played = (env: (url: string) => Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const server = yield* FakeModelServer.make((request) => Planner.reply(request))
@@ -55,7 +55,7 @@ const played = (env: (url: string) => Readonly<Record<string, string>>, ...args:
 
 for (const [wire, env] of wires) {
   describe(`C3 C4 C5: the JSON key counter over ${wire}`, () => {
-    it.live("has malformed JSON corrected by a function, at no model call", () =>
+    it.live("has a function correct malformed JSON, without a model call", () =>
       Effect.gen(function*() {
         const { outcomes, ...end } = yield* played(env)
         assert.deepStrictEqual(end, {
@@ -71,7 +71,7 @@ for (const [wire, env] of wires) {
         assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Completed", 2]])
       }))
 
-    it.live("has an agent look at it, which escalates with the corrected JSON, and the model succeeds on its next call", () =>
+    it.live("has an agent escalate with the corrected JSON, and the model succeeds on its next call", () =>
       Effect.gen(function*() {
         const { outcomes, ...end } = yield* played(env, "--fixer", "agent")
         assert.deepStrictEqual(end, {
@@ -113,7 +113,7 @@ for (const [wire, env] of wires) {
         assert.deepStrictEqual(outcomes.map(({ _tag, attempts }) => [_tag, attempts]), [["Stopped", 1]])
       }))
 
-    it.live("has an agent correct by itself what no regular expression does", () =>
+    it.live("has an agent correct a text that no regular expression can", () =>
       Effect.gen(function*() {
         const { failures, modelCalls, repairs, text } = yield* played(env, "--fixer", "agent", "Keys of {'a': 1}?")
         assert.deepStrictEqual([text, modelCalls, failures, repairs], [
@@ -126,7 +126,7 @@ for (const [wire, env] of wires) {
         ])
       }))
 
-    it.live("has an agent say what can be read in two ways, and neither is counted", () =>
+    it.live("has an agent report a text with two readings, and counts neither", () =>
       Effect.gen(function*() {
         const { failures, modelCalls, text } = yield* played(env, "--fixer", "agent", "Keys of {a: 1, a: 2}?")
         assert.deepStrictEqual([modelCalls, failures], [[2, 1], ["malformed_json escalated", "malformed_json told"]])
@@ -136,7 +136,7 @@ for (const [wire, env] of wires) {
         )
       }))
 
-    it.live("leaves it to the model without a fixer, which sends it again", () =>
+    it.live("leaves the correction to the model without a fixer", () =>
       Effect.gen(function*() {
         const { code, failures, modelCalls, outcomes, text } = yield* played(env, "--fixer", "none")
         assert.deepStrictEqual([code, text, modelCalls, failures], [0, "It has 3 keys.", [3, 0], [
@@ -148,7 +148,7 @@ for (const [wire, env] of wires) {
     for (const [fixer, modelCalls] of [["function", [2, 0]], ["agent", [2, 1]], ["none", [3, 0]]] as const) {
       for (
         const [json, keys] of [
-          // The question of the framework that the example comes from.
+          // The question in the framework that inspired the example.
           ["{name: world, age: 30, active: true}", "3 keys"],
           ["{'a': 1, 'b': 'x, y'}", "2 keys"],
           ["{a: 1, \"b\": {c: 2}}", "2 keys"],
@@ -171,12 +171,12 @@ for (const [wire, env] of wires) {
 describe("the JSON key counter as a process", { tags: "slow" }, () => {
   const command = "examples/03-json-key-counter/main.ts"
 
-  it.live("prints what the program prints", () =>
+  it.live("prints the same as in this process", () =>
     Effect.gen(function*() {
       assert.deepInclude(yield* InProcess.sameAsProcess(program, {}, command), { code: 0, stderr: "" })
     }))
 
-  it.live("ends as the program does, with exit code 1", () =>
+  it.live("ends with exit code 1", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make((request) => Planner.reply(request))
       const env = { OLLAMA_HOST: server.url }
@@ -186,7 +186,7 @@ describe("the JSON key counter as a process", { tags: "slow" }, () => {
 })
 
 describe("the JSON key counter", () => {
-  it.live("shows with the stand-in what it shows over a wire", () =>
+  it.live("shows the same with the stand-in as over HTTP", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make((request) => Planner.reply(request))
       for (const args of [[], ["--fixer", "agent"]]) {
@@ -197,18 +197,18 @@ describe("the JSON key counter", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("tells people what was corrected, and what was escalated", () =>
+  it.live("shows people what was corrected and what was escalated", () =>
     Effect.gen(function*() {
       const corrected = yield* run()
       assert.match(corrected.stdout, /^ {2}fix {6}count_json_keys .* after attempt 1: 'json' is no JSON/m)
       assert.match(corrected.stdout, /^ {11}note: The arguments were corrected to \{"json":/m)
       const escalated = yield* run("--fixer", "agent")
-      // It is in the totals, too.
+      // The fixer also counts in the totals.
       assert.match(escalated.stdout, /^ {2}fixer {4}count_json_keys {2}1 turn, 1 call$/m)
       assert.match(escalated.stdout, /^ {11}escalated by the corrector \(low\): Corrected arguments: /m)
     }))
 
-  it.live("gives up on what can be read in no way, or in two, as if there were no fixer", () =>
+  it.live("gives up on a text with no reading or with two, as without a fixer", () =>
     Effect.gen(function*() {
       for (
         const json of ["{\"a\": [1, {\"b\" 2}]}", "{a: 1, a: 2}", "{,}", "{a: 1,,}", "[1, 2", "{\"a\": 1", "[{a:}]"]
@@ -219,14 +219,14 @@ describe("the JSON key counter", () => {
       }
     }))
 
-  it.live("never takes for corrected what is not", () =>
+  it.live("never accepts an incomplete correction", () =>
     Effect.gen(function*() {
       const { stdout } = yield* run("--fixer", "agent", "How many keys has {\"a\": [1, {\"b\" 2}]}?")
       assert.notInclude(stdout, "Corrected arguments")
       assert.include(stdout, "I could not count the keys. The JSON is malformed, and I cannot mend it.")
     }))
 
-  it.live("never says of other mistakes that a key stands twice", () =>
+  it.live("never reports a duplicate key for another fault", () =>
     Effect.gen(function*() {
       for (const json of ["{\"a\": {\"x\": 1} \"b\": {\"x\": 2}}", "{\"a\": 1, \"b\" 2,}", "{a: b c}"]) {
         const { stdout } = yield* run("--fixer", "agent", `How many keys has ${json}?`)
@@ -239,7 +239,7 @@ describe("the JSON key counter", () => {
       )
     }))
 
-  it.live("does not ask something else than it was asked", () =>
+  it.live("asks the question it was given", () =>
     Effect.gen(function*() {
       const both = yield* run("--fixer", "agent", "--planted", "How many keys has {}?")
       assert.deepStrictEqual([both.code, both.stdout], [1, ""])
@@ -249,7 +249,7 @@ describe("the JSON key counter", () => {
       assert.include(other.stderr, "--planted is for --fixer agent")
     }))
 
-  it.effect("counts top-level keys alone", () =>
+  it.effect("counts only top-level keys", () =>
     Effect.gen(function*() {
       const tool = toolkitWith("none").tools.get("count_json_keys") ?? assert.fail("no such tool")
       const keysOf = (json: string) => Effect.map(tool.run({ json }), ({ keys }) => keys)
@@ -260,7 +260,7 @@ describe("the JSON key counter", () => {
       assert.deepStrictEqual(counts, [0, 0, 0, 0, 2])
     }))
 
-  it("mends quotes, bare words and commas, and leaves good JSON as it is", () => {
+  it("mends quotes, bare words and commas, and does not change valid JSON", () => {
     assert.strictEqual(
       mend("{name: world, age: 30, active: true}"),
       "{\"name\": \"world\", \"age\": 30, \"active\": true}"
@@ -272,7 +272,7 @@ describe("the JSON key counter", () => {
     }
   })
 
-  it("quotes keys that lack a quote, and leaves good ones alone", () => {
+  it("quotes keys that lack a quote, and does not change others", () => {
     assert.strictEqual(quoteKeys("{a: 1, \"b: {c\": 2}, \"d\" : 3}"), "{\"a\": 1, \"b\": {\"c\": 2}, \"d\" : 3}")
     const good = "{\"a\": {\"b\": [1, {\"c\": \"x\"}]}}"
     assert.strictEqual(quoteKeys(good), good)

@@ -15,7 +15,7 @@ import { atOnce } from "../support/models.ts"
 import { printedUpTo, withoutTimings } from "../support/program.ts"
 import { passing } from "../support/virtualTime.ts"
 
-/** Without a wire, no time has to pass for its waits. */
+/** Runs the demo in this process under virtual time, so its waits take no real time. */
 const demo = (...args: ReadonlyArray<string>) => passing(InProcess.run(program, ...args))
 
 const agent = Agent.make({ toolkit })
@@ -29,7 +29,7 @@ const timed: ReadonlySet<unknown> = new Set(["CallEnded", "ModelReplied"])
 
 const planner: FakeModelServer.Script = ({ messages }) => Planner.reply(messages)
 
-/** A text that never ends. */
+/** A reply whose text never ends. */
 const slow = FakeModelServer.stall(
   ScriptedModel.text("Once upon \u001b[31ma time, there was a geocoder. ".repeat(30)),
   6_000
@@ -57,9 +57,9 @@ describe("the demo", () => {
       assert.match(stdout, /^ {11}SemanticGarbage, unknown_city: Unknown city: 'Atlantis'\.$/m)
     }))
 
-  it.effect("runs the same way under the same seed, and another way under another", () =>
+  it.effect("runs the same way with the same seed, and differently with another", () =>
     Effect.gen(function*() {
-      // Calls of a turn end in any order, since their waits are drawn anew: compare what was said of each.
+      // The calls of a turn end in any order, because their waits are random, so the lines are sorted.
       const lines = (output: string) => withoutTimings(output).split("\n").toSorted()
       const [first, again, other] = yield* Effect.all([
         demo("--outage", "--seed", "7"),
@@ -70,7 +70,7 @@ describe("the demo", () => {
       assert.notDeepEqual(lines(other.stdout), lines(first.stdout))
     }))
 
-  it.effect("prints one JSON object a line with --json", () =>
+  it.effect("prints one JSON object per line with --json", () =>
     Effect.gen(function*() {
       const { stdout } = yield* demo("--json", "--outage")
       const events = stdout.trimEnd().split("\n").map((line): { readonly _tag: string } => JSON.parse(line))
@@ -86,19 +86,19 @@ describe("the demo", () => {
       const took = events.flatMap((event) => "elapsed" in event ? [Duration.toMillis(event.elapsed)] : [])
       const printed = events.flatMap(Trace.json).map((line): object => JSON.parse(line))
       assert.deepStrictEqual(printed.flatMap((event) => "elapsed" in event ? [event.elapsed] : []), took)
-      // The geocoder refuses at first, and the wait for it counts.
+      // The geocoder refuses at first, and the wait before the retry counts.
       assert.isTrue(took.some((millis) => millis > 0))
       assert.isTrue(printed.every((event) => "_tag" in event && ("elapsed" in event) === timed.has(event._tag)))
     }))
 
-  it.effect("prints the answer alone with --quiet, and says elsewhere that it is a stand-in's", () =>
+  it.effect("prints only the answer with --quiet, and names the stand-in on standard error", () =>
     Effect.gen(function*() {
       const { stderr, stdout } = yield* demo("--quiet", "Convert 50 GBP to JPY.")
       assert.strictEqual(stdout, "50 GBP is 9,898.73 JPY.\n")
       assert.match(stderr, /stand-in/)
     }))
 
-  it.effect("prints nothing that could drive the terminal", () =>
+  it.effect("prints no control characters to the terminal", () =>
     Effect.gen(function*() {
       const { stdout } = yield* demo("What is the weather in Paris \u001b[31m\u202e?")
       assert.match(stdout, /^Question: What is the weather in Paris {2}\[31m \?$/m)
@@ -194,7 +194,7 @@ describe("the demo with a model over HTTP", () => {
         }))
       }).pipe(Effect.scoped))
 
-    it.live(`says what ${wire} says when it refuses`, () =>
+    it.live(`quotes ${wire} when it refuses`, () =>
       Effect.gen(function*() {
         const refusal = new ModelFailure({ code: "unknown_model", detail: "model 'x' not found", transient: false })
         const server = yield* FakeModelServer.make([refusal])
@@ -204,7 +204,7 @@ describe("the demo with a model over HTTP", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("goes to OPENAI_BASE_URL when OLLAMA_HOST is set as well: many have that set for Ollama itself", () =>
+  it.live("prefers OPENAI_BASE_URL to OLLAMA_HOST, which many users set for Ollama itself", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
       const env = { OLLAMA_HOST: "127.0.0.1:9", OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_MODEL: "qwen3" }
@@ -260,7 +260,7 @@ describe("the demo with a model over HTTP", () => {
 describe("the demo as a process", { tags: "slow" }, () => {
   const command = "examples/01-multi-tool-agent/main.ts"
 
-  it.live("prints what the program prints", () =>
+  it.live("prints the same as in this process", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(planner)
       const env = { OLLAMA_HOST: server.url }
@@ -268,7 +268,7 @@ describe("the demo as a process", { tags: "slow" }, () => {
       assert.deepInclude(ran, { code: 0, stderr: "" })
     }).pipe(Effect.scoped))
 
-  it.live("ends as the program does, with exit code 1", () =>
+  it.live("ends with exit code 1", () =>
     Effect.gen(function*() {
       const usedUp = yield* InProcess.sameAsProcess(program, {}, command, "--max-turns", "1")
       assert.strictEqual(usedUp.code, 1)
@@ -303,7 +303,7 @@ describe("the four tools", () => {
       assert.strictEqual(yield* at("Sydney"), "Friday 1 January at 10:30")
     }))
 
-  it.effect("convert by way of the dollar, to the cent", () =>
+  it.effect("convert through the dollar, to the cent", () =>
     Effect.gen(function*() {
       const convert = tool("convert_currency")
       const to = (amount: number, from: "GBP" | "USD" | "INR", to: "JPY" | "USD" | "BRL") =>
@@ -313,7 +313,7 @@ describe("the four tools", () => {
       assert.strictEqual(yield* to(0, "INR", "BRL"), 0)
     }))
 
-  it.effect("know cities whatever the case and the accents", () =>
+  it.effect("find cities whatever the case and the accents", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* tool("get_population").run({ city: " são PAULO" })).city, "Sao Paulo")
     }))
@@ -328,7 +328,7 @@ describe("the four tools", () => {
 })
 
 describe("an outage of the geocoder", () => {
-  it.effect("A10 is bridged by a cached value, flagged with its age, where there is one", () =>
+  it.effect("A10 is bridged by a cached value with its age, if there is one", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* textOf("How is the weather in Tokyo?", dark),
@@ -336,7 +336,7 @@ describe("an outage of the geocoder", () => {
       )
     }))
 
-  it.effect("A10 else the answer goes on without it, and says what is missing and what is in the cache", () =>
+  it.effect("A10 leaves a gap in the answer otherwise, which says what is missing and what is in the cache", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* textOf("How is the weather in Mumbai? And convert 50 GBP to JPY.", dark),
@@ -345,7 +345,7 @@ describe("an outage of the geocoder", () => {
       )
     }))
 
-  it.effect("A10 else the run ends with a question to the user, and goes on with the reply", () =>
+  it.effect("A10 ends the run with a question to the user otherwise, and the run continues with the reply", () =>
     Effect.gen(function*() {
       const first = yield* passing(agent.run("How is the weather in Mumbai?"))
       assert.match(first.text, /Shall I look up another city\?$/)
@@ -367,12 +367,12 @@ describe("the stand-in for the model", () => {
       assert.strictEqual(answer.ledger.calls, 3)
     }))
 
-  it.effect("takes no part of something else for an amount", () =>
+  it.effect("takes no part of another word for an amount", () =>
     Effect.gen(function*() {
       assert.match(yield* textOf("Convert 1e400 USD to EUR."), /^I can tell/)
     }))
 
-  it.effect("corrects a city that is nearly one that is known", () =>
+  it.effect("corrects a city that is similar to a known one", () =>
     Effect.gen(function*() {
       const answer = yield* ask("What is the population of Tokio?")
       assert.strictEqual(answer.text, "Tokyo: 14,178,000 people.")
@@ -384,7 +384,7 @@ describe("the stand-in for the model", () => {
       assert.match(yield* textOf("Hello there!"), /^I can tell the weather, the time and the population of London/)
     }))
 
-  it.effect("passes on what was wrong with arguments that were refused", () =>
+  it.effect("reports the faults of refused arguments", () =>
     Effect.gen(function*() {
       assert.match(yield* textOf("Convert 5 GBP to XYZ."), /^5 GBP in XYZ: I could not find out\. 'to': expected "USD"/)
     }))

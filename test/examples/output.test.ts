@@ -1,5 +1,5 @@
 /**
- * What examples print, and where: for readers that leave, and for those that parse it.
+ * The output of the examples, for readers that leave early and for programs that parse it.
  *
  * @module-tag slow
  */
@@ -15,9 +15,9 @@ const multiTool = "examples/01-multi-tool-agent/main.ts"
 const clinical = "examples/02-clinical-assistant/main.ts"
 const dying = "test/support/dying.ts"
 
-describe("an example whose reader has left", () => {
+describe("an example whose reader leaves", () => {
   for (const [file, ...flags] of [[multiTool], [clinical, "--json"]] as const) {
-    it.live(`ends with code 0, and says nothing of it: ${file} ${flags.join(" ")}`, () =>
+    it.live(`ends with code 0 and without a message: ${file} ${flags.join(" ")}`, () =>
       Effect.gen(function*() {
         const finished = yield* runNodeUnread("stdout", {}, file, ...flags)
         assert.deepStrictEqual(finished, { code: 0, stdout: "", stderr: "" })
@@ -28,7 +28,7 @@ describe("an example whose reader has left", () => {
 describe("an example whose tool dies", () => {
   const answer = "I could not measure it. The tool measure failed with an internal error.\n"
 
-  it.live("logs the defect on standard error, once and whole, and prints the answer alone with --quiet", () =>
+  it.live("logs the defect on standard error, once and in full, and prints only the answer with --quiet", () =>
     Effect.gen(function*() {
       const { code, stderr, stdout } = yield* runNode(dying, "--quiet")
       assert.deepStrictEqual([code, stdout], [0, answer])
@@ -47,7 +47,7 @@ describe("an example whose tool dies", () => {
       assert.include(stderr, "RangeError")
     }))
 
-  it.live("prints the answer also when nobody reads what it logs", () =>
+  it.live("prints the answer even if its log has no reader", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([
         ScriptedModel.call("measure", { what: "the sea" }),

@@ -12,13 +12,13 @@ const update = process.env["FALLIBLE_UPDATE"] === "1"
 const file = (example: string) => join(root, "examples", example, "worst-cases.txt")
 
 describe("the worst cases of an example", () => {
-  it.effect("are those in its file: the demo", () =>
+  it.effect("match its file: the demo", () =>
     Effect.gen(function*() {
       yield* WorstCase.matchesFile(MultiToolAgent.toolkit, file("01-multi-tool-agent"), { update })
       yield* WorstCase.hasNoWarnings(MultiToolAgent.toolkit)
     }).pipe(Effect.provide(NodeFileSystem.layer)))
 
-  it.effect("are those in its file: the clinical assistant", () =>
+  it.effect("match its file: the clinical assistant", () =>
     Effect.gen(function*() {
       yield* WorstCase.matchesFile(ClinicalAssistant.toolkit, file("02-clinical-assistant"), { update })
       yield* WorstCase.hasNoWarnings(ClinicalAssistant.toolkit)

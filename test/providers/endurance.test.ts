@@ -1,5 +1,5 @@
 /**
- * What is left of runs: no connection, no fiber, and no secret anywhere.
+ * Runs leave no connection, no fiber and no secret behind.
  *
  * @module-tag slow
  */
@@ -42,7 +42,7 @@ describe("interrupting a run", () => {
             const fiber = yield* Effect.asVoid(run).pipe(Effect.provide(provider(server.url, {})), Effect.forkChild)
             yield* server.until(({ open, requests }) => requests.length === 2 && open === 1)
             yield* Fiber.interrupt(fiber)
-            // The server never ends it.
+            // The server never ends the reply.
             const state = yield* server.until(({ open }) => open === 0)
             assert.strictEqual(state.abandoned, 1)
           }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
@@ -61,7 +61,7 @@ describe("a conversation", () => {
         yield* Stream.runDrain(pinging.stream("Ping!")).pipe(Effect.provide(layer))
         const { connected, requests } = yield* server.state
         assert.strictEqual(requests.length, 10)
-        // A second one, when a request is quicker than the end of the reply before it.
+        // A second connection opens if a request comes before the previous reply has ended.
         assert.isAtMost(connected, 2)
       }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layerUndici)))
   }
@@ -113,14 +113,14 @@ describe("1,000 runs with faults of every kind", () => {
         const count = (ending: string) => endings.set(ending, (endings.get(ending) ?? 0) + 1)
 
         const chance = yield* Random.Random.pipe(Random.withSeed("faults"))
-        // A call and an answer each come as often as four of the faults together.
+        // Four calls and four answers for each set of faults.
         const moves = [...Array.from({ length: 4 }, () => [ScriptedModel.call("ping"), reply]).flat(), ...faults]
         const server = yield* FakeModelServer.make(() => moves[Math.floor(chance.nextDoubleUnsafe() * moves.length)]!)
         const runs = Effect.forEach(
           Array.from({ length: 1_000 }, (_, index) => index),
           (index) =>
             Effect.asVoid(index % 2 === 0 ? pinging.run("Ping!") : Stream.runDrain(pinging.stream("Ping!"))).pipe(
-              // Some are given up, as users do.
+              // Some runs are interrupted, as users do.
               index % 7 === 0 ? Effect.timeoutOption("5 millis") : Effect.asSome,
               Effect.match({
                 onFailure: (failure) => count(failure._tag === "ModelFailed" ? failure.failure.code : failure._tag),
@@ -130,7 +130,7 @@ describe("1,000 runs with faults of every kind", () => {
             ),
           { concurrency: 20, discard: true }
         )
-        // Long enough for a busy machine: what is answered must not look like what hangs.
+        // Long enough for a busy machine, so an answered request is not taken for a hanging one.
         const settings = { retry: Schedule.recurs(2), timeout: "600 millis" } as const
         yield* runs.pipe(
           Effect.provide(provider(server.url, settings)),
@@ -152,7 +152,7 @@ describe("1,000 runs with faults of every kind", () => {
 describe("a key", () => {
   const key = "sk-proj-0123456789abcdef"
 
-  /** Everything that a value shows of itself, however it is looked at. */
+  /** Returns all text that a value reveals, in every way of printing it. */
   const shown = (value: unknown): string =>
     [
       inspect(value, { depth: Infinity, showHidden: true, getters: true }),

@@ -1,4 +1,4 @@
-/** What goes wrong between here and a server, told to the people who run the program. */
+/** Failures between a client and a server, and their messages for operators. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
@@ -12,7 +12,7 @@ import { atOnce, ollama, openAi, serving } from "../support/models.ts"
 import { agent, hello, parts, respond } from "../support/question.ts"
 import { passingBy } from "../support/virtualTime.ts"
 
-/** A server that begins to say what is wrong, and stops. */
+/** Starts a server that begins an error message and then stalls. */
 const stalling = Effect.gen(function*() {
   const server = Http.createServer((_, response) => {
     response.writeHead(503).write("{\"error\":\"Busy, and")
@@ -21,7 +21,7 @@ const stalling = Effect.gen(function*() {
 })
 
 describe("a server that is not there", () => {
-  it.effect("fails with what was tried, how often, and what to do: for Ollama, how to start it and get the model", () =>
+  it.effect("fails with the address, the attempts and advice: for Ollama, how to start it and pull the model", () =>
     Effect.gen(function*() {
       const port = yield* closedPort
       const layer = Ollama.layer({ model: "llama3.2", host: `127.0.0.1:${port}` })
@@ -41,7 +41,7 @@ describe("a server that is not there", () => {
       })
     }))
 
-  it.effect("fails with the address that may be wrong, behind Chat Completions", () =>
+  it.effect("fails with the address that may be wrong, for Chat Completions", () =>
     Effect.gen(function*() {
       const baseUrl = `http://127.0.0.1:${yield* closedPort}/v1`
       const layer = OpenAi.layer({ model: "any", baseUrl, retry: Schedule.recurs(0) })
@@ -50,7 +50,7 @@ describe("a server that is not there", () => {
       assert.strictEqual(failure.hint, "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).")
     }))
 
-  it.effect("says when there is no such host, and when it does not speak TLS", () =>
+  it.effect("tells an unknown host from one without TLS", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello])
       const failing = (baseUrl: string) =>
@@ -65,7 +65,7 @@ describe("a server that is not there", () => {
       assert.match(plain.hint!, /http:\/\/ or https:\/\//)
     }).pipe(Effect.scoped))
 
-  it.effect("is asked again until it is there", () =>
+  it.effect("is retried until it is up", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello])
       const layer = ollama(server.url, { retry: Schedule.spaced("1 second") })
@@ -85,14 +85,14 @@ describe("a server that is not there", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("what a server says of an error", () => {
+describe("a server's error message", () => {
   const detail = (body: string | Uint8Array, status = 400) =>
     Effect.flip(respond).pipe(
       Effect.map(({ detail }) => detail),
       Effect.provide(serving(ollama)([FakeModelServer.raw(body, { status })]))
     )
 
-  it.effect("is quoted, from whatever form it has", () =>
+  it.effect("is quoted, whatever its format", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* detail("{\"error\":{\"message\":\"No.\"}}"), "Ollama answered 400: \"No.\"")
       assert.strictEqual(yield* detail("{\"error\":\"No.\"}"), "Ollama answered 400: \"No.\"")
@@ -118,7 +118,7 @@ describe("what a server says of an error", () => {
 })
 
 describe("an error", () => {
-  it.effect("whose body does not come is heard as far as it came", () =>
+  it.effect("with a stalled body is read as far as it arrived", () =>
     Effect.gen(function*() {
       const url = yield* stalling
       const fiber = yield* Effect.flip(respond).pipe(
@@ -132,7 +132,7 @@ describe("an error", () => {
       assert.include(failure.detail, "Busy, and")
     }).pipe(Effect.scoped))
 
-  it.effect("whose body does not end is not listened to for long", () =>
+  it.effect("with an endless body is abandoned soon", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(respond)
       assert.match(failure.detail, /… \(\d{5,6} more characters\)"$/)
@@ -143,8 +143,8 @@ describe("an error", () => {
     )))
 })
 
-describe("what a failure is", () => {
-  // In the words of the servers themselves.
+describe("a failure", () => {
+  // Bodies in the servers' own words.
   const said: ReadonlyArray<readonly [status: number, body: string, code: string, transient: boolean]> = [
     [400, "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Too long.\"}}", "context_overflow", false],
     [
@@ -266,7 +266,7 @@ describe("what a failure is", () => {
   ]
 
   for (const [status, body, code, transient] of said) {
-    it.effect(`is ${code} when a server says ${status} ${body.slice(0, 70)}…, streamed or not`, () =>
+    it.effect(`is ${code} if a server answers ${status} ${body.slice(0, 70)}…, streamed or not`, () =>
       Effect.gen(function*() {
         const whole = yield* Effect.flip(respond)
         const streamed = yield* Effect.flip(parts)
@@ -280,7 +280,7 @@ describe("what a failure is", () => {
       )))
   }
 
-  it.effect("is nothing that nesting can hide", () =>
+  it.effect("is recognized at any nesting", () =>
     Effect.gen(function*() {
       const deep = `{"error":${"[".repeat(50_000)}${"]".repeat(50_000)}}`
       const failure = (status: number) =>
@@ -294,7 +294,7 @@ describe("what a failure is", () => {
       }
     }))
 
-  it.effect("is said in the server's words, unwrapped", () =>
+  it.effect("quotes the server's words, unwrapped", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(respond)
       assert.strictEqual(failure.detail, "The model's server answered 400: \"No.\"")

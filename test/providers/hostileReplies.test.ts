@@ -1,4 +1,4 @@
-/** Replies that are too deep, too long or too many: each is read, or given up. */
+/** Replies that are too deep, too long or too many. Each is read, or abandoned with a failure. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Model, Toolkit } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -51,7 +51,7 @@ describe("a hostile reply", { tags: "slow" }, () => {
       ))
   }
 
-  it.effect("of thousands of keys and pieces takes its time, and no more", () =>
+  it.effect("of thousands of keys and pieces takes linear time", () =>
     Effect.gen(function*() {
       const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, key) => [`key_${key}`, "x"]))
       const both = `${JSON.stringify({ message: { nested: keys }, done: false })}\n`.repeat(2) +
@@ -61,7 +61,7 @@ describe("a hostile reply", { tags: "slow" }, () => {
       assert.strictEqual((yield* own.streamed(piece.repeat(50_000) + line({ content: "." }))).text.length, 50_001)
     }))
 
-  it.effect("of fields nested 50,000 deep is read, and what cannot be written does not go back", () =>
+  it.effect("of fields nested 50,000 deep is read, and unserializable data is not sent back", () =>
     Effect.gen(function*() {
       const agent = Agent.make({ toolkit: Toolkit.empty })
       const field = `"deep":${"{\"a\":".repeat(50_000)}1${"}".repeat(50_000)}`
@@ -77,7 +77,7 @@ describe("a hostile reply", { tags: "slow" }, () => {
       assert.strictEqual(events.at(-1)?._tag, "RunEnded")
     }))
 
-  it.effect("of thousands of calls without ids is answered, too", () =>
+  it.effect("of thousands of calls without ids is answered too", () =>
     Effect.gen(function*() {
       const calls = Array.from({ length: 10_000 }, () => "{\"function\":{\"name\":\"go\"}}").join()
       const answer = yield* Agent.make({ toolkit: Toolkit.empty }).run("Go.").pipe(
@@ -91,7 +91,7 @@ describe("a hostile reply", { tags: "slow" }, () => {
       assert.strictEqual(answer.ledger.calls, 10_000)
     }))
 
-  it.effect("of more than any reply has is given up, and not asked for again", () =>
+  it.effect("of excessive size is abandoned without a retry", () =>
     Effect.gen(function*() {
       const large = new Uint8Array(65 * 1024 * 1024).fill(32)
       const failure = yield* Effect.flip(Effect.flatMap(Model.Model, ({ respond }) => respond(request)))
@@ -100,7 +100,7 @@ describe("a hostile reply", { tags: "slow" }, () => {
       assert.include(failure.detail, "more than 64 MiB")
     }))
 
-  it.effect("of one endless line is given up, and not kept", () =>
+  it.effect("of one endless line is abandoned, without keeping it in memory", () =>
     Effect.gen(function*() {
       const endless = "x".repeat(11 * 1024 * 1024)
       const event = yield* Effect.flip(chat.streamed(`data: ${endless}`))

@@ -1,4 +1,4 @@
-/** Keys and passwords: where they come from, where they go, and that nothing else tells them. */
+/** Keys and passwords: their sources, their use in requests, and that they appear nowhere else. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Model, ModelFailure } from "@fallible/core"
 import { Ollama, OpenAi } from "@fallible/providers"
@@ -13,7 +13,7 @@ import { recordingTracer, toldBy } from "../support/spans.ts"
 describe("a key", () => {
   const key = "sk-proj-0123456789abcdef"
 
-  it.effect("is sent, and asked for when it is not", () =>
+  it.effect("is sent, and a missing key fails with advice", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello, hello], { apiKey: key })
       const asking = (layer: ReturnType<typeof openAi>) =>
@@ -29,7 +29,7 @@ describe("a key", () => {
       }
     }).pipe(Effect.scoped))
 
-  it("that fits no header is refused at once, and not quoted", () => {
+  it("that fits no header is refused at once, without quoting it", () => {
     const apiKey = Redacted.make("sk-proj-0123\n456789")
     const exit = Effect.runSyncExit(
       OpenAi.make({ model: "any", apiKey }).pipe(Effect.provide(FetchHttpClient.layer))
@@ -38,7 +38,7 @@ describe("a key", () => {
     assert.notInclude(String(exit), "0123")
   })
 
-  it.effect("is not read from the name and password of an address, which become a header of their own", () =>
+  it.effect("is not read from the user and password of an address, which become their own header", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello])
       const baseUrl = `${server.url.replace("//", "//ann:s%40cret-word@")}/v1/?team=blue-and-green`
@@ -79,10 +79,10 @@ describe("a key", () => {
       }))
   }
 
-  it.effect("and a password, and what stands in a query, are hidden in whatever a server says, in any form", () =>
+  it.effect("is hidden in any encoding in a server's messages, like passwords and query values", () =>
     Effect.gen(function*() {
       const key = "sk/proj+01\"23=456789"
-      // The query's value begins with the password: the shorter one must not lay the longer one bare.
+      // The query's value begins with the password. Hiding the shorter must not reveal the rest of the longer.
       const secrets = [key, "pass/word+1", "pass/word+1-and-more", btoa("ann:pass/word+1")]
       const forms = secrets.flatMap((secret) => [
         secret,
@@ -128,7 +128,7 @@ describe("a key", () => {
     ]
   ] as const
   for (const [name, layer] of addressed) {
-    it.effect(`that stands in an address is in no client span and no failure, whatever comes of it, over ${name}`, () =>
+    it.effect(`in an address appears in no client span and no failure, whatever the result, over ${name}`, () =>
       Effect.gen(function*() {
         const secrets = ["s%cret w~rd", "key in a query!", btoa("ann:s%cret w~rd")]
         const forms = secrets.flatMap((text) => [
@@ -179,7 +179,7 @@ describe("a key", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.effect("may be a word in a query, without a name: then there is no span to show it", () =>
+  it.effect("may be a bare word in a query, and then there is no span", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([
         FakeModelServer.raw("Unknown user sk-live-0123456789", { status: 403 })
@@ -195,7 +195,7 @@ describe("a key", () => {
       assert.deepStrictEqual(spans, [])
     }).pipe(Effect.scoped))
 
-  it.effect("may stand in an address alone, as a name", () =>
+  it.effect("may be the user name of an address, without a password", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([
         FakeModelServer.raw("Unknown user sk-live-0123456789", { status: 403 })
@@ -207,7 +207,7 @@ describe("a key", () => {
       assert.include(failure.detail, "Unknown user <redacted>")
     }).pipe(Effect.scoped))
 
-  it.effect("that is short is no secret: it stands in many a text by chance", () =>
+  it.effect("that is short is not hidden, because it occurs in many texts by chance", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(respond)
       assert.include(failure.detail, "get it with ollama pull")

@@ -1,4 +1,4 @@
-/** What holds of any model that plays a script: over each wire, split in odd places or not, and without a wire. */
+/** Laws of every model that plays a script: over each protocol, split at odd places or not, and without a network. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Model, ModelFailure, Tool, Toolkit, Transcript } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -122,7 +122,7 @@ for (const { layer, name } of players) {
         }).pipe(Effect.provide(layer([failure], once))))
     }
 
-    it.effect("is asked with the whole conversation", () =>
+    it.effect("gets the whole conversation", () =>
       Effect.gen(function*() {
         const messages: ReadonlyArray<Transcript.Message> = [
           { role: "system", text: "Be brief. Sois bref. 簡潔に。" },
@@ -155,7 +155,7 @@ for (const { layer, name } of players) {
         assert.deepStrictEqual((yield* asked)[0]?.messages, messages)
       }).pipe(Effect.provide(layer([ScriptedModel.text("Hello.")]))))
 
-    it.effect("is shown the tools, and told how to reply", () =>
+    it.effect("gets the tools and the reply options", () =>
       Effect.gen(function*() {
         const options = { temperature: 0.2, maxTokens: 100, provider: { seed: 7 } }
         yield* pinging.run("Ping!", { modelOptions: options })
@@ -194,7 +194,7 @@ for (const { layer, name } of players) {
         ScriptedModel.text("Enough.")
       ]))))
 
-    it.effect("has each call answered, though their ids are the same, or missing", () =>
+    it.effect("has each call answered, even if ids are equal or missing", () =>
       Effect.gen(function*() {
         const answer = yield* pinging.run("Ping!")
         assert.strictEqual(answer.text, "Pong.")
@@ -209,7 +209,7 @@ for (const { layer, name } of players) {
         ScriptedModel.text("Pong.")
       ]))))
 
-    it.effect("goes on with a conversation that it had with another model", () =>
+    it.effect("continues a conversation with another model", () =>
       Effect.gen(function*() {
         const transcript = Transcript.make([
           { role: "user", text: "Hello?" },
@@ -221,7 +221,7 @@ for (const { layer, name } of players) {
       }).pipe(Effect.provide(layer([ScriptedModel.text("And.")]))))
 
     for (const failure of [busy, brokenOff, noReply]) {
-      it.effect(`is asked again, by run and by stream, when it fails with ${failure.code}, three times in all`, () =>
+      it.effect(`is tried three times in all if it fails with ${failure.code}, by run and by stream`, () =>
         Effect.gen(function*() {
           assert.strictEqual((yield* atOnce(pinging.run("Ping!"))).text, "Here.")
           const events = yield* atOnce(Stream.runCollect(pinging.stream("Ping!")))
@@ -247,7 +247,7 @@ for (const { layer, name } of players) {
         ]))))
     }
 
-    it.effect("is not asked again when it fails for good", () =>
+    it.effect("is not retried after a permanent failure", () =>
       Effect.gen(function*() {
         yield* Effect.flip(atOnce(pinging.run("Ping!")))
         assert.strictEqual((yield* asked).length, 1)
@@ -271,7 +271,7 @@ for (const { layer, name } of players) {
       }))
 
     for (const [how, effect] of [["whole", Effect.asVoid(whole)], ["streamed", Effect.asVoid(parts)]] as const) {
-      it.effect(`stops when nobody waits any longer (${how})`, () =>
+      it.effect(`stops when the caller stops waiting (${how})`, () =>
         Effect.gen(function*() {
           const begun = yield* Deferred.make<void>()
           const stopped = yield* Deferred.make<void>()
@@ -283,7 +283,7 @@ for (const { layer, name } of players) {
           const fiber = yield* Effect.forkChild(Effect.provide(effect, model))
           yield* Deferred.await(begun)
           yield* Fiber.interrupt(fiber)
-          // The server is still there: it is the closed connection that stops it.
+          // The server still runs, so only the closed connection can stop the reply.
           yield* Deferred.await(stopped)
         }).pipe(Effect.scoped))
     }

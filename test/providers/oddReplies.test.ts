@@ -1,4 +1,4 @@
-/** Replies as careless servers send them: read where they have one meaning, and a typed failure where they have none. */
+/** Replies of careless servers: read if they have one meaning, or else a typed failure. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Model } from "@fallible/core"
 import { Effect } from "effect"
@@ -74,7 +74,7 @@ describe("a whole reply", () => {
       }))
   }
 
-  it.effect("has its arguments as they were written, digits, doubles, spaces and all", () =>
+  it.effect("keeps its arguments as written: long digits, duplicate keys, spaces", () =>
     Effect.gen(function*() {
       const text = "{ \"n\": 12345678901234567890, \"n\" : 1.0e0, \"s\":\"\\u00e9{\" }"
       const message =
@@ -85,7 +85,7 @@ describe("a whole reply", () => {
       assert.deepStrictEqual((yield* own.whole(`{"message":${message},"done":true}`)).calls, calls)
     }))
 
-  it.effect("says how many tokens it took only when that is a number", () =>
+  it.effect("reports token usage only if it is a number", () =>
     Effect.gen(function*() {
       const usage = (usage: unknown) =>
         Effect.map(chat.whole(completion({ content: "." }, { usage })), ({ usage }) => usage)
@@ -96,7 +96,7 @@ describe("a whole reply", () => {
       assert.deepStrictEqual(yield* usage({ prompt_tokens: 3 }), { inputTokens: 3, outputTokens: 0 })
       assert.isUndefined(yield* usage(null))
       assert.isUndefined(yield* usage({ prompt_tokens: "3", completion_tokens: 1.5 }))
-      // Of a prompt that is in its cache, Ollama says nothing.
+      // Ollama reports nothing for a cached prompt.
       assert.deepStrictEqual((yield* own.whole(line({ content: "." }, { eval_count: 4 }))).usage, {
         inputTokens: 0,
         outputTokens: 4
@@ -137,7 +137,7 @@ describe("a whole reply", () => {
       }))
   }
 
-  it.effect("of Ollama that says it is not done is cut off", () =>
+  it.effect("of Ollama that is not done counts as cut off", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         (yield* Effect.flip(own.whole("{\"message\":{\"content\":\"Hi\"},\"done\":false}"))).code,
@@ -145,19 +145,19 @@ describe("a whole reply", () => {
       )
     }))
 
-  it.effect("may have an error beside it that is none", () =>
+  it.effect("may have an empty error field beside it", () =>
     Effect.gen(function*() {
       for (const error of [null, false, ""]) {
         assert.strictEqual((yield* chat.whole(completion({ content: "Hi." }, { error }))).text, "Hi.")
       }
     }))
 
-  it.effect("without any choice is no reply", () =>
+  it.effect("without a choice is a failure", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(chat.whole("{\"choices\":[]}"))).code, "malformed_reply")
     }))
 
-  it.effect("that is an error is one, whatever its status says", () =>
+  it.effect("that is an error is a failure, whatever its status", () =>
     Effect.gen(function*() {
       const failure = (error: unknown) => Effect.flip(chat.whole(JSON.stringify({ error })))
       assert.deepInclude({ ...yield* failure({ message: "Overloaded", code: 503 }) }, {
@@ -180,7 +180,7 @@ describe("a whole reply", () => {
       })
     }))
 
-  it.effect("that is a refusal is a failure of its own", () =>
+  it.effect("that is a refusal is a distinct failure", () =>
     Effect.gen(function*() {
       const said = yield* Effect.flip(chat.whole(completion({ content: null, refusal: "I can't help with that." })))
       assert.deepInclude({ ...said }, {
@@ -196,7 +196,7 @@ describe("a whole reply", () => {
       assert.strictEqual(unsafe.code, "malformed_reply")
     }))
 
-  it.effect("that used up its tokens before it said anything is a failure of its own", () =>
+  it.effect("that used up its tokens before any text is a distinct failure", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(own.whole(line({ content: "", thinking: "Hm" }, { done_reason: "length" })))
       assert.deepInclude({ ...failure }, { code: "max_tokens", transient: false })

@@ -1,4 +1,4 @@
-/** Streamed replies as careless servers send them. */
+/** Streamed replies of careless servers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
@@ -18,7 +18,7 @@ describe("a streamed reply", () => {
   const calls = (...chunks: ReadonlyArray<object | string>) =>
     Effect.map(chat.streamed(events(...chunks, delta({}, "tool_calls"), "[DONE]")), ({ calls }) => calls)
 
-  it.effect("has its calls put together by their index, however they are mixed", () =>
+  it.effect("has its calls assembled by index, however they are interleaved", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* calls(
@@ -30,7 +30,7 @@ describe("a streamed reply", () => {
       )
     }))
 
-  it.effect("has a name in pieces put together, and one that is repeated said once", () =>
+  it.effect("has a name in pieces joined, and a repeated name kept once", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* calls(
@@ -44,7 +44,7 @@ describe("a streamed reply", () => {
       )
     }))
 
-  it.effect("has calls without an index told apart by their names, and those of one index by their ids", () =>
+  it.effect("separates calls without an index by name, and calls with one index by id", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* calls(
@@ -82,14 +82,14 @@ describe("a streamed reply", () => {
       })
     }))
 
-  it.effect("is complete when it says why it stopped, though what should follow is missing", () =>
+  it.effect("is complete once it has a stop reason, even without the closing events", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop")))).text, "Hi.")
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }), "[DONE]"))).text, "Hi.")
       assert.strictEqual((yield* chat.streamed(events(delta({ content: "Hi." }, "stop"), "{garbage"))).text, "Hi.")
     }))
 
-  it.effect("that was cut off at its most tokens may have calls, and says so", () =>
+  it.effect("that reached its token limit may have calls, and reports the limit", () =>
     Effect.gen(function*() {
       const body = events(
         calling({ index: 0, id: "a", function: { name: "f", arguments: "{" } }),
@@ -99,7 +99,7 @@ describe("a streamed reply", () => {
       assert.deepStrictEqual(yield* chat.streamed(body), { text: "", calls: [args("f", "{", "a")], truncated: true })
     }))
 
-  it.effect("has its labels said once, and tells calls apart that have no arguments yet, or numbers used again", () =>
+  it.effect("keeps labels once, and separates calls without arguments or with reused indexes", () =>
     Effect.gen(function*() {
       const piece = (id: string, name: string, text: string) =>
         calling({ index: 0, id, type: "function", function: { name, arguments: text } })
@@ -134,7 +134,7 @@ describe("a streamed reply", () => {
       ])
     )))
 
-  it.effect("is over once, however often the server says so", () =>
+  it.effect("ends once, however often the server ends it", () =>
     Effect.gen(function*() {
       for (const provider of [openAi, ollama]) {
         const body = provider === openAi
@@ -147,7 +147,7 @@ describe("a streamed reply", () => {
       }
     }))
 
-  it.effect("that is a page, an error, or cut off in its last event is told apart from one that ends too early", () =>
+  it.effect("that is a web page, an error, or cut in its last event differs from one that ends too early", () =>
     Effect.gen(function*() {
       const code = (body: string) => Effect.map(Effect.flip(chat.streamed(body)), ({ code }) => code)
       assert.strictEqual(yield* code("<!doctype html><p>Sign in"), "malformed_reply")
@@ -156,7 +156,7 @@ describe("a streamed reply", () => {
       assert.strictEqual((yield* chat.streamed(`${events(delta({ content: "Hi." }))}data: [DONE]`)).text, "Hi.")
     }))
 
-  it.effect("asks to check the base URL when nothing of a reply has come, and not once it has begun", () =>
+  it.effect("advises to check the base URL only if no part of a reply has come", () =>
     Effect.gen(function*() {
       const page = "<html>Bad gateway</html>"
       const piece = JSON.stringify(delta({ content: "Hi" }))
@@ -177,13 +177,13 @@ describe("a streamed reply", () => {
       assert.deepStrictEqual(yield* told(chat.streamed)(events(piece)), ["cut_off", false])
     }))
 
-  it.effect("may leave out the empty line behind its last event", () =>
+  it.effect("may omit the empty line after its last event", () =>
     Effect.gen(function*() {
       const body = events(delta({ content: "Hi." }), delta({}, "stop")).trimEnd()
       assert.strictEqual((yield* chat.streamed(body)).text, "Hi.")
     }))
 
-  it.effect("of several choices is the first, and of a delta and a message the delta", () =>
+  it.effect("takes the first of several choices, and the delta beside a message", () =>
     Effect.gen(function*() {
       const other = { choices: [{ index: 1, delta: { content: "Other" } }] }
       const both = {
@@ -199,7 +199,7 @@ describe("a streamed reply", () => {
       assert.strictEqual((yield* chat.whole(JSON.stringify(whole))).text, "Hi.")
     }))
 
-  it.effect("has calls told apart that share a number and have no ids, once the one before is complete", () =>
+  it.effect("separates calls with the same index and no ids, once the previous call is complete", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* calls(
@@ -210,7 +210,7 @@ describe("a streamed reply", () => {
       )
     }))
 
-  it.effect("keeps what a model thought in the form of a part, when it goes on with a text", () =>
+  it.effect("keeps a model's reasoning part when it continues with text", () =>
     Effect.gen(function*() {
       const thinking = { type: "thinking", thinking: [{ type: "text", text: "Hm." }] }
       const { stream } = yield* Model.Model
@@ -230,7 +230,7 @@ describe("a streamed reply", () => {
       ])
     )))
 
-  it.effect("may change the form of its content in the middle", () =>
+  it.effect("may change the format of its content midway", () =>
     Effect.gen(function*() {
       const parts = [{ type: "text", text: "lo" }, { type: "text", text: "." }]
       const body = events(
@@ -243,7 +243,7 @@ describe("a streamed reply", () => {
     }))
 
   for (const reason of ["error", "abort", "insufficient_system_resource"]) {
-    it.effect(`that the server gave up (${reason}) is cut off, whole or streamed`, () =>
+    it.effect(`that the server abandoned (${reason}) counts as cut off, whole or streamed`, () =>
       Effect.gen(function*() {
         const streamed = yield* Effect.flip(chat.streamed(events(delta({ content: "Hi" }, reason), "[DONE]")))
         const whole = yield* Effect.flip(
@@ -253,7 +253,7 @@ describe("a streamed reply", () => {
       }))
   }
 
-  it.effect("is not lost by what comes after its end", () =>
+  it.effect("is not lost if more data follows its end", () =>
     Effect.gen(function*() {
       const usage = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
       const reply = { text: "Hi.", calls: [], usage: { inputTokens: 1, outputTokens: 2 } }
@@ -264,13 +264,13 @@ describe("a streamed reply", () => {
       assert.deepStrictEqual(yield* after(usage, { error: { message: "Too late." } }), reply)
     }))
 
-  it.effect("may have events of other kinds in it", () =>
+  it.effect("may contain events of other kinds", () =>
     Effect.gen(function*() {
       const body = `event: ping\ndata: {"type":"ping"}\n\n${events(delta({ content: "Hi." }, "stop"), "[DONE]")}`
       assert.strictEqual((yield* chat.streamed(body)).text, "Hi.")
     }))
 
-  it.effect("has calls that repeat their names and ids, with or without a number, said once", () =>
+  it.effect("keeps calls once that repeat their names and ids, with or without an index", () =>
     Effect.gen(function*() {
       for (const index of [{ index: 0 }, {}]) {
         const piece = (text: string) => calling({ ...index, id: "a", function: { name: "f", arguments: text } })
@@ -285,7 +285,7 @@ describe("a streamed reply", () => {
       )
     }))
 
-  it.effect("that ends without saying so is cut off", () =>
+  it.effect("that ends without an end event counts as cut off", () =>
     Effect.gen(function*() {
       const failures = [
         yield* Effect.flip(chat.streamed(events(delta({ content: "Hi" })))),
@@ -299,7 +299,7 @@ describe("a streamed reply", () => {
       )
     }))
 
-  it.effect("that fails in the middle says what the server says", () =>
+  it.effect("that fails midway quotes the server's error", () =>
     Effect.gen(function*() {
       const chats = yield* Effect.flip(
         chat.streamed(events(delta({ content: "Hi" }), { error: { message: "GPU on fire", code: 500 } }))
@@ -313,7 +313,7 @@ describe("a streamed reply", () => {
       assert.deepInclude({ ...garbled }, { code: "malformed_reply", transient: true })
     }))
 
-  it.effect("that is a refusal is a failure of its own", () =>
+  it.effect("that is a refusal is a distinct failure", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(
         chat.streamed(events(delta({ refusal: "I " }), delta({ refusal: "won't." }), delta({}, "stop"), "[DONE]"))

@@ -1,4 +1,4 @@
-/** What a client fails with comes through as the cause, and decides what becomes of the request. */
+/** The client's error is kept as the cause, and decides whether the request is retried. */
 import { assert, describe, it } from "@effect/vitest"
 import { ModelFailure } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -11,7 +11,7 @@ import { atOnce, ollama, providers, serving } from "../support/models.ts"
 import { agent, busy, hello, parts, respond } from "../support/question.ts"
 
 describe("the original error", () => {
-  it.effect("comes through: a lost connection has the system's own, a broken reply has the client's", () =>
+  it.effect("is kept: the system's error for a lost connection, the client's for a broken reply", () =>
     Effect.gen(function*() {
       const lost = yield* Effect.flip(respond)
       assert.match(String(lost.cause), /fetch failed/)
@@ -48,7 +48,7 @@ describe("the original error", () => {
         }
       }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 
-    it.effect(`is the cause of a stream that took two attempts to begin, and then broke off, over ${name}`, () =>
+    it.effect(`is the cause of a stream that began at the second attempt and then broke off, over ${name}`, () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(atOnce(parts))
         assert.deepStrictEqual([failure.code, failure.attempts], ["cut_off", 2])
@@ -58,7 +58,7 @@ describe("the original error", () => {
       )))
   }
 
-  /** A client that fails as clients do. */
+  /** Makes a client that fails for a given reason. */
   const failing = (reason: (request: HttpClientRequest.HttpClientRequest) => HttpClientError.HttpClientErrorReason) =>
     HttpClient.make((request) => Effect.fail(new HttpClientError.HttpClientError({ reason: reason(request) })))
   const asked = (client: HttpClient.HttpClient) =>
@@ -69,14 +69,14 @@ describe("the original error", () => {
   const transport = (cause: unknown) =>
     asked(failing((request) => new HttpClientError.TransportError({ request, cause })))
 
-  it.effect("that is a time-out of the client's own is not asked again", () =>
+  it.effect("that is the client's own timeout is not retried", () =>
     Effect.gen(function*() {
       const failure = yield* transport(new TypeError("fetch failed", { cause: { code: "UND_ERR_HEADERS_TIMEOUT" } }))
       assert.deepInclude({ ...failure }, { code: "timeout", transient: false })
       assert.isUndefined(failure.attempts)
     }))
 
-  it.effect("may be a few causes down, and is hidden where it is secret", () =>
+  it.effect("may be a few causes deep, and is hidden if it is secret", () =>
     Effect.gen(function*() {
       const deep = yield* transport({ cause: { errors: [{ cause: { code: "ENETUNREACH" } }] } })
       assert.match(deep.detail, /there is no route to its network \(ENETUNREACH\)/)
@@ -94,7 +94,7 @@ describe("the original error", () => {
       assert.deepInclude({ ...untrusted }, { code: "connection", transient: false })
     }))
 
-  it.effect("in the middle of a body is a time-out, too, when it is the client's", () =>
+  it.effect("in the middle of a body may be the client's timeout too", () =>
     Effect.gen(function*() {
       const response = (request: HttpClientRequest.HttpClientRequest, error: unknown) =>
         HttpClientResponse.fromWeb(
@@ -113,19 +113,19 @@ describe("the original error", () => {
       assert.match(inspect(lost, { depth: Infinity, showHidden: true }), /terminated[^]*sent: 'Bearer <redacted>'/)
     }))
 
-  it.effect("that is a lost connection comes with no advice to start a server that was there", () =>
+  it.effect("that is a lost connection gives no advice to start a server that is already up", () =>
     Effect.gen(function*() {
       assert.isUndefined((yield* transport({ code: "ECONNRESET" })).hint)
       assert.match((yield* transport({ code: "ENOTFOUND" })).hint!, /ollama serve/)
     }))
 
-  it.effect("that is no connection's is not asked again", () =>
+  it.effect("that is not about a connection is not retried", () =>
     Effect.gen(function*() {
       const failure = yield* asked(failing((request) => new HttpClientError.EncodeError({ request })))
       assert.deepInclude({ ...failure }, { code: "bad_request", transient: false })
     }))
 
-  it.effect("that is a status, for a client which takes one for an error, is a status", () =>
+  it.effect("with a status is treated as that status", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([busy, busy, hello])
       const strict = Effect.map(HttpClient.HttpClient, HttpClient.filterStatusOk)

@@ -1,4 +1,4 @@
-/** What is asked of whom: addresses, options, and messages that go back as they came. */
+/** Requests: their addresses, their options, and messages that are sent back unchanged. */
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Model, Tool, Toolkit, Transcript } from "@fallible/core"
 import type { ModelFailure } from "@fallible/core"
@@ -18,7 +18,7 @@ const ping = Tool.make(
 )
 const pinging = Agent.make({ toolkit: Toolkit.make(ping) })
 
-/** The request that a model would send: a client that sends none, and hands it over. */
+/** Captures the request of a model, with a client that sends nothing. */
 const sentBy = <E>(
   layer: Layer.Layer<Model.Model, E, HttpClient.HttpClient>,
   asked: Model.Request = request
@@ -89,7 +89,7 @@ describe("OLLAMA_HOST", () => {
 describe("the environment", () => {
   const withEnv = (env: Record<string, string>) => Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
 
-  it.effect("says which model, where, and with which key", () =>
+  it.effect("sets the model, the address and the key", () =>
     Effect.gen(function*() {
       const sent = yield* sentBy(OpenAi.layerConfig({ retry: quick.retry }))
       assert.strictEqual(sent.url, "http://10.0.0.7:8000/v1/chat/completions")
@@ -101,20 +101,20 @@ describe("the environment", () => {
       OPENAI_MODEL: "qwen3"
     })))
 
-  it.effect("need say nothing of what the program says", () =>
+  it.effect("may omit settings that the program passes", () =>
     Effect.gen(function*() {
       const sent = yield* sentBy(OpenAi.layerConfig({ ...quick, apiKey: Redacted.make("sk-of-the-program") }))
       assert.strictEqual(sent.url, "https://api.openai.com/v1/chat/completions")
       assert.strictEqual(sent.headers["authorization"], "Bearer sk-of-the-program")
     }).pipe(withEnv({ OPENAI_BASE_URL: "" })))
 
-  it.effect("may leave the key out", () =>
+  it.effect("may omit the key", () =>
     Effect.gen(function*() {
       assert.isUndefined((yield* sentBy(OpenAi.layerConfig(quick))).headers["authorization"])
       assert.isUndefined((yield* sentBy(Ollama.layerConfig(quick))).headers["authorization"])
     }).pipe(withEnv({ OPENAI_API_KEY: " " })))
 
-  it.effect("is told what is missing or wrong in it, by name, and never in its own words", () =>
+  it.effect("has its missing or wrong variables reported by name, and never quoted", () =>
     Effect.gen(function*() {
       const said = (layer: Layer.Layer<Model.Model, unknown, HttpClient.HttpClient>) =>
         Effect.map(Effect.flip(sentBy(layer)), String)
@@ -131,14 +131,14 @@ describe("the environment", () => {
       assert.notMatch(key, /sk-/)
     }).pipe(withEnv({ OPENAI_BASE_URL: "ann:s3cret@host", OLLAMA_API_KEY: "sk-0123\u00e9456" })))
 
-  it.effect("has its white space cut off, and an address that is complete left as it is", () =>
+  it.effect("has its values trimmed, and a complete address kept unchanged", () =>
     Effect.gen(function*() {
       const sent = yield* sentBy(OpenAi.layerConfig({ retry: quick.retry }))
       assert.strictEqual(sent.url, "http://10.0.0.7/v1/chat/completions")
       assert.strictEqual(bodyOf(sent)["model"], "qwen3")
     }).pipe(withEnv({ OPENAI_BASE_URL: "http://10.0.0.7/v1/chat/completions/", OPENAI_MODEL: " qwen3 " })))
 
-  it("given by the program has to be right, too", () => {
+  it("and the program's own values are validated alike", () => {
     const died = (effect: Effect.Effect<unknown, unknown>) => {
       const exit = Effect.runSyncExit(effect)
       return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "no"
@@ -159,7 +159,7 @@ describe("model options", () => {
   const bodyFor = (layer: Layer.Layer<Model.Model, never, HttpClient.HttpClient>, options: Model.Options) =>
     Effect.map(sentBy(layer, { ...request, tools: Toolkit.make(ping).definitions, options }), bodyOf)
 
-  it.effect("are Chat Completions' own, and OpenAI's where it is OpenAI", () =>
+  it.effect("are those of Chat Completions, and those of OpenAI for OpenAI", () =>
     Effect.gen(function*() {
       const options: Model.Options = {
         temperature: 0,
@@ -192,7 +192,7 @@ describe("model options", () => {
       assert.strictEqual(other["max_tokens"], 50)
     }))
 
-  it.effect("of the program's own are not said twice, and a call cannot be asked for without a tool", () =>
+  it.effect("of the program are not sent twice, and tool choice needs a tool", () =>
     Effect.gen(function*() {
       const body = yield* bodyFor(OpenAi.layer(quick), { maxTokens: 5, provider: { max_tokens: 7 } })
       assert.deepStrictEqual([body["max_tokens"], body["max_completion_tokens"]], [7, undefined])
@@ -207,7 +207,7 @@ describe("model options", () => {
       assert.deepInclude({ ...failure }, { code: "unsupported" })
     }))
 
-  it.effect("are left out where nothing is said, and tool choice where there are no tools", () =>
+  it.effect("are omitted if unset, and so is tool choice without tools", () =>
     Effect.gen(function*() {
       const sent = yield* sentBy(OpenAi.layer(quick), {
         ...request,
@@ -216,7 +216,7 @@ describe("model options", () => {
       assert.deepStrictEqual(Object.keys(bodyOf(sent)), ["model", "messages", "stream"])
     }))
 
-  it.effect("are Ollama's own, and the program's own options among them win", () =>
+  it.effect("are those of Ollama, and the program's options take precedence", () =>
     Effect.gen(function*() {
       const body = yield* bodyFor(Ollama.layer(quick), {
         temperature: 0,
@@ -250,7 +250,7 @@ describe("model options", () => {
       assert.deepInclude({ ...failure }, { code: "unsupported" })
     }))
 
-  it.effect("pictures may stay where they are, for Chat Completions", () =>
+  it.effect("pictures may stay URLs, for Chat Completions", () =>
     Effect.gen(function*() {
       const picture = Transcript.make([{ role: "user", text: "?", images: [{ url: "https://example.org/a.png" }] }])
       const { messages } = bodyOf(yield* sentBy(OpenAi.layer(quick), { transcript: picture, tools: [] }))
@@ -264,7 +264,7 @@ describe("model options", () => {
     }))
 })
 
-describe("what a provider adds to a message", () => {
+describe("a provider's addition to a message", () => {
   const reply: Model.Reply = {
     ...ScriptedModel.call("ping", {}),
     native: {
@@ -282,7 +282,7 @@ describe("what a provider adds to a message", () => {
     }).pipe(Effect.provide(serving(provider)([reply, ScriptedModel.text("Pong.")])))
 
   for (const stream of [false, true]) {
-    it.effect(`goes back to it unchanged (${stream ? "streamed" : "whole"})`, () =>
+    it.effect(`is sent back unchanged (${stream ? "streamed" : "whole"})`, () =>
       Effect.gen(function*() {
         assert.deepInclude(yield* secondRequest(openAi, stream), {
           role: "assistant",
@@ -300,7 +300,7 @@ describe("what a provider adds to a message", () => {
   }
 })
 
-describe("what was said before", () => {
+describe("an earlier message", () => {
   const at = { openAi: "http://10.0.0.7/v1/chat/completions", ollama: "http://10.0.0.7:11434/api/chat" }
   const layers = [
     OpenAi.layer({ ...quick, baseUrl: "http://10.0.0.7/v1" }),
@@ -316,7 +316,7 @@ describe("what was said before", () => {
         })
     )
 
-  it.effect("goes back with the arguments as they were written, digits, doubles and all", () =>
+  it.effect("is sent with the arguments as written, including long digits and duplicate keys", () =>
     Effect.gen(function*() {
       const text = "{ \"n\": 12345678901234567890, \"n\": 1e400, \"s\": \"a \\\"quote\\\" \\u00e9 {\" }"
       const [chat, own] = yield* sentMessages({
@@ -329,7 +329,7 @@ describe("what was said before", () => {
       assert.include(own, "\"content\":\"{\\\"\\u0000source\\\":\\\"x\\\"}\"")
     }))
 
-  it.effect("goes back with arguments as they were understood, where they are no JSON, and quoted where nobody did", () =>
+  it.effect("is sent with the repaired arguments if they are not JSON, or quoted if they are unreadable", () =>
     Effect.gen(function*() {
       const texts: ReadonlyArray<readonly [written: string, sent: string]> = [
         ["{city: 'Paris',}", "{\"city\":\"Paris\"}"],
@@ -338,7 +338,7 @@ describe("what was said before", () => {
         [" ", "{}"],
         ["{\"amount\":1", "{\"INVALID_JSON\":\"{\\\"amount\\\":1\"}"],
         ["[1]", "{\"INVALID_JSON\":\"[1]\"}"],
-        // Digits would be lost.
+        // The value would lose digits.
         ["{id:12345678901234567890}", "{\"INVALID_JSON\":\"{id:12345678901234567890}\"}"]
       ]
       for (const [written, sent] of texts) {
@@ -352,7 +352,7 @@ describe("what was said before", () => {
       }
     }))
 
-  it.effect("goes back as it is, and nobody can put anything else into a request", () =>
+  it.effect("is sent unchanged, and cannot inject anything into a request", () =>
     Effect.gen(function*() {
       const trick = { "\u0000source": "1,\"model\":\"evil\"", "source-0": "source-0", source: ["source-source-0"] }
       const transcript = Transcript.make([
@@ -383,7 +383,7 @@ describe("what was said before", () => {
       assert.include(text, "\"arguments\":{\"n\": 1.0, \"s\": \"source-0\"}")
     }))
 
-  it.effect("goes back without what was added to a call that is not there any more", () =>
+  it.effect("is sent without the additions to a removed call", () =>
     Effect.gen(function*() {
       const own = {
         content: "",
@@ -398,7 +398,7 @@ describe("what was said before", () => {
       assert.notInclude(chat, "extra")
     }))
 
-  it.effect("goes back with what the server added to a call, and without the index of its stream", () =>
+  it.effect("is sent with the server's additions to a call, without its stream index", () =>
     Effect.gen(function*() {
       const own = {
         role: "assistant",
@@ -428,7 +428,7 @@ describe("what was said before", () => {
       })
     }))
 
-  it.effect("to another server goes there without what this one added", () =>
+  it.effect("is sent to another server without this server's additions", () =>
     Effect.gen(function*() {
       const [chat, own] = yield* sentMessages({
         role: "assistant",
@@ -443,7 +443,7 @@ describe("what was said before", () => {
       assert.deepStrictEqual(JSON.parse(own!), { role: "assistant", content: "", ...call({}) })
     }))
 
-  it.effect("and was changed since goes back as it was changed", () =>
+  it.effect("that was changed is sent as changed", () =>
     Effect.gen(function*() {
       const native = Object.fromEntries(
         Object.values(at).map((url) => [url, { content: "My card is 1234.", mood: "calm" }])
@@ -453,7 +453,7 @@ describe("what was said before", () => {
       }
     }))
 
-  it.effect("may have been a picture in its own address", () =>
+  it.effect("may contain a picture in a data URL", () =>
     Effect.gen(function*() {
       const url = "data:image/gif;base64,R0lG"
       const [, own] = yield* sentMessages({ role: "user", text: "?", images: [{ url }] })
@@ -461,8 +461,8 @@ describe("what was said before", () => {
     }))
 })
 
-describe("a text with half of a character in it", () => {
-  it.effect("is sent whole, the half replaced", () =>
+describe("a text with half of a surrogate pair", () => {
+  it.effect("is sent with the half replaced", () =>
     Effect.gen(function*() {
       const text = "half \ud83d and \udf27\\ and \\ud83d whole \ud83c\udf27 \\\ud83d"
       for (const layer of [OpenAi.layer(quick), Ollama.layer(quick)]) {

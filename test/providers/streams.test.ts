@@ -1,4 +1,4 @@
-/** Servers that are asked for a stream, and send something else, too slowly, or without end. */
+/** Servers that should stream, but send something else, send too slowly, or never end. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model } from "@fallible/core"
 import { OpenAi } from "@fallible/providers"
@@ -12,7 +12,7 @@ import { ollama, openAi, serving } from "../support/models.ts"
 import { parts, request } from "../support/question.ts"
 import { macrotask, passingBy } from "../support/virtualTime.ts"
 
-/** A server that sends the same for as long as somebody listens. */
+/** Starts a server that repeats a text until the client leaves. */
 const repeating = (text: string) =>
   Effect.gen(function*() {
     const said = yield* Deferred.make<void>()
@@ -32,7 +32,7 @@ const repeating = (text: string) =>
     return { said, left, url }
   })
 
-/** A server that sends what it is told to. */
+/** Starts a server that sends the texts that the test dictates. */
 const dictated = Effect.gen(function*() {
   const asked = yield* Deferred.make<(text: string) => void>()
   const server = Http.createServer((_, response) => {
@@ -42,8 +42,8 @@ const dictated = Effect.gen(function*() {
   return { say: Deferred.await(asked), url: yield* listening(server) }
 })
 
-describe("asked for a stream", () => {
-  it.effect("a server may send a whole reply all the same", () =>
+describe("a requested stream", () => {
+  it.effect("may be answered with a whole reply", () =>
     Effect.gen(function*() {
       const all = yield* parts
       assert.deepStrictEqual(all.map((part) => part._tag === "TextDelta" ? part.text : part.reply.text), [
@@ -56,7 +56,7 @@ describe("asked for a stream", () => {
       ])
     )))
 
-  it.effect("a server that keeps its connection alive, and says nothing, is given up", () =>
+  it.effect("is abandoned if the server keeps the connection alive but sends nothing", () =>
     Effect.gen(function*() {
       const { said, url } = yield* repeating(": still at it\n\n")
       const layer = openAi(url, { timeout: "2 seconds" })
@@ -75,7 +75,7 @@ describe("asked for a stream", () => {
       ["Ollama", ollama, (text: string) => `{"message":{"content":"${text}"},"done":false}\n`]
     ] as const
   ) {
-    it.effect(`a server that sends one empty piece after the other is given up, over ${name}`, () =>
+    it.effect(`is abandoned if the server sends only empty pieces, over ${name}`, () =>
       Effect.gen(function*() {
         const { left, said, url } = yield* repeating(piece(""))
         const fiber = yield* Effect.flip(parts).pipe(
@@ -90,7 +90,7 @@ describe("asked for a stream", () => {
         yield* Deferred.await(left)
       }).pipe(Effect.scoped))
 
-    it.effect(`a reply may take its time for each piece, but not for all of them, over ${name}`, () =>
+    it.effect(`has a time limit for all its pieces together, over ${name}`, () =>
       Effect.gen(function*() {
         const { say, url } = yield* dictated
         const heard = yield* Queue.unbounded<Model.Part>()
@@ -116,7 +116,7 @@ describe("asked for a stream", () => {
       }).pipe(Effect.scoped))
   }
 
-  it("a limit of no time at all is refused", () => {
+  it("refuses a time limit of zero", () => {
     for (const none of [{ timeout: 0 }, { streamTimeout: "0 seconds" }] as const) {
       const exit = Effect.runSyncExit(
         OpenAi.make({ model: "any", ...none }).pipe(Effect.provide(FetchHttpClient.layer))
@@ -133,7 +133,7 @@ describe("asked for a stream", () => {
       ["says that it is done, and goes on all the same", "data: [DONE]\n\n", 100]
     ] as const
   ) {
-    it.effect(`a reply that is complete does not wait for a server that ${what}`, () =>
+    it.effect(`does not wait, once complete, for a server that ${what}`, () =>
       Effect.gen(function*() {
         const said = yield* Deferred.make<void>()
         const url = yield* listening(Http.createServer((_, response) => {
@@ -153,7 +153,7 @@ describe("asked for a stream", () => {
           Effect.forkChild
         )
         yield* Deferred.await(said)
-        // Until it has been heard, no time passes.
+        // No time passes until the text has arrived.
         for (let turn = 0; turn < 50; turn++) yield* macrotask
         const before = yield* Clock.currentTimeMillis
         const ends = (yield* passingBy("20 millis", fiber)).filter(({ _tag }) => _tag === "Replied")

@@ -1,4 +1,4 @@
-/** What is asked again below the agent, how long it waits, and what is not. */
+/** Retries below the agent: which failures are retried, and the waits. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model, ModelFailure } from "@fallible/core"
 import { ScriptedModel } from "@fallible/testing"
@@ -19,7 +19,7 @@ for (const [name, provider] of providers) {
 
     for (const failure of [connection, ...[408, 429, 500, 502, 503, 504].map(status)]) {
       const what = failure.status ?? "a lost connection"
-      it.effect(`asks again after ${what}, and gives the last failure when three attempts have failed`, () =>
+      it.effect(`retries after ${what}, and returns the last failure after three attempts`, () =>
         Effect.gen(function*() {
           assert.strictEqual((yield* atOnce(respond)).text, "Hello.")
           assert.strictEqual((yield* atOnce(parts)).at(-1)?._tag, "Replied")
@@ -32,7 +32,7 @@ for (const [name, provider] of providers) {
     }
 
     for (const code of [400, 401, 403, 404, 409, 422, 501, 505]) {
-      it.effect(`does not ask again after ${code}`, () =>
+      it.effect(`does not retry after ${code}`, () =>
         Effect.gen(function*() {
           const failure = yield* Effect.flip(atOnce(respond))
           assert.deepStrictEqual([failure.status, failure.attempts], [code, undefined])
@@ -40,7 +40,7 @@ for (const [name, provider] of providers) {
         }).pipe(Effect.provide(served([status(code), hello]))))
     }
 
-    it.effect("does not ask again after a time-out of its own, on either side of the tick", () =>
+    it.effect("does not retry after its own timeout, on either side of the tick", () =>
       Effect.gen(function*() {
         const server = yield* FakeModelServer.FakeModelServer
         const fiber = yield* Effect.forkChild(Effect.flip(respond))
@@ -64,7 +64,7 @@ for (const [name, provider] of providers) {
         assert.deepInclude({ ...yield* passingBy("1 second", fiber) }, { code: "timeout", transient: false })
       }).pipe(Effect.provide(served([FakeModelServer.stall(hello, 20)], { settings: { timeout: "2 seconds" } }))))
 
-    it.effect("adds up with the agent's: three attempts in all, and a stream that broke off is one", () =>
+    it.effect("shares three attempts with the agent's retry, and a broken stream counts as one", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(atOnce(Stream.runDrain(agent.stream("Hello?"))))
         assert.isTrue(failure._tag === "ModelFailed" && failure.failure.attempts === 3)
@@ -77,7 +77,7 @@ for (const [name, provider] of providers) {
         assert.strictEqual((yield* state).requests.length, 6)
       }).pipe(Effect.provide(served([busy, busy, brokenOff, brokenOff, brokenOff, brokenOff, hello]))))
 
-    it.effect("does not ask again once a stream has begun: its text is out, and the agent decides", () =>
+    it.effect("does not retry once a stream has begun: its text is out, so the agent decides", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(atOnce(parts))
         assert.deepInclude({ ...failure }, { code: "cut_off", transient: true })
@@ -95,9 +95,9 @@ for (const [name, provider] of providers) {
       const move = "headers" in asked
         ? FakeModelServer.raw("{}", { status: 429, ...asked })
         : new ModelFailure({ ...busy, ...asked })
-      it.effect(`waits as long as the server asks for, ${how}`, () =>
+      it.effect(`waits as long as the server asks, ${how}`, () =>
         Effect.gen(function*() {
-          // An hour into the epoch.
+          // One hour after the epoch.
           yield* TestClock.setTime(3_600_000)
           const waits: Array<number> = []
           const fiber = yield* atOnce(respond).pipe(
@@ -114,7 +114,7 @@ for (const [name, provider] of providers) {
         }).pipe(Effect.provide(served([move, hello]))))
     }
 
-    it.effect("does not wait for longer than half a minute", () =>
+    it.effect("does not wait longer than half a minute", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(respond)
         assert.deepStrictEqual([failure.code, failure.retryAfter && Duration.format(failure.retryAfter)], [

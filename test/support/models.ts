@@ -33,8 +33,7 @@ const recordedRequests = Layer.effect(
   Effect.map(FakeModelServer.FakeModelServer, ({ state }) => ({
     requests: Effect.map(
       state,
-      ({ requests }) =>
-        requests.flatMap(({ asked }) => asked === undefined ? [] : [asked])
+      ({ requests }) => requests.flatMap(({ asked }) => asked === undefined ? [] : [asked])
     )
   }))
 )

@@ -8,7 +8,7 @@ import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } fr
 const Order = Schema.Struct({ order: Schema.String })
 const args = { arguments: { order: "7" } }
 
-/** A handler of its own client. */
+/** Makes a tool that calls the service through its own client. */
 const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
@@ -19,7 +19,7 @@ const paying = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fake
           ToolFailure.from(error)))
   )
 
-/** The same over fetch. */
+/** Makes a tool that calls the service with fetch. */
 const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.promise(
     "pay",
@@ -36,7 +36,7 @@ const fetching = (sideEffect: SideEffect.SideEffect) => (service: FakeService.Fa
     }
   )
 
-/** The same over a client of Effect. */
+/** Makes a tool that calls the service with Effect's HTTP client. */
 const calling = (sideEffect: SideEffect.SideEffect) => (service: FakeService.FakeService) =>
   Tool.make(
     "pay",
@@ -83,7 +83,7 @@ describe("H4 can this pay twice?", () => {
         )
       }), 60_000)
 
-    it.live(`no, over ${how}, if its service goes by the key`, () =>
+    it.live(`no, over ${how}, if its service honours the key`, () =>
       Effect.gen(function*() {
         assert.strictEqual(
           (yield* ActsOnce.check({ ...args, tool: retried(make("idempotent_by_key")), runs: 150 })).runs,
@@ -91,7 +91,7 @@ describe("H4 can this pay twice?", () => {
         )
       }), 60_000)
 
-    it.live(`yes, over ${how}, if it is declared idempotent, and is not`, () =>
+    it.live(`yes, over ${how}, if it is declared idempotent but is not`, () =>
       Effect.gen(function*() {
         const { message, sequence, times } = yield* twice({ ...args, tool: retried(make("idempotent")) })
         assert.strictEqual(times, 2)
@@ -104,7 +104,7 @@ describe("H4 can this pay twice?", () => {
       }), 60_000)
   }
 
-  it.live("yes, if the service does not know the keys that the tool counts on", () =>
+  it.live("yes, if the service ignores the keys that the tool relies on", () =>
     Effect.gen(function*() {
       const { sequence } = yield* twice({ ...args, tool: paying("idempotent_by_key"), keys: "ignored" })
       assert.deepStrictEqual(sequence, [
@@ -142,7 +142,7 @@ describe("H4 can this pay twice?", () => {
       ])
     }))
 
-  it.live("yes, if the handler says that it did nothing, and cannot know", () =>
+  it.live("yes, if the handler claims that it did nothing without knowing it", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Unknown }, () =>
@@ -152,7 +152,7 @@ describe("H4 can this pay twice?", () => {
     }))
 
   it.live(
-    "yes, if a check calls final what is not, and only the service's slowness shows it",
+    "yes, if a check wrongly claims to be final, which only a slow service exposes",
     () =>
       Effect.gen(function*() {
         const checked =
@@ -184,16 +184,18 @@ describe("H4 can this pay twice?", () => {
     60_000
   )
 
-  it.live("yes, if the process stops in the middle, and the tool says that it only reads", () =>
+  it.live("yes, if the process stops midway, and the tool claims that it only reads", () =>
     Effect.gen(function*() {
-      // It never fails, so that no model asks again.
+      // It never fails, so no model repeats the call.
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
           "pay",
           { description: "Pays", parameters: Order, success: Schema.Unknown, sideEffect: "none" },
           () =>
-            Effect.flatMap(ToolCall.current, ({ idempotencyKey }) =>
-              Effect.orElseSucceed(service.act({ key: idempotencyKey }), () => "queued"))
+            Effect.flatMap(
+              ToolCall.current,
+              ({ idempotencyKey }) => Effect.orElseSucceed(service.act({ key: idempotencyKey }), () => "queued")
+            )
         )
       const { sequence } = yield* twice({ ...args, tool })
       assert.deepStrictEqual(sequence, [
@@ -204,7 +206,7 @@ describe("H4 can this pay twice?", () => {
       ])
     }))
 
-  it.live("cuts down what is long, until nothing can be left out", () =>
+  it.live("shrinks a counterexample until nothing can be left out", () =>
     Effect.gen(function*() {
       // It acts twice only after two lost answers and a 503 in between.
       const tool = (service: FakeService.FakeService) =>
@@ -232,7 +234,7 @@ describe("H4 can this pay twice?", () => {
       ])
     }), 60_000)
 
-  it.live("is the same answer under the same seed, and may be drawn from another", () =>
+  it.live("has the same answer with the same seed, and may differ with another", () =>
     Effect.gen(function*() {
       const options = { ...args, tool: paying("idempotent"), runs: 200 }
       const [one, other] = [yield* twice(options), yield* twice(options)]
@@ -240,7 +242,7 @@ describe("H4 can this pay twice?", () => {
       assert.deepStrictEqual((yield* twice({ ...options, seed: "another" })).sequence, one.sequence)
     }))
 
-  it.live("says nothing of a handler that does not use the service, and says so", () =>
+  it.live("gives no verdict on a handler that does not use the service, and says so", () =>
     Effect.gen(function*() {
       const idle = () =>
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.void)
@@ -251,7 +253,7 @@ describe("H4 can this pay twice?", () => {
       assert.include(wrong.message, "'oder'")
     }))
 
-  it.live("says so, too, where the tool cannot read what the service answers", () =>
+  it.live("says so too if the tool cannot read the service's answers", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
         Tool.make(
@@ -265,7 +267,7 @@ describe("H4 can this pay twice?", () => {
       assert.strictEqual(runs, 20)
     }))
 
-  it.live("tells after how many sequences nobody knows, so that a check that finds nothing is noticed", () =>
+  it.live("reports how many sequences ended in doubt, so that a check that finds nothing is noticed", () =>
     Effect.gen(function*() {
       const checked = (found: (_: FakeService.Request, hasActed: boolean) => unknown) =>
         ActsOnce.check({
@@ -288,7 +290,7 @@ describe("H4 can this pay twice?", () => {
       assert.isBelow(good.inDoubt, blind.inDoubt)
     }))
 
-  it.live("promises as much as the service does: how late it may act", () =>
+  it.live("lets the service act as late as its promise allows", () =>
     Effect.gen(function*() {
       const tool = (service: FakeService.FakeService) =>
         paying("non_idempotent")(service).pipe(
@@ -307,7 +309,7 @@ describe("H4 can this pay twice?", () => {
       yield* ActsOnce.check({ ...args, tool, found, lateBy: "10 seconds", runs: 20 })
     }), 60_000)
 
-  it.live("delivers a job again, in which the model writes the same in another way", () =>
+  it.live("delivers a job again, in which the model writes the same call differently", () =>
     Effect.gen(function*() {
       const Payment = Schema.Struct({ order: Schema.String, note: Schema.String })
       const make = (key: (own: string, note: string) => string) => (service: FakeService.FakeService) =>
@@ -333,7 +335,7 @@ describe("H4 can this pay twice?", () => {
       assert.strictEqual(sequence.filter((line) => line.includes("the service acts")).length, 2)
     }), 60_000)
 
-  it.live("makes services of the tool anew for each sequence", () =>
+  it.live("makes fresh services of the tool for each sequence", () =>
     Effect.gen(function*() {
       class Bank
         extends Context.Service<Bank, { readonly pay: (key: string) => Effect.Effect<unknown, ToolUnavailable> }>()(
@@ -370,7 +372,7 @@ describe("H4 can this pay twice?", () => {
       assert.strictEqual(made, 31)
     }))
 
-  it.live("ends where a tool hangs", () =>
+  it.live("ends if a tool hangs", () =>
     Effect.gen(function*() {
       const hanging = () =>
         Tool.make("pay", { description: "Pays", parameters: Order, success: Schema.Void }, () => Effect.never)

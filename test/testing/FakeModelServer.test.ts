@@ -1,4 +1,4 @@
-/** The fake server, seen by a client that makes mistakes. */
+/** The fake server, tested by a client that makes mistakes. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedModel } from "@fallible/testing"
 import * as FakeModelServer from "@fallible/testing/FakeModelServer"
@@ -46,7 +46,7 @@ describe("FakeModelServer", () => {
       }).pipe(Effect.scoped)
 
     describe(`as ${format}`, () => {
-      it.live("takes a conversation that is right", () =>
+      it.live("accepts a valid conversation", () =>
         Effect.gen(function*() {
           const messages = [user, calling(format, "1", "2"), result("2"), result("1"), {
             role: "assistant",
@@ -99,7 +99,7 @@ describe("FakeModelServer", () => {
           assert.match(body, /arguments/)
         }))
 
-      it.live("refuses what is no JSON, and what is too large", () =>
+      it.live("refuses a body that is not JSON or is too large", () =>
         Effect.gen(function*() {
           const server = yield* FakeModelServer.make([hello], { maxBytes: 1000 })
           const url = `${server.url}${paths[format]}`
@@ -108,7 +108,7 @@ describe("FakeModelServer", () => {
           assert.strictEqual((yield* server.state).requests.length, 2)
         }).pipe(Effect.scoped))
 
-      it.live("asks for its key, and quotes a wrong one, as careless servers do", () =>
+      it.live("demands its key, and quotes a wrong one, as careless servers do", () =>
         Effect.gen(function*() {
           const server = yield* FakeModelServer.make([hello], { apiKey: "right" })
           const asking = (key: string) =>
@@ -140,7 +140,7 @@ describe("FakeModelServer", () => {
           ["is used up", [], /The script has 0 moves, and the model was asked once more/]
         ] as const
       ) {
-        it.live(`says so when its script ${what}, and keeps nobody waiting`, () =>
+        it.live(`reports that its script ${what}, and answers at once`, () =>
           Effect.gen(function*() {
             const server = yield* FakeModelServer.make(script)
             const { body, status } = yield* post(`${server.url}${paths[format]}`, { model: "any", messages: [user] })
@@ -151,7 +151,7 @@ describe("FakeModelServer", () => {
     })
   }
 
-  it.live("refuses options that no server takes", () =>
+  it.live("refuses invalid options", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello])
       for (
@@ -165,7 +165,7 @@ describe("FakeModelServer", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("has no other endpoint, and remembers who asked for one", () =>
+  it.live("has no other endpoint, and records requests for one", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello])
       assert.strictEqual((yield* post(`${server.url}/chat/completions?x=1`, {})).status, 404)
@@ -173,7 +173,7 @@ describe("FakeModelServer", () => {
       assert.deepInclude(requests[0], { url: "/chat/completions?x=1", problem: "There is no such endpoint." })
     }).pipe(Effect.scoped))
 
-  it.live("is gone for as long as it is to be, and then at the same place", () =>
+  it.live("stays down as long as requested, then returns at the same address", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make([hello])
       const asking = Effect.promise(() => fetch(server.url).then(() => "there", () => "gone"))
@@ -181,7 +181,7 @@ describe("FakeModelServer", () => {
       assert.strictEqual(yield* asking, "there")
     }).pipe(Effect.scoped))
 
-  it.live("streams what it took only when it is asked to", () =>
+  it.live("streams only if the request asks for it", () =>
     Effect.gen(function*() {
       const server = yield* FakeModelServer.make(() => ({ ...hello, usage: { inputTokens: 1, outputTokens: 2 } }))
       const asking = (fields: object) =>

@@ -14,7 +14,7 @@ const overview = Explanation.overview(Toolkit.explain(toolkit))
 
 const file = "worst-cases.txt"
 
-/** Files that a map holds. */
+/** Makes a file system on top of a map. */
 const holding = (files: Map<string, string>) =>
   FileSystem.layerNoop({
     readFileString: (path) =>
@@ -27,7 +27,7 @@ const holding = (files: Map<string, string>) =>
     writeFileString: (path, text) => Effect.sync(() => void files.set(path, text))
   })
 
-/** How a toolkit compares with a text in the file, and what stands in it then. */
+/** Compares a toolkit with a file of the given text. Returns the result and the file's content after it. */
 const compare = (kit: Toolkit.Toolkit, text?: string, options?: WorstCase.FileOptions) => {
   const files = new Map(text === undefined ? [] : [[file, text]])
   return WorstCase.matchesFile(kit, file, options).pipe(
@@ -38,7 +38,7 @@ const compare = (kit: Toolkit.Toolkit, text?: string, options?: WorstCase.FileOp
 }
 
 describe("WorstCase.matchesFile", () => {
-  it.effect("fails where there is no file, and says what to do", () =>
+  it.effect("fails if the file is missing, and says what to do", () =>
     Effect.gen(function*() {
       const { result, written } = yield* compare(toolkit)
       assert.instanceOf(result, WorstCase.FileMissing)
@@ -50,14 +50,14 @@ describe("WorstCase.matchesFile", () => {
       assert.isUndefined(written)
     }))
 
-  it.effect("writes a file when it is asked to, which it is the same as from then on", () =>
+  it.effect("writes the file on request, and matches it from then on", () =>
     Effect.gen(function*() {
       const { result, written } = yield* compare(toolkit, undefined, { update: true })
       assert.deepStrictEqual([result, written], ["the same", `${overview}\n`])
       assert.strictEqual((yield* compare(toolkit, written)).result, "the same")
     }))
 
-  it.effect("does not care about line endings, nor rewrites a file for them", () =>
+  it.effect("ignores line endings, and does not rewrite a file for them", () =>
     Effect.gen(function*() {
       const windows = `${overview}\n`.replaceAll("\n", "\r\n")
       assert.deepStrictEqual(yield* compare(toolkit, windows), { result: "the same", written: windows })
@@ -67,12 +67,12 @@ describe("WorstCase.matchesFile", () => {
       })
     }))
 
-  it.effect("does not care about the order of the tools", () =>
+  it.effect("ignores the order of the tools", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* compare(Toolkit.make(weather, quote), overview)).result, "the same")
     }))
 
-  it.effect("fails with the lines that differ, and leaves the file as it is", () =>
+  it.effect("fails with the lines that differ, and does not change the file", () =>
     Effect.gen(function*() {
       const bolder = tool("get_quote").pipe(
         Tool.timeout("5 seconds"),
@@ -102,7 +102,7 @@ describe("WorstCase.matchesFile", () => {
       assert.strictEqual((yield* compare(Toolkit.make(bolder, weather), updated.written)).result, "the same")
     }))
 
-  it.effect("sees that policies changed places, where no bound did", () =>
+  it.effect("notices policies that changed places without a change of bounds", () =>
     Effect.gen(function*() {
       const mapped = Tool.mapFailure((failure: ToolFailure.ToolFailure) => failure)
       const limited = Tool.concurrency(2, { maxWait: 0 })
@@ -116,7 +116,7 @@ describe("WorstCase.matchesFile", () => {
       ])
     }))
 
-  it.effect("hands on that a file cannot be read or written", () =>
+  it.effect("reports that a file cannot be read or written", () =>
     Effect.gen(function*() {
       const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "open" })
       const closed = FileSystem.layerNoop({ readFileString: () => Effect.fail(denied) })
@@ -135,12 +135,12 @@ describe("the lines that differ", () => {
     assert.deepStrictEqual(differing("a", "  1", "  2", "b", "  1", "", "  2", ""), [])
   })
 
-  it("stand below the heading of their block", () => {
+  it("are listed below the heading of their block", () => {
     assert.deepStrictEqual(differing("a", "  1", "  2", "b", "  1", "  3"), ["  b", "-   2", "+   3"])
     assert.deepStrictEqual(differing("a", "  2", "  1", "b", "  1", "  2"), ["  a", "-   1", "+   1"])
   })
 
-  it("are all lines of a block that is gone, or new", () => {
+  it("are all lines of a removed or a new block", () => {
     assert.deepStrictEqual(differing("b", "  1", "  2"), ["- a", "-   1", "-   2"])
     assert.deepStrictEqual(differing("a", "  1", "  2", "aa", "  1", "b", "  1", "  2"), ["+ aa", "+   1"])
     assert.deepStrictEqual(differences("", "a\n  1"), ["+ a", "+   1"])
@@ -156,7 +156,7 @@ describe("WorstCase.hasNoWarnings", () => {
     weather
   )
 
-  it.effect("succeeds where there are none", () => WorstCase.hasNoWarnings(toolkit))
+  it.effect("succeeds if there are none", () => WorstCase.hasNoWarnings(toolkit))
 
   it.effect("fails with all of them, and says what to do", () =>
     Effect.gen(function*() {
@@ -173,7 +173,7 @@ describe("WorstCase.hasNoWarnings", () => {
       ])
     }))
 
-  it.effect("allows a code for the tool that is named, and for no other", () =>
+  it.effect("allows a code only for the named tool", () =>
     Effect.gen(function*() {
       const allowed = { get_quote: ["unjittered_retry"], constructor: ["retry_around_retry"] }
       const { warnings } = yield* Effect.flip(WorstCase.hasNoWarnings(odd, { allowed }))

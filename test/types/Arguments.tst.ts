@@ -20,22 +20,22 @@ const lax = Tool.make("lax", {
   success: Schema.String
 }, () => Effect.succeed("done"))
 
-describe("arguments that are still streaming in", () => {
+describe("arguments that are still streaming", () => {
   const { soFar } = Arguments.preview("{\"query\":\"a")
 
-  test("are no parameters of any tool, and no arguments of a call", () => {
+  test("are not assignable to the parameters of a tool, nor to the arguments of a call", () => {
     expect(search.run).type.not.toBeCallableWith(soFar)
     expect(store.run).type.not.toBeCallableWith(soFar)
     expect(Arguments.decode).type.not.toBeCallableWith(soFar, search)
   })
 
-  test("are none either of a tool all of whose parameters are optional", () => {
+  test("are not assignable to parameters that are all optional either", () => {
     expect(lax.run).type.not.toBeCallableWith(soFar)
   })
 })
 
 describe("decoded arguments", () => {
-  test("are what the tool declares", () => {
+  test("have the type that the tool declares", () => {
     const decoded = Arguments.decode("{}", search)
     expect(decoded).type.toBeAssignableTo<Effect.Effect<Arguments.Decoded<{ readonly query: string }>, unknown>>()
   })

@@ -53,7 +53,7 @@ describe("Tool.promise", () => {
   type Users = { readonly users: ReadonlyArray<string>; readonly more: boolean }
   type Caught = SchemaMismatch | SemanticGarbage | ToolUnavailable
 
-  test("infers name, parameters and success, and can fail with what an error may amount to", () => {
+  test("infers name, parameters and success, and fails with the classes that an error can become", () => {
     const list = Tool.promise("list_users", definition, async ({ page }, { attempt, idempotencyKey, signal }) => {
       expect(page).type.toBe<number>()
       expect(attempt).type.toBe<number>()
@@ -73,7 +73,7 @@ describe("Tool.promise", () => {
     expect<Tool.Failure<typeof list>>().type.toBe<Caught | PartialData<Users>>()
   })
 
-  test("does not compile with an answer of another type, nor with what is no class of errors", () => {
+  test("does not compile with an answer of another type, nor with a value that is not an error class", () => {
     expect(Tool.promise).type.not.toBeCallableWith("t", { description: "", success: Schema.Int }, async () => "text")
     expect(Tool.promise).type.not.toBeCallableWith(
       "t",
@@ -84,7 +84,7 @@ describe("Tool.promise", () => {
 })
 
 describe("Tool.make", () => {
-  test("infers name, parameters, success, failures and needs from definition and handler", () => {
+  test("infers name, parameters, success, failures and requirements from definition and handler", () => {
     expect(searchOrders).type.toBe<
       Tool.Tool<
         "search_orders",
@@ -138,7 +138,7 @@ describe("Tool.make", () => {
   })
 })
 
-describe("words of a definition", () => {
+describe("the contract of a definition", () => {
   const List = Schema.Struct({
     orders: Schema.Array(Schema.String),
     total: Schema.Int,
@@ -154,7 +154,7 @@ describe("words of a definition", () => {
   const base = { description: "", parameters, success: List, sideEffect: "none" } as const
   const handler = () => Effect.succeed({ orders: [], total: 0, hasMore: false })
 
-  test("what they fail with enters E when they are declared, and nothing else", () => {
+  test("adds its failures to E when declared, and nothing else", () => {
     const plain = Tool.make("t", base, handler)
     expect<Failures<typeof plain>>().type.toBe<never>()
     const fresh = Tool.make("t", { ...base, asOf: ({ at }) => at, freshness: "1 hour", size: "limit" }, handler)
@@ -171,7 +171,7 @@ describe("words of a definition", () => {
     expect<Failures<typeof paged>>().type.toBe<PartialData<List>>()
   })
 
-  test("know the result and the parameters, and leave the rest as it is inferred", () => {
+  test("knows the result and the parameters, and leaves the other inferred types", () => {
     const tool = Tool.make("search_orders", {
       description: "",
       parameters,
@@ -213,7 +213,7 @@ describe("words of a definition", () => {
     >()
   })
 
-  test("name fields and parameters that there are, in the forms that there are", () => {
+  test("names existing fields and parameters, in the supported forms", () => {
     expect(Tool.make).type.toBeCallableWith("t", { ...base, size: "limit" }, handler)
     expect(Tool.make).type.not.toBeCallableWith("t", { ...base, size: "total" }, handler)
     expect(Tool.make).type.not.toBeCallableWith("t", { ...base, pages: { more: "page", next: "page" } }, handler)
@@ -238,7 +238,7 @@ describe("words of a definition", () => {
     )
   })
 
-  test("a field that is not one does not compile", () => {
+  test("does not compile with an unknown field", () => {
     expect(Tool.make).type.not.toBeCallableWith(
       "t",
       { description: "", success: Schema.String, sideEffects: "none" },
@@ -246,7 +246,7 @@ describe("words of a definition", () => {
     )
   })
 
-  test("a definition by itself may have any of them", () => {
+  test("may add any of its failures if the definition has the wide type", () => {
     const definition: Tool.Definition<List, typeof parameters.Type> = base
     const tool = Tool.make("t", definition, handler)
     expect<Failures<typeof tool>>().type.toBe<SchemaMismatch | SemanticGarbage | PartialData<List>>()
@@ -257,7 +257,7 @@ describe("words of a definition", () => {
 })
 
 describe("a combinator that handles a failure removes it from the type", () => {
-  test("fallback: ToolUnavailable leaves, what the source fails with and needs enters", () => {
+  test("fallback: removes ToolUnavailable, adds the failures and requirements of the source", () => {
     const resilient = searchOrders.pipe(Tool.fallback(() => Cache.use(({ get }) => get)))
     expect<Failures<typeof resilient>>().type.toBe<SchemaMismatch | PartialData<Page> | SemanticGarbage>()
     expect<Tool.Requirements<typeof resilient>>().type.toBe<Orders | Cache>()
@@ -277,7 +277,7 @@ describe("a combinator that handles a failure removes it from the type", () => {
     expect<Failures<typeof stillFails>>().type.toBe<Failures<typeof searchOrders>>()
   })
 
-  test("fallback: the source sees the parameters and the failure, and must answer as the tool does", () => {
+  test("fallback: the source gets the parameters and the failure, and must return the tool's type", () => {
     searchOrders.pipe(Tool.fallback((params, failure) => {
       expect(params).type.toBe<Params>()
       expect(failure).type.toBe<ToolUnavailable>()
@@ -286,7 +286,7 @@ describe("a combinator that handles a failure removes it from the type", () => {
     expect(searchOrders.pipe).type.not.toBeCallableWith(Tool.fallback(() => Effect.succeed("an order")))
   })
 
-  test("catchTag: the tags that are named leave", () => {
+  test("catchTag: removes the named tags", () => {
     const one = searchOrders.pipe(Tool.catchTag("SemanticGarbage", (failure, params) => {
       expect(failure).type.toBe<SemanticGarbage>()
       expect(params).type.toBe<Params>()
@@ -302,11 +302,11 @@ describe("a combinator that handles a failure removes it from the type", () => {
     expect<Failures<typeof many>>().type.toBe<SchemaMismatch | ToolUnavailable>()
   })
 
-  test("catchTag: a tag that the tool does not have does not compile", () => {
+  test("catchTag: does not compile with a tag that the tool does not have", () => {
     expect(ping.pipe).type.not.toBeCallableWith(Tool.catchTag("SemanticGarbage", () => Effect.succeed("")))
   })
 
-  test("mapFailure: what the function returns takes the place of all", () => {
+  test("mapFailure: replaces all failures with the type that the function returns", () => {
     const mapped = searchOrders.pipe(
       Tool.mapFailure((failure) => {
         expect(failure).type.toBe<Failures<typeof searchOrders>>()
@@ -321,13 +321,13 @@ describe("a combinator that handles a failure removes it from the type", () => {
   })
 })
 
-describe("a combinator that adds a failure or a need says so", () => {
-  test("timeout: ToolUnavailable enters", () => {
+describe("a combinator that adds a failure or a requirement shows it in the type", () => {
+  test("timeout: adds ToolUnavailable", () => {
     expect<Failures<ReturnType<typeof slow>>>().type.toBe<ToolUnavailable>()
     const slow = () => ping.pipe(Tool.timeout("5 seconds"))
   })
 
-  test("retry: the failures stay, and what the schedule needs enters", () => {
+  test("retry: keeps the failures, and adds the requirements of the schedule", () => {
     const needy: Schedule.Schedule<number, ToolUnavailable, never, Cache> = Schedule.forever
     const retried = searchOrders.pipe(Tool.retry(needy))
     expect<Failures<typeof retried>>().type.toBe<Failures<typeof searchOrders>>()
@@ -335,7 +335,7 @@ describe("a combinator that adds a failure or a need says so", () => {
     expect(Tool.retry).type.toBeCallableWith(RetryPolicy.transient)
   })
 
-  test("retry: a schedule over anything else than the failure does not compile", () => {
+  test("retry: does not compile with a schedule over another input than the failure", () => {
     const ofNumbers: Schedule.Schedule<number, number> = Schedule.setInputType<number>()(Schedule.forever)
     expect(Tool.retry).type.not.toBeCallableWith(ofNumbers)
   })
@@ -344,7 +344,7 @@ describe("a combinator that adds a failure or a need says so", () => {
 describe("Toolkit", () => {
   const toolkit = Toolkit.make(searchOrders, ping.pipe(Tool.fallback(() => Cache.use(() => Effect.succeed("")))))
 
-  test("needs what its tools need, and fails as they fail", () => {
+  test("has the requirements and the failures of its tools", () => {
     expect<Toolkit.Requirements<typeof toolkit>>().type.toBe<Orders | Cache>()
     expect<Toolkit.Failure<typeof toolkit>>().type.toBe<Failures<typeof searchOrders>>()
     expect<Toolkit.Requirements<typeof Toolkit.empty>>().type.toBe<never>()
@@ -355,7 +355,7 @@ describe("Toolkit", () => {
     expect(merged).type.toBe<Toolkit.Toolkit<typeof ping | typeof searchOrders>>()
   })
 
-  test("an agent needs a model and what its toolkit needs, and fails with AgentFailure alone", () => {
+  test("an agent requires a model and the requirements of its toolkit, and fails only with AgentFailure", () => {
     const agent = Agent.make({ toolkit })
     expect(agent.run("")).type.toBe<
       Effect.Effect<Answer.Answer, AgentFailure.AgentFailure, Model.Model | Orders | Cache>
@@ -391,7 +391,7 @@ describe("failures", () => {
     expect(program).type.toBe<Effect.Effect<never, SemanticGarbage>>()
   })
 
-  test("of dispatch have literal codes, and are apart from a tool's own", () => {
+  test("of dispatch have literal codes, and differ from a tool's own failures", () => {
     expect<DispatchFailure.DispatchFailure["code"]>().type.toBe<
       | "unknown_tool"
       | "invalid_json"
@@ -409,7 +409,7 @@ describe("failures", () => {
     expect<DispatchFailure.DispatchFailure>().type.toBeAssignableTo<ToolFailure.ToolFailure>()
   })
 
-  test("are about the arguments or the tool, and about nothing else", () => {
+  test("have a scope of the arguments or the tool, and no other", () => {
     const fields = { code: "c", detail: "d", transient: false } as const
     expect(ToolUnavailable).type.toBeConstructableWith(fields)
     expect(ToolUnavailable).type.toBeConstructableWith({ ...fields, scope: "arguments" as const })

@@ -1,4 +1,4 @@
-/** Types whose display is pinned by `display.test.ts`: what an editor shows of a variable. */
+/** Variables whose displayed types `display.test.ts` pins: the types as an editor shows them. */
 import type { ToolUnavailable } from "@fallible/core"
 import { Agent, Guard, RetryPolicy, SemanticGarbage, Tool, Toolkit } from "@fallible/core"
 import { Context, Effect, Schema } from "effect"

@@ -30,7 +30,7 @@ const pay = Tool.make("pay", {
 }, ({ order }) => Effect.succeed(order))
 
 describe("a tool's identity", () => {
-  test("is a function of its decoded parameters, and changes nothing about its type", () => {
+  test("is a function of the decoded parameters, and does not change the tool's type", () => {
     Tool.make("pay", {
       ...definition,
       identity: (params) => {
@@ -45,7 +45,7 @@ describe("a tool's identity", () => {
     >()
   })
 
-  test("takes no other field", () => {
+  test("does not compile with an unknown field or side effect", () => {
     expect(Tool.make).type.not.toBeCallableWith(
       "pay",
       { ...definition, identity: ({ amount }: { readonly amount: number }) => amount },
@@ -58,7 +58,7 @@ describe("a tool's identity", () => {
     )
   })
 
-  test("may be asked for by a tool that goes by keys", () => {
+  test("is allowed for a tool that is idempotent by key", () => {
     expect<SideEffect.SideEffect>().type.toBe<"none" | "idempotent" | "idempotent_by_key" | "non_idempotent">()
   })
 })
@@ -66,20 +66,20 @@ describe("a tool's identity", () => {
 describe("facts", () => {
   const agent = Agent.make({ toolkit: Toolkit.make(pay) })
 
-  test("come from an answer and from every failure, and go into a run", () => {
+  test("come from an answer or a failure, and go into a run", () => {
     expect<Answer.Answer["facts"]>().type.toBe<CallFacts.CallFacts>()
     expect<AgentFailure.AgentFailure["facts"]>().type.toBe<CallFacts.CallFacts>()
     expect(agent.run).type.toBeCallableWith("?", { scope: "order-7", facts: CallFacts.empty, id: "job-1" })
     expect(agent.run).type.not.toBeCallableWith("?", { facts: [] })
   })
 
-  test("admit a call in a loop of one's own", () => {
+  test("admit a call in a custom loop", () => {
     expect(Dispatch.call).type.toBeCallableWith(Toolkit.make(pay), { id: "1", name: "pay" }, { facts: CallFacts.empty })
   })
 })
 
 describe("a journal", () => {
-  test("may run what a step says of being lost, with what the step needs", () => {
+  test("may run the substitute of a lost step, with the requirements of the step", () => {
     const journal: Journal.Journal = { step: (step, effect) => step.lost ?? effect }
     expect(journal).type.toBe<Journal.Journal>()
     expect<Journal.Step<string, never, Shop>["lost"]>().type.toBe<Effect.Effect<string, never, Shop> | undefined>()
@@ -94,14 +94,14 @@ describe("ActsOnce.check", () => {
       ({ order }) => Effect.flatMap(Shop, () => Effect.as(Effect.orDie(service.act({ body: order })), order))
     )
 
-  test("needs what the tool needs", () => {
+  test("has the requirements of the tool", () => {
     expect(ActsOnce.check({ tool, arguments: { order: "7" } })).type.toBe<
       Effect.Effect<ActsOnce.Checked, ActsOnce.ActedTwice | ActsOnce.NeverSucceeded, Shop>
     >()
     expect(ActsOnce.check).type.not.toBeCallableWith({ tool })
   })
 
-  test("is not about the failures of a tool", () => {
+  test("does not expose the failures of a tool", () => {
     const failing = () =>
       Tool.make("pay", definition, () => Effect.fail(new SemanticGarbage({ code: "c", detail: "d" })))
     expect<ToolFailure.ToolFailure>().type.toBeAssignableFrom<Tool.Failure<ReturnType<typeof failing>>>()

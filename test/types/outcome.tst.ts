@@ -11,7 +11,7 @@ const pay = Tool.make("pay", {
 }, () => Bank.use(({ pay }) => pay))
 
 describe("the outcome of a run", () => {
-  test("has its end, never fails, and needs what the tool needs", () => {
+  test("contains the end of the run, never fails, and has the requirements of the tool", () => {
     const outcome = Tool.outcome(pay, { order: "7" })
     expect(outcome).type.toBe<Effect.Effect<Tool.Outcome<string, SemanticGarbage>, never, Bank>>()
     expect(pay.pipe(Tool.outcome({ order: "7" }))).type.toBe<typeof outcome>()
@@ -19,7 +19,7 @@ describe("the outcome of a run", () => {
     expect<Tool.Outcome<string, SemanticGarbage>["certainty"]>().type.toBe<Certainty.Certainty>()
   })
 
-  test("takes the tool's own parameters", () => {
+  test("accepts the tool's own parameters", () => {
     expect(Tool.outcome).type.not.toBeCallableWith(pay, { order: 7 })
     expect(Tool.outcome).type.not.toBeCallableWith(pay, {})
   })

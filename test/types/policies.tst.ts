@@ -47,7 +47,7 @@ type Steady<R> = Tool.Tool<"steady", Params, string, SemanticGarbage, R>
 type Unsteady<R = never> = Tool.Tool<"steady", Params, string, SemanticGarbage | ToolUnavailable, R>
 
 describe("what a policy does to a tool's type", () => {
-  test("a function gives a schedule the type of the failures, and its services enter R", () => {
+  test("a schedule from a function has the type of the failures, and adds its services to R", () => {
     const retried = steady.pipe(
       Tool.retry(($) =>
         $(Schedule.recurs(3)).pipe(Schedule.while(({ input }) => {
@@ -61,7 +61,7 @@ describe("what a policy does to a tool's type", () => {
     expect(steady.pipe(Tool.retry(jittered))).type.toBe<Steady<Jitter>>()
   })
 
-  test("a schedule that honours Retry-After keeps its output, its input, its errors and what it needs", () => {
+  test("a schedule that honours Retry-After keeps its output, input, errors and requirements", () => {
     const { honouring } = RetryPolicy
     expect(honouring(Schedule.recurs(3))).type.toBe<Schedule.Schedule<number, RetryPolicy.Retryable>>()
     const jittered = Schedule.modifyDelay(Schedule.recurs(3), ({ duration }) => Effect.as(Jitter, duration))
@@ -84,7 +84,7 @@ describe("what a policy does to a tool's type", () => {
     expect(honouring).type.not.toBeCallableWith("5 seconds")
   })
 
-  test("a retry policy is made of options, and serves a tool and a model", () => {
+  test("a retry policy is made from options, and works for a tool and a model", () => {
     const policy = RetryPolicy.make({ attempts: 5, honourRetryAfter: false })
     expect(policy).type.toBe<Schedule.Schedule<unknown, RetryPolicy.Retryable>>()
     expect(steady.pipe(Tool.retry(policy))).type.toBe<typeof steady>()
@@ -93,14 +93,14 @@ describe("what a policy does to a tool's type", () => {
     expect(RetryPolicy.make).type.not.toBeCallableWith({ honourRetryAfter: true })
   })
 
-  test("a timeout and a deadline may find a tool unavailable", () => {
+  test("a timeout and a deadline add ToolUnavailable", () => {
     expect(steady.pipe(Tool.timeout("1 second"))).type.toBe<Unsteady>()
     expect(steady.pipe(Tool.deadline("1 second"))).type.toBe<Unsteady>()
     expect(Tool.deadline(steady, "1 second")).type.toBe<Unsteady>()
     expect(Tool.deadline).type.not.toBeCallableWith(steady, "soon")
   })
 
-  test("a limit, a breaker and a rate limit may refuse, and their services enter R", () => {
+  test("a concurrency limit, a breaker and a rate limit may refuse, and add their services to R", () => {
     expect(steady.pipe(Tool.concurrency(1))).type.toBe<Unsteady>()
     expect(Tool.concurrency(steady, 1, { maxWait: 0 })).type.toBe<Unsteady>()
     expect(steady.pipe(CircuitBreaker.protect())).type.toBe<Unsteady<Breaker.CircuitBreaker>>()
@@ -109,7 +109,7 @@ describe("what a policy does to a tool's type", () => {
     >()
   })
 
-  test("a last known value may be missing, so that unavailability stays; a fallback takes it away", () => {
+  test("a last known value may be missing, so ToolUnavailable stays; a fallback removes it", () => {
     expect(shaky.pipe(LastKnown.fallback())).type.toBe<
       Tool.Tool<"shaky", Params, string, ToolUnavailable, LastKnown.LastKnown>
     >()
@@ -118,7 +118,7 @@ describe("what a policy does to a tool's type", () => {
     >()
   })
 
-  test("a check of the outcome needs what it needs, and what is final is that the tool was unavailable", () => {
+  test("reconcile adds the requirements of its check; with final or settle it adds ToolUnavailable", () => {
     const reconciled = shaky.pipe(Tool.reconcile(({ order }) => Ledger.use(({ find }) => find(order))))
     expect(reconciled).type.toBe<Tool.Tool<"shaky", Params, string, ToolUnavailable, Ledger>>()
     expect(shaky.pipe(Tool.reconcile(() => Effect.fail(garbage)))).type.toBe<typeof shaky>()
@@ -128,7 +128,7 @@ describe("what a policy does to a tool's type", () => {
     expect(Tool.reconcile).type.not.toBeCallableWith(shaky, () => Effect.fail("text"))
   })
 
-  test("pages are put together from pages, and what is there may stay partial", () => {
+  test("paginate merges pages, and the result may stay partial", () => {
     const paged = Tool.make(
       "paged",
       { description: "", success: Schema.Array(Schema.String), sideEffect: "none" },
@@ -140,7 +140,7 @@ describe("what a policy does to a tool's type", () => {
   })
 })
 
-describe("a policy of one's own", () => {
+describe("a custom policy", () => {
   class Audit extends Context.Service<Audit, number>()("Audit") {}
 
   const plain = Policy.make({ kind: "custom", description: "", wrap: (run) => run })
@@ -159,13 +159,13 @@ describe("a policy of one's own", () => {
       )
   })
 
-  test("has the services and the failures that it says", () => {
+  test("has the services and failures that it declares", () => {
     expect(plain).type.toBe<Policy.Policy<never, never>>()
     expect(audited).type.toBe<Policy.Policy<Audit, never>>()
     expect(closing).type.toBe<Policy.Policy>()
   })
 
-  test("is given the tool and the call", () => {
+  test("gets the tool and the call", () => {
     Policy.make({
       kind: "custom",
       description: "",
@@ -177,7 +177,7 @@ describe("a policy of one's own", () => {
     })
   })
 
-  test("adds them to a tool's type, and takes nothing away", () => {
+  test("adds them to a tool's type, and removes nothing", () => {
     expect(steady.pipe(Tool.with(plain))).type.toBe<typeof steady>()
     expect(steady.pipe(Tool.with(audited))).type.toBe<Steady<Audit>>()
     expect(Tool.with(steady, closing)).type.toBe<Unsteady>()
@@ -185,7 +185,7 @@ describe("a policy of one's own", () => {
     expect(steady.pipe(Tool.withDefaults([audited]))).type.toBe<Unsteady<Audit>>()
   })
 
-  test("answers with what the tool answers, and fails with what it says", () => {
+  test("returns the tool's answer type, and fails only as declared", () => {
     const of = { kind: "custom", description: "" } as const
     expect(Policy.make).type.not.toBeCallableWith({ ...of, wrap: () => () => Effect.succeed("kept") })
     expect(Policy.make).type.not.toBeCallableWith({
@@ -204,20 +204,20 @@ describe("a policy of one's own", () => {
     })
   })
 
-  test("is made by Policy.make alone", () => {
+  test("is only made by Policy.make", () => {
     expect(Tool.with).type.not.toBeCallableWith(steady, { kind: "custom", description: "", wrap: <A>(run: A) => run })
   })
 })
 
 describe("default policies", () => {
-  test("may find a tool unavailable, and their services enter R", () => {
+  test("add ToolUnavailable, and their services to R", () => {
     expect(steady.pipe(Tool.withDefaults([Policy.timeout("1 second")]))).type.toBe<Unsteady>()
     const kit = Toolkit.make(steady).pipe(Toolkit.withDefaults([Policy.timeout("1 second"), CircuitBreaker.policy()]))
     expect<Toolkit.Requirements<typeof kit>>().type.toBe<Breaker.CircuitBreaker>()
     expect<Toolkit.Failure<typeof kit>>().type.toBe<SemanticGarbage | ToolUnavailable>()
   })
 
-  test("that are standard may find a tool unavailable, and need nothing", () => {
+  test("of Policy.standard add ToolUnavailable, and no requirements", () => {
     expect(Policy.standard()).type.toBe<ReadonlyArray<Policy.Policy>>()
     expect(steady.pipe(Tool.withDefaults(Policy.standard()))).type.toBe<Unsteady>()
     const kit = Toolkit.make(steady).pipe(Toolkit.withDefaults([...Policy.standard(), CircuitBreaker.policy()]))
@@ -229,7 +229,7 @@ describe("default policies", () => {
     expect(Policy.standard).type.not.toBeCallableWith({ retry: "never" })
   })
 
-  test("of an agent are needed by its runs", () => {
+  test("of an agent add their requirements to its runs", () => {
     const agent = Agent.make({
       toolkit: Toolkit.make(steady),
       policies: [Policy.retry(RetryPolicy.none), LastKnown.policy()]
@@ -244,7 +244,7 @@ describe("default policies", () => {
 })
 
 describe("HttpFailure.classify", () => {
-  test("takes the client's error away and leaves others alone", () => {
+  test("removes the client's error, and keeps other errors", () => {
     const got = Client.get("https://example.com").pipe(HttpFailure.classify, Effect.asVoid)
     expect(got).type.toBe<Effect.Effect<void, HttpFailure.HttpFailure, HttpClient.HttpClient>>()
     const other = Effect.fail(garbage).pipe(HttpFailure.classify, Effect.asVoid)
@@ -255,16 +255,16 @@ describe("HttpFailure.classify", () => {
 describe("a fixer", () => {
   const rejected = steady.pipe(Tool.fix(({ text }) => text))
 
-  test("leaves the failures as they are, since arguments may stay rejected", () => {
+  test("keeps the failures, because arguments may stay rejected", () => {
     expect(rejected).type.toBe<typeof steady>()
     expect(Tool.fix(steady, () => ({ order: "7" }), { tries: 2 })).type.toBe<typeof steady>()
-    // What it fails with itself stays below.
+    // The fixer's own failures do not appear in the type.
     expect(steady.pipe(Tool.fix(() => Effect.fail("no idea")))).type.toBe<typeof steady>()
     expect(steady.pipe(Tool.fix(() => Fixer.escalate({ detail: "No.", severity: "low" })))).type.toBe<typeof steady>()
     expect(steady.pipe(Tool.fix(() => Fixer.throwException("No.")))).type.toBe<typeof steady>()
   })
 
-  test("is told what was rejected", () => {
+  test("gets the rejection", () => {
     Tool.fix(steady, (rejection) => {
       expect(rejection).type.toBe<Rejection.Rejection<never>>()
       expect(rejection.failure).type.toBe<SchemaMismatch>()
@@ -282,14 +282,14 @@ describe("a fixer", () => {
     expect(Tool.fix).type.not.toBeCallableWith(steady, () => "", { on: ["PartialData"] })
   })
 
-  test("may make a failure of a defect, and of nothing else", () => {
+  test("may turn a defect into a failure, and nothing else", () => {
     const asked = steady.pipe(Tool.fix(() => "", { on: ["SemanticGarbage", "ToolUnavailable"] }))
     expect(asked).type.toBe<typeof steady>()
     const told = steady.pipe(Tool.fix(() => "", { on: ["defect"] }))
     expect<Tool.Failure<typeof told>>().type.toBe<Tool.Failure<typeof steady> | ToolUnavailable>()
   })
 
-  test("of a toolkit, or of an agent, is named by its tool, and needed with what it needs", () => {
+  test("of a toolkit or an agent is keyed by tool name, and adds its requirements", () => {
     const toolkit = Toolkit.make(steady)
     const look = () => Ledger.use(({ find }) => Effect.map(find("7"), () => ({ order: "7" })))
     const fixed = toolkit.pipe(Toolkit.withFixers({ "*": look }))
@@ -300,7 +300,7 @@ describe("a fixer", () => {
     >()
     expect(Agent.make({ toolkit })).type.toBe<Agent.Agent<typeof steady>>()
     expect(Agent.make({ toolkit, fixers: { "*": ({ text }) => text } })).type.toBe<Agent.Agent<typeof steady>>()
-    // Of several sets, any may be used; and what is not known to be none needs what it needs.
+    // Any set of a union may be used, so the requirements of all its sets count.
     const some = {} as { readonly steady: typeof look } | { readonly "*": () => string } | undefined
     expect(Agent.make({ toolkit, fixers: some })).type.toBe<Agent.Agent<typeof steady, Ledger>>()
     const either = {} as { readonly "*"?: typeof look }
@@ -314,7 +314,7 @@ describe("a fixer", () => {
     expect(Agent.make).type.not.toBeCallableWith({ toolkit, fixers: { no_such_tool: () => "" } })
   })
 
-  test("is needed with what it needs: a service, or the model of its agent", () => {
+  test("adds its requirements: a service, or the model of its agent", () => {
     const looked = steady.pipe(
       Tool.fix(({ text }) =>
         text === "" ? "" : Ledger.use(({ find }) => Effect.map(find(text), () => ({ order: "7" })))
@@ -323,7 +323,7 @@ describe("a fixer", () => {
     expect(looked).type.toBe<Steady<Ledger>>()
     const corrector = Agent.make({ toolkit: Toolkit.make(...Fixer.tools) })
     expect(steady.pipe(Tool.fix(Fixer.agent(corrector)))).type.toBe<Steady<Model.Model>>()
-    // Of several Effects each is needed with what it needs.
+    // The requirements of all returned Effects count.
     const mixed = ({ text, tries }: Rejection.Rejection) =>
       tries > 1 ? text : text === "" ? Effect.as(Ledger, "{}") : Effect.as(Model.Model, { order: "7" })
     expect(steady.pipe(Tool.fix(mixed))).type.toBe<Steady<Ledger | Model.Model>>()

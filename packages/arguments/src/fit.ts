@@ -9,7 +9,7 @@
  * is read as an integer where one is expected. `"1,000"` and `"1.000"` are refused, because they may mean
  * one thousand or one.
  */
-import { repairsOf } from "./coercion/told.ts"
+import { repairsOf } from "./coercion/repairNotes.ts"
 import { undo } from "./coercion/undo.ts"
 import { explain } from "./explain.ts"
 import { asJson, isJsonObject, type Json, type JsonObject, type JsonSchema } from "./json.ts"

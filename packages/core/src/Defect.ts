@@ -11,7 +11,7 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { reported } from "./internal/effect/reported.ts"
+import { reported } from "./internal/fiber/runReporter.ts"
 
 /**
  * A function that takes a defect: one sentence about what happened, and the full cause.

@@ -18,15 +18,15 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import { ended, outright } from "./internal/call/userCode.ts"
-import { type Incomplete, incompleteOf, partialData } from "./internal/result/partial.ts"
+import { ended, outright } from "./internal/call/runUserCode.ts"
+import { type Incomplete, incompleteOf, partialData } from "./internal/result/partialResult.ts"
 import { resultIssues } from "./internal/result/resultIssues.ts"
 import { dotted } from "./internal/result/resultText.ts"
 import { excerpt, firstIssue } from "./internal/value/text.ts"
 import type { PartialData } from "./ToolFailure.ts"
 import { SchemaMismatch, type SemanticGarbage } from "./ToolFailure.ts"
 
-export type { Incomplete } from "./internal/result/partial.ts"
+export type { Incomplete } from "./internal/result/partialResult.ts"
 
 /**
  * Decodes a value with a schema.

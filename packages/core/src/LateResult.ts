@@ -15,7 +15,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Certainty } from "./Certainty.ts"
-import { reported } from "./internal/effect/reported.ts"
+import { reported } from "./internal/fiber/runReporter.ts"
 
 /**
  * The end of an attempt after its caller stopped waiting.

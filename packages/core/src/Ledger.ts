@@ -9,8 +9,8 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
+import { TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 import { Handled, HandledBy } from "./internal/call/handledFailure.ts"
-import { TextRepair, ValueRepair } from "./internal/call/repair.ts"
 import { Severity } from "./ToolFailure.ts"
 
 /**

@@ -13,7 +13,7 @@
 import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import { hasActed } from "./internal/call/outcome.ts"
-import { isAboutArguments } from "./internal/failure/refusalCode.ts"
+import { isAboutArguments } from "./internal/failure/policyRefusal.ts"
 import { cut, list, oneLine } from "./internal/value/text.ts"
 import type { ToolCall } from "./ToolCall.ts"
 import { type Coverage, isTransient, type ToolUnavailable } from "./ToolFailure.ts"

@@ -24,8 +24,8 @@ import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Certainty } from "./Certainty.ts"
-import { allowing, readBy, type Terms } from "./internal/policy/retryTerms.ts"
-import { finite, whole } from "./internal/value/numberOption.ts"
+import { allowing, cappedBackoff, readBy, waitingAsAsked } from "./internal/policy/retryWait.ts"
+import { finite } from "./internal/value/numberOption.ts"
 import { excerpt, kind } from "./internal/value/text.ts"
 
 /**
@@ -106,7 +106,7 @@ export const make = (options: Options = {}): Schedule.Schedule<unknown, Retryabl
   for (const [name, flag] of Object.entries({ jitter, retryTimeouts })) {
     if (!Predicate.isBoolean(flag)) throw new TypeError(`A retry's ${name} must be a boolean; got ${excerpt(flag)}.`)
   }
-  const { backoff, times } = makeBackoff(options)
+  const { backoff, times } = cappedBackoff(options)
   const jittered = jitter
     ? Schedule.modifyDelay(
       backoff,
@@ -115,24 +115,6 @@ export const make = (options: Options = {}): Schedule.Schedule<unknown, Retryabl
     : backoff
   const limited = retryTimeouts ? jittered : Schedule.while(jittered, ({ input }) => !isTimedOut(input))
   return allowing(honourRetryAfter === false ? limited : honouring(limited, honourRetryAfter), times)
-}
-
-// The limit of attempts comes first, so that it also counts failures that a later condition refuses. That
-// matters if this schedule is part of another one that continues.
-const makeBackoff = ({ attempts = 3, base = "200 millis", cap = "5 seconds" }: Options) => {
-  const times = whole("A retry's limit of attempts", attempts) - 1
-  const first = finite("retry's base", base)
-  const longest = finite("retry's cap", cap)
-  if (Duration.isGreaterThan(first, longest)) {
-    throw new TypeError(
-      `A retry's base must not be longer than its cap; got ${Duration.format(first)} and ${Duration.format(longest)}.`
-    )
-  }
-  const backoff = Schedule.min([Schedule.exponential(first), Schedule.spaced(longest)]).pipe(
-    Schedule.setInputType<Retryable>(),
-    Schedule.upTo({ times })
-  )
-  return { backoff, times }
 }
 
 const isTimedOut = (failure: Retryable): boolean => {
@@ -176,17 +158,8 @@ export const honouring = <Output, Input, Error, Env>(
   if (!Schedule.isSchedule(schedule)) {
     throw new TypeError(`RetryPolicy.honouring needs a Schedule; got ${kind(schedule)}.`)
   }
-  const terms = { longest: finite("longest wait for Retry-After", longest) }
-  return schedule.pipe(
-    Schedule.setInputType<Input & Retryable>(),
-    Schedule.while(({ input }) => Duration.isLessThanOrEqualTo(requestedWait(input, terms), terms.longest)),
-    Schedule.modifyDelay(({ duration, input }) => Effect.succeed(Duration.max(duration, requestedWait(input, terms))))
-  )
+  return waitingAsAsked(schedule, finite("longest wait for Retry-After", longest))
 }
-
-/** Returns the wait that the service asked for, or zero. */
-const requestedWait = (failure: Retryable, terms: Terms): Duration.Duration =>
-  readBy(terms, failure).retryAfter ?? Duration.zero
 
 /**
  * A retry policy for failures that are usually over in a moment: refused connections, timeouts, a 503.
@@ -213,7 +186,7 @@ const requestedWait = (failure: Retryable, terms: Terms): Duration.Duration =>
  */
 export const transient: Schedule.Schedule<unknown, Retryable> = make()
 
-const defaults = makeBackoff({})
+const defaults = cappedBackoff({})
 
 // The longest wait that a service with a rate limit may ask for.
 const rateLimitTerms = { longest: Duration.minutes(1) }

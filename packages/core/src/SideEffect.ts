@@ -16,7 +16,7 @@
  *
  * @since 0.1.0
  */
-import { isIdempotent } from "./internal/call/idempotent.ts"
+import { isIdempotent } from "./internal/call/isIdempotent.ts"
 
 /**
  * The side effect of running a tool.

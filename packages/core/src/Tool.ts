@@ -24,17 +24,16 @@ import type * as Types from "effect/Types"
 import type { Source } from "./CallEvent.ts"
 import type { Certainty } from "./Certainty.ts"
 import type { Explanation } from "./Explanation.ts"
-import { whyUnfit } from "./internal/arguments/identity.ts"
+import { whyUnfit } from "./internal/arguments/argumentIdentity.ts"
 import { executed } from "./internal/call/execution.ts"
 import { failureLimitOf } from "./internal/call/failureLimit.ts"
 import { current } from "./internal/call/frame.ts"
 import { framed, leaving } from "./internal/call/framedRun.ts"
 import { accountOf } from "./internal/call/outcome.ts"
-import { ended, endedHere } from "./internal/call/userCode.ts"
-import { explained } from "./internal/explain/explain.ts"
+import { ended, endedHere } from "./internal/call/runUserCode.ts"
+import { explained } from "./internal/explain/explainTool.ts"
 import { type Escalated, type FixerOptions, type Fixing, fixing, type Needed } from "./internal/fixing/fixerOption.ts"
 import { withOwnFiber } from "./internal/policy/ownFiber.ts"
-import { continuing, type PromiseCall, promised } from "./internal/policy/promiseHandler.ts"
 import {
   type Contract,
   contractDemands,
@@ -45,6 +44,7 @@ import {
 } from "./internal/result/resultContract.ts"
 import type { Any } from "./internal/tool/anyTool.ts"
 import { demand, demands } from "./internal/tool/definition.ts"
+import { continuing, type PromiseCall, promised } from "./internal/tool/promiseHandler.ts"
 import {
   assemble,
   checkedPolicies,
@@ -54,7 +54,7 @@ import {
   subjectOf,
   tokenOf,
   withPolicy
-} from "./internal/tool/parts.ts"
+} from "./internal/tool/toolParts.ts"
 import type { Ledger } from "./Ledger.ts"
 import * as Policy from "./Policy.ts"
 import type { FailedExecution, Fixed, Rejection } from "./Rejection.ts"
@@ -70,8 +70,8 @@ import type {
 import type { Handled } from "./ToolOutcome.ts"
 
 export type { FixerOptions } from "./internal/fixing/fixerOption.ts"
-export type { PromiseCall } from "./internal/policy/promiseHandler.ts"
 export type { Any } from "./internal/tool/anyTool.ts"
+export type { PromiseCall } from "./internal/tool/promiseHandler.ts"
 
 /**
  * A tool with the name `Name`. It turns `Params` into an `A`, can fail with `E`, and needs `R`.

@@ -8,8 +8,8 @@
  */
 import * as Schema from "effect/Schema"
 import { Certainty } from "./Certainty.ts"
+import { Repair } from "./internal/call/argumentRepair.ts"
 import { Handled } from "./internal/call/handledFailure.ts"
-import { Repair } from "./internal/call/repair.ts"
 import { Ledger } from "./Ledger.ts"
 import * as ToolFailure from "./ToolFailure.ts"
 
@@ -50,8 +50,8 @@ export const Reply = Schema.Struct({
   reply: Schema.String
 })
 
+export { Repair, TextRepair, ValueRepair } from "./internal/call/argumentRepair.ts"
 export { Handled, HandledBy } from "./internal/call/handledFailure.ts"
-export { Repair, TextRepair, ValueRepair } from "./internal/call/repair.ts"
 
 /**
  * The schema of an {@link Intent}.

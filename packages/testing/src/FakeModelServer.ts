@@ -43,8 +43,8 @@ import * as Http from "node:http"
 import { chatCompletions } from "./internal/chatCompletions.ts"
 import type { Asked, Format } from "./internal/format.ts"
 import { parse } from "./internal/json.ts"
-import { playable } from "./internal/move.ts"
 import { ollamaChat } from "./internal/ollamaChat.ts"
+import { playable } from "./internal/scriptMove.ts"
 import type * as ScriptedModel from "./ScriptedModel.ts"
 
 // -----------------------------------------------------------------------------

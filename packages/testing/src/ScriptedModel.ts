@@ -15,7 +15,7 @@ import type { Toolkit, Transcript } from "@fallible/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { playable } from "./internal/move.ts"
+import { playable } from "./internal/scriptMove.ts"
 
 /**
  * One move of a script: a reply, or an Effect that makes one. A `ModelFailure` is an Effect that fails.

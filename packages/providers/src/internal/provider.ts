@@ -22,10 +22,10 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Settings } from "../Settings.ts"
-import * as Assembly from "./assembly.ts"
-import type { Form } from "./body.ts"
-import * as Failures from "./failures.ts"
-import { problemIn } from "./problem.ts"
+import * as Failures from "./modelFailures.ts"
+import * as Assembly from "./replyAssembly.ts"
+import type { Form } from "./responseBody.ts"
+import { problemIn } from "./serverProblem.ts"
 
 /** The parts that differ between providers. */
 export interface Format {

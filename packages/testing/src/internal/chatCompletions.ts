@@ -5,8 +5,8 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type Format, pieces } from "./format.ts"
-import * as History from "./history.ts"
 import { parse } from "./json.ts"
+import * as History from "./messageHistory.ts"
 
 // -----------------------------------------------------------------------------
 // Requests

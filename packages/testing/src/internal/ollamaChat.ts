@@ -5,8 +5,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Name, nativeOf, othersIn, Tools } from "./chatCompletions.ts"
 import { type Format, pieces } from "./format.ts"
-import * as History from "./history.ts"
 import { parse } from "./json.ts"
+import * as History from "./messageHistory.ts"
 
 // -----------------------------------------------------------------------------
 // Requests

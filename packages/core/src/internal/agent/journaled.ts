@@ -4,9 +4,9 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Defect from "../../Defect.ts"
 import * as Journal from "../../Journal.ts"
-import { answered, heed } from "../call/userCode.ts"
-import { contained } from "../effect/contained.ts"
-import type { RunTime } from "./runTime.ts"
+import { answered, heed } from "../call/runUserCode.ts"
+import { contained } from "../fiber/runContained.ts"
+import type { RunTime } from "./elapsedTime.ts"
 
 /** The parts of a run that its steps need. */
 interface Recording {

@@ -21,14 +21,14 @@ import * as Defect from "../../Defect.ts"
 import { ModelFailure, mustCall, type Options, type Reply } from "../../Model.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
-import { withinTime } from "../effect/withinTime.ts"
-import { Account } from "./account.ts"
+import { withinTime } from "../fiber/withinTime.ts"
 import { askModel, isReplyAlone } from "./askModel.ts"
-import { type Called, resumeCalls, runCalls } from "./calls.ts"
-import { answerOf, endedByModel, haltedBy, limitReached, withModelFailures } from "./endings.ts"
 import { assistantMessage, toolMessages } from "./messages.ts"
-import { lastOf, retriedOf } from "./modelEntry.ts"
+import { lastOf, retriedOf } from "./modelLedgerEntry.ts"
+import { answerOf, endedByModel, haltedBy, limitReached, withModelFailures } from "./runEndings.ts"
+import { Account } from "./runLedger.ts"
 import type { Run, State } from "./runState.ts"
+import { type Called, resumeCalls, runCalls } from "./turnCalls.ts"
 
 type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, Tool.Requirements<T>>
 
@@ -39,7 +39,7 @@ type Loop<T extends Tool.Any, A> = Effect.Effect<A, AgentFailure.AgentFailure, T
  * @since 0.1.0
  */
 export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Answer> => {
-  const { usedUp } = run.spending
+  const { usedUp } = run.usage
   if (usedUp !== undefined) return Effect.fail(limitReached(run, state, usedUp))
   return Effect.matchEffect(inTime(run, askModel(run, state.turn, state.transcript, optionsFor(run, state))), {
     onFailure: ({ failure, failures }) => endedByModel(run, state, failure, failures),
@@ -51,7 +51,7 @@ export const turn = <T extends Tool.Any>(run: Run<T>, state: State): Loop<T, Ans
       const reply = isReplyAlone(asked) ? asked : asked.reply
       const before = isReplyAlone(asked) ? state.account : state.account.modelFailed(asked.failures)
       const replied = { ...state, account: before.replied(reply) }
-      run.spending.now(replied.account, reply.calls.length)
+      run.usage.now(replied.account, reply.calls.length)
       if (reply.calls.length > 0) {
         // The model was already told that no calls are left.
         if (state.account.calls > run.budget.calls) {
@@ -89,7 +89,7 @@ const proceed = <T extends Tool.Any>(
     blanks: 0
   }
   // The usage of a suspended turn is counted after the run is resumed.
-  if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.spending.now(next.account)
+  if (outcomes.every(({ _tag }) => _tag !== "Suspended")) run.usage.now(next.account)
   const rest = haltedBy(run, state, next, reply, outcomes) ?? turn(run, next)
   return faults.length === 0
     ? rest
@@ -116,7 +116,7 @@ export const resume = <T extends Tool.Any>(
   const state = { turn, transcript, account: Account.from(ledger), facts: CallFacts.resuming(facts), blanks: 0 }
   // Agents that corrected arguments enter the account only when their calls end, so their usage is added here.
   for (const { fixing } of outcomes) {
-    if (fixing !== undefined) run.spending.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
+    if (fixing !== undefined) run.usage.add({ ...fixing, tokens: fixing.inputTokens + fixing.outputTokens })
   }
   return afterCalls(run, state, reply, resumeCalls(run, state, reply, outcomes, userReply))
 }

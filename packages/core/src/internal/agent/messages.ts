@@ -5,10 +5,10 @@ import type * as ToolCall from "../../ToolCall.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type * as ToolOutcome from "../../ToolOutcome.ts"
 import type { Message } from "../../Transcript.ts"
-import { heed, outright } from "../call/userCode.ts"
+import { heed, outright } from "../call/runUserCode.ts"
 import { kind } from "../value/text.ts"
-import { unknownOutcome } from "./calls.ts"
 import type { Run } from "./runState.ts"
+import { unknownOutcome } from "./turnCalls.ts"
 
 export const assistantMessage = ({ calls, native, text }: Reply): Message => ({
   role: "assistant",

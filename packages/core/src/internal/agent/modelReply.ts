@@ -1,6 +1,6 @@
 import * as Predicate from "effect/Predicate"
 import { Reply } from "../../Model.ts"
-import { issuesBy } from "../arguments/issuesBy.ts"
+import { issuesBy } from "../arguments/schemaIssues.ts"
 import { isCall } from "../call/modelCall.ts"
 import { firstIssue } from "../value/text.ts"
 import { attempted } from "../value/untrusted.ts"

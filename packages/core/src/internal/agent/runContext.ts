@@ -5,11 +5,11 @@ import * as CallEvent from "../../CallEvent.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as Journal from "../../Journal.ts"
 import * as Model from "../../Model.ts"
-import { logFailure, retryText } from "../call/failureLine.ts"
+import { logFailure, retryText } from "../call/failureLogLine.ts"
 import { current } from "../call/frame.ts"
-import { fixerAround } from "../call/innerFrame.ts"
-import type { Account } from "./account.ts"
-import { RunTime } from "./runTime.ts"
+import { fixerAround } from "../call/innerFrames.ts"
+import { RunTime } from "./elapsedTime.ts"
+import type { Account } from "./runLedger.ts"
 import { outerUsage, RunUsage } from "./runUsage.ts"
 
 /** The surroundings of a run. They are looked up once per run, so an uneventful turn costs nothing extra. */
@@ -20,7 +20,7 @@ export interface RunContext {
   readonly watcher: CallEvent.Watcher | undefined
   readonly time: RunTime
   /** The usage of the run's limits. */
-  readonly spending: RunUsage
+  readonly usage: RunUsage
   readonly journal: Journal.Journal
   /** The run and its current turn, as logs show them. */
   readonly place: { readonly run: string; turn: number }
@@ -47,7 +47,7 @@ export const inRunContext = <A, E, R>(
     const place = { run: id, turn: 0 }
     const outerOnRetry = fiber.getRef(Model.onRetry)
     const call = fiber.getRef(current)
-    const spending = new RunUsage(budget, account, fixerAround(call), fiber.getRef(outerUsage))
+    const usage = new RunUsage(budget, account, fixerAround(call), fiber.getRef(outerUsage))
     const onRetry: (typeof Model.onRetry)["Service"] = (failure, wait) =>
       Effect.flatMap(current, (asking) => {
         // A tool may ask a model, too. Its failures do not belong to the run.
@@ -60,7 +60,7 @@ export const inRunContext = <A, E, R>(
       retried,
       watcher: fiber.getRef(CallEvent.watcher),
       time,
-      spending,
+      usage,
       journal: fiber.getRef(Journal.current),
       place
     }
@@ -69,7 +69,7 @@ export const inRunContext = <A, E, R>(
     return Effect.updateContext(
       run(surroundings),
       (context: Context.Context<R>) => {
-        const own = Context.add(Context.make(Model.onRetry, onRetry), outerUsage, spending)
+        const own = Context.add(Context.make(Model.onRetry, onRetry), outerUsage, usage)
         // The deadline is the earlier of the run's own limit and the outer deadline. Everything inside sees it.
         return Context.merge(context, limit === Infinity ? own : Context.add(own, Deadline.current, time.deadline))
       }

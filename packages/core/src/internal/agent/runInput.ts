@@ -6,10 +6,10 @@ import { RunRefused, Suspension } from "../../AgentFailure.ts"
 import * as CallFacts from "../../CallFacts.ts"
 import type { FieldIssue } from "../../ToolFailure.ts"
 import * as Transcript from "../../Transcript.ts"
-import { issuesBy } from "../arguments/issuesBy.ts"
+import { issuesBy } from "../arguments/schemaIssues.ts"
 import { firstIssue } from "../value/text.ts"
 import { isA } from "../value/untrusted.ts"
-import { Account } from "./account.ts"
+import { Account } from "./runLedger.ts"
 
 /** The input of a new run. */
 export interface Opening {

@@ -6,9 +6,9 @@ import type * as Rendering from "../../Rendering.ts"
 import type * as Tool from "../../Tool.ts"
 import type * as Toolkit from "../../Toolkit.ts"
 import type { Transcript } from "../../Transcript.ts"
-import { Account } from "./account.ts"
-import type { Happened } from "./happened.ts"
 import type { RunContext } from "./runContext.ts"
+import type { Happened } from "./runEvent.ts"
+import { Account } from "./runLedger.ts"
 
 /**
  * The part of a run that stays the same.

@@ -3,8 +3,8 @@ import * as AgentBudget from "../../AgentBudget.ts"
 import type { CallFacts } from "../../CallFacts.ts"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type { Ledger } from "../../Ledger.ts"
-import type { FixerFrame } from "../call/innerFrame.ts"
-import type { Account } from "./account.ts"
+import type { FixerFrame } from "../call/innerFrames.ts"
+import type { Account } from "./runLedger.ts"
 
 interface Used {
   readonly turns: number
@@ -35,16 +35,16 @@ export class RunUsage {
   readonly #budget: AgentBudget.AgentBudget
   #account: Account
   /** If this run corrects a call: the usage of the run with that call, and the frame that records the usage there. */
-  readonly #outer: { readonly spending: RunUsage | undefined; readonly fixerFrame: FixerFrame } | undefined
+  readonly #outer: { readonly usage: RunUsage | undefined; readonly fixerFrame: FixerFrame } | undefined
   /** The usage of inner agents that the account does not include yet. */
   #meanwhile = nothing
   /** How many calls of the last reply the outer run permits. */
   #granted = Infinity
 
-  constructor(budget: AgentBudget.AgentBudget, account: Account, fixerFrame?: FixerFrame, spending?: RunUsage) {
+  constructor(budget: AgentBudget.AgentBudget, account: Account, fixerFrame?: FixerFrame, usage?: RunUsage) {
     this.#budget = budget
     this.#account = account
-    this.#outer = fixerFrame === undefined ? undefined : { spending, fixerFrame }
+    this.#outer = fixerFrame === undefined ? undefined : { usage, fixerFrame }
   }
 
   /**
@@ -61,11 +61,11 @@ export class RunUsage {
     this.#meanwhile = nothing
     if (this.#outer === undefined) return
     const spent = account.since(before)
-    const { fixerFrame, spending } = this.#outer
-    this.#granted = Math.min(calls, spending?.callsLeft ?? Infinity)
+    const { fixerFrame, usage } = this.#outer
+    this.#granted = Math.min(calls, usage?.callsLeft ?? Infinity)
     // Calls that the outer run does not permit count only here.
     const counted = { ...spent, calls: spent.calls - calls + this.#granted }
-    spending?.add({
+    usage?.add({
       turns: spent.turns - turns,
       calls: counted.calls - added,
       tokens: spent.inputTokens + spent.outputTokens - tokens
@@ -85,12 +85,12 @@ export class RunUsage {
   add(used: Used): void {
     const { calls, tokens, turns } = this.#meanwhile
     this.#meanwhile = { turns: turns + used.turns, calls: calls + used.calls, tokens: tokens + used.tokens }
-    this.#outer?.spending?.add(used)
+    this.#outer?.usage?.add(used)
   }
 
   get callsLeft(): number {
     const own = Math.max(0, this.#budget.calls - this.#account.calls - this.#meanwhile.calls)
-    return Math.min(own, this.#outer?.spending?.callsLeft ?? Infinity)
+    return Math.min(own, this.#outer?.usage?.callsLeft ?? Infinity)
   }
 
   /** The limit that is used up, if there is one. */
@@ -100,7 +100,7 @@ export class RunUsage {
       tokens: this.#account.tokens + this.#meanwhile.tokens
     })
     if (limit !== undefined) return { limit, budget: this.#budget, isOwn: true }
-    const outer = this.#outer?.spending?.usedUp
+    const outer = this.#outer?.usage?.usedUp
     return outer === undefined ? undefined : { ...outer, isOwn: false }
   }
 
@@ -118,6 +118,6 @@ export class RunUsage {
 
 /** The usage of the surrounding run; `undefined` outside of runs. */
 export const outerUsage: Context.Reference<RunUsage | undefined> = Context.Reference<RunUsage | undefined>(
-  "@fallible/core/spending",
+  "@fallible/core/usage",
   { defaultValue: () => undefined }
 )

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 import * as SchemaParser from "effect/SchemaParser"
-import { contained } from "../effect/contained.ts"
+import { contained } from "../fiber/runContained.ts"
 
 // Parameters are declared as decoders, but most can be encoded too. If encoding fails, the `next` of a partial
 // result must hold all arguments.

@@ -2,7 +2,7 @@ import { explain, type Issue, type JsonSchema, type Misfit, type Origin } from "
 import type * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import type { FieldIssue } from "../../ToolFailure.ts"
-import { findingsOf } from "./findings.ts"
+import { findingsOf } from "./decoderFindings.ts"
 
 /**
  * Returns everything that is wrong with a value: where it does not fit the JSON Schema that a model sees, and

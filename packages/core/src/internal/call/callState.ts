@@ -3,8 +3,8 @@ import type { CallEvent, Source } from "../../CallEvent.ts"
 import type { Certainty } from "../../Certainty.ts"
 import { type Ledger, plus } from "../../Ledger.ts"
 import type { Handled, Repair } from "../../ToolOutcome.ts"
-import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "../failure/done.ts"
-import { isRefusal } from "../failure/refusalCode.ts"
+import { and, certain, certaintyOf, type Done, doneOf, inDoubt, nothing } from "../failure/effectsDone.ts"
+import { isRefusal } from "../failure/policyRefusal.ts"
 import { AppendOnly } from "../value/appendOnly.ts"
 
 /** The state of a call so far: a fold over its events. */

@@ -15,10 +15,10 @@ import type { Certainty } from "../../Certainty.ts"
 import * as Deadline from "../../Deadline.ts"
 import * as LateResult from "../../LateResult.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
-import { contained, isExit } from "../effect/contained.ts"
-import { isForeign, isRedirected, marks } from "../error/guess.ts"
-import { isConflict } from "../error/recognize.ts"
-import { and, certaintyOf, type Done, doneOf, nothing } from "../failure/done.ts"
+import { isForeign, isRedirected, marks } from "../anyError/provenance.ts"
+import { isConflict } from "../anyError/recognize.ts"
+import { and, certaintyOf, type Done, doneOf, nothing } from "../failure/effectsDone.ts"
+import { contained, isExit } from "../fiber/runContained.ts"
 import { isPromise } from "../value/untrusted.ts"
 import { wasSent } from "./callState.ts"
 import { current, detached, type Frame, type WhyNotBegin } from "./frame.ts"
@@ -31,7 +31,7 @@ import {
   isWhole,
   open as openEnding
 } from "./handlerEnding.ts"
-import { answered, judged } from "./userCode.ts"
+import { answered, judged } from "./runUserCode.ts"
 
 /** A handler and its properties. */
 export interface Handler<A, E extends ToolFailure, R> {

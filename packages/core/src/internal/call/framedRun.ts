@@ -4,14 +4,14 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as CallEvent from "../../CallEvent.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
-import { randomId } from "../effect/randomId.ts"
+import { randomId } from "../value/randomId.ts"
 import { CallFrame } from "./callFrame.ts"
 import { current, detached, type Frame, type Subject } from "./frame.ts"
 import { hasPart, isRejection, ofAnother, saysNothingDone } from "./handlerEnding.ts"
-import { entered, type InnerFrame } from "./innerFrame.ts"
+import { entered, type InnerFrame } from "./innerFrames.ts"
+import { standaloneKey } from "./keyWithoutAgent.ts"
+import { toWatcher } from "./notifyWatcher.ts"
 import { doubtOf } from "./outcome.ts"
-import { standaloneKey } from "./standaloneKey.ts"
-import { toWatcher } from "./toWatcher.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>
 

@@ -11,11 +11,11 @@ import {
   type ToolFailure,
   type ToolUnavailable
 } from "../../ToolFailure.ts"
-import { asForeign, doneBelow, isForeign, isGuess, isRedirected } from "../error/guess.ts"
-import { and, type Done, nothing as nothingDone } from "../failure/done.ts"
+import { asForeign, doneBelow, isForeign, isGuess, isRedirected } from "../anyError/provenance.ts"
+import { SuspendSignal } from "../failure/controlSignal.ts"
+import { and, type Done, nothing as nothingDone } from "../failure/effectsDone.ts"
 import { withFields, withShown } from "../failure/failureClass.ts"
-import { isRepeat } from "../failure/refusalCode.ts"
-import { SuspendSignal } from "../failure/signal.ts"
+import { isRepeat } from "../failure/policyRefusal.ts"
 import { attempted, isA, isPromise } from "../value/untrusted.ts"
 
 /** What the end of an execution says about its effect. */

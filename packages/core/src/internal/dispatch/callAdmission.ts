@@ -6,13 +6,13 @@ import type * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import type { Intent, ToolOutcome } from "../../ToolOutcome.ts"
-import { anyIntentOf, Intended, type Sent } from "../arguments/intent.ts"
+import { anyIntentOf, Intended, type Sent } from "../arguments/callIntent.ts"
 import type { CallFrame } from "../call/callFrame.ts"
 import { detached, type Frame } from "../call/frame.ts"
-import { isIdempotent } from "../call/idempotent.ts"
-import { nothing } from "../failure/done.ts"
+import { isIdempotent } from "../call/isIdempotent.ts"
+import { nothing } from "../failure/effectsDone.ts"
 import { attempted } from "../value/untrusted.ts"
-import { type Admission, admissionOf, type Repeated } from "./repetition.ts"
+import { type Admission, admissionOf, type Repeated } from "./repeatedCall.ts"
 
 /** The options of a call that decide whether it may run. */
 interface Options {

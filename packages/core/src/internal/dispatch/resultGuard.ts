@@ -4,9 +4,9 @@ import type * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as DispatchFailure from "../../DispatchFailure.ts"
 import type * as Tool from "../../Tool.ts"
-import { contained } from "../effect/contained.ts"
-import { misfitLogged } from "../result/misfitLog.ts"
+import { contained } from "../fiber/runContained.ts"
 import { resultIssues } from "../result/resultIssues.ts"
+import { misfitLogged } from "../result/resultMismatchLog.ts"
 import { mostDepth, plainJson, type Unfit } from "../value/plainJson.ts"
 
 type Encode = (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>

@@ -8,7 +8,7 @@ import * as Random from "effect/Random"
 import * as References from "effect/References"
 import * as Schedule from "effect/Schedule"
 import { ToolUnavailable } from "../../ToolFailure.ts"
-import { standIn, type Terms } from "../policy/retryTerms.ts"
+import { standIn, type Terms } from "../policy/retryWait.ts"
 
 /** The waits of a schedule until it is done, with one entry for each failure. */
 export interface Waits {

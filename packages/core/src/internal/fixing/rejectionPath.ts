@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { current, type Stage } from "../call/frame.ts"
 import { isRejection } from "../call/handlerEnding.ts"
-import { RejectionSignal } from "../failure/signal.ts"
+import { RejectionSignal } from "../failure/controlSignal.ts"
 import { isSame } from "./fixerAnswer.ts"
 
 type Run<R = unknown> = (params: unknown) => Effect.Effect<unknown, ToolFailure, R>

@@ -16,7 +16,7 @@ import * as Defect from "../../Defect.ts"
 import type { ToolFailure } from "../../ToolFailure.ts"
 import { current } from "../call/frame.ts"
 import type { PolicyName } from "../call/policyKind.ts"
-import { ended, noun } from "../call/userCode.ts"
+import { ended, noun } from "../call/runUserCode.ts"
 import { diedOf, PolicyFrame } from "./policyFrame.ts"
 
 type Run = (params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>

@@ -2,11 +2,11 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { join } from "../../Certainty.ts"
+import { isGuess, marks } from "../anyError/provenance.ts"
 import { current } from "../call/frame.ts"
-import { SourceFrame } from "../call/gate.ts"
+import { SourceFrame } from "../call/gateFrames.ts"
 import { doneByOthers, endingOf, isRejection, isWhole } from "../call/handlerEnding.ts"
-import { isGuess, marks } from "../error/guess.ts"
-import { certaintyOf } from "../failure/done.ts"
+import { certaintyOf } from "../failure/effectsDone.ts"
 
 // Runs a source that answers for a tool. Attempts of tools that the source runs count for the call.
 export const sourced = <A, E, R>(

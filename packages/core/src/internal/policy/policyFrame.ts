@@ -6,10 +6,10 @@ import type * as Fiber from "effect/Fiber"
 import type { CallEvent } from "../../CallEvent.ts"
 import { isOutcomeUnknown, isToolFailure, type ToolFailure } from "../../ToolFailure.ts"
 import type { Frame, Outwards } from "../call/frame.ts"
-import { PolicyRunFrame, SourceFrame } from "../call/gate.ts"
+import { PolicyRunFrame, SourceFrame } from "../call/gateFrames.ts"
 import { isOfAnswer } from "../call/innerEvent.ts"
 import { named, type PolicyName } from "../call/policyKind.ts"
-import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "../failure/signal.ts"
+import { defectsOf, RejectionSignal, type Signal, signalIn, StopSignal } from "../failure/controlSignal.ts"
 import { isA } from "../value/untrusted.ts"
 
 /** One call of a custom policy. */

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Deadline from "../../Deadline.ts"
 import { type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
 import { current, type Frame } from "../call/frame.ts"
-import { currentContext } from "../effect/contained.ts"
-import { abandonable } from "./abandonable.ts"
+import { currentContext } from "../fiber/runContained.ts"
+import { abandonable } from "./abandonOnTimeout.ts"
 
 /** The kinds of policies that limit time. */
 export type TimeLimit = "timeout" | "deadline"

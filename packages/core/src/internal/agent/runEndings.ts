@@ -1,0 +1,119 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as AgentBudget from "../../AgentBudget.ts"
+import * as AgentFailure from "../../AgentFailure.ts"
+import type { Answer } from "../../Answer.ts"
+import type * as Ledger from "../../Ledger.ts"
+import type { ModelFailure, Reply } from "../../Model.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as ToolOutcome from "../../ToolOutcome.ts"
+import { logFailure } from "../call/failureLogLine.ts"
+import { assistantMessage } from "./messages.ts"
+import type { Run, State } from "./runState.ts"
+import type { UsedUp } from "./runUsage.ts"
+import { afterCall } from "./turnCalls.ts"
+
+const progressOf = ({ account, facts, transcript }: State) => ({ transcript, ledger: account.ledger, facts })
+
+export const answerOf = ({ account, facts, transcript }: State, reply: Reply): Answer => ({
+  text: reply.text,
+  truncated: reply.truncated ?? false,
+  transcript: transcript.append(assistantMessage(reply)),
+  ledger: account.ledger,
+  facts
+})
+
+export const limitReached = <T extends Tool.Any>(run: Run<T>, state: State, { budget, isOwn, limit }: UsedUp) => {
+  run.watch?.({ _tag: "LimitReached", turn: state.turn, limit })
+  return new AgentFailure.LimitReached({
+    limit,
+    detail: `The ${isOwn ? "agent" : "outer run"} used up its ${
+      AgentBudget.describe(budget, limit)
+    } without an answer.`,
+    ...progressOf(state)
+  })
+}
+
+// Ends a run whose model failed, and logs the failure. A defect has already been logged where it occurred.
+export const endedByModel = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  failure: ModelFailure,
+  failures: ReadonlyArray<Ledger.ModelEntry>
+) => {
+  const ended = Effect.fail(modelFailed(withModelFailures(run, state, failures), failure))
+  const attempts = failures.at(-1)?.attempts ?? 1
+  return failure.code === "defect"
+    ? ended
+    : Effect.andThen(
+      logFailure("The model", failure, `The run ended${attempts > 1 ? `, after ${attempts} attempts` : ""}.`).pipe(
+        Effect.annotateLogs({ ...run.place })
+      ),
+      ended
+    )
+}
+
+export const modelFailed = (state: State, failure: ModelFailure) =>
+  new AgentFailure.ModelFailed({ detail: failure.detail, failure, cause: failure.cause, ...progressOf(state) })
+
+export const withModelFailures = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  failures: ReadonlyArray<Ledger.ModelEntry>
+): State => {
+  const account = state.account.modelFailed(failures)
+  run.usage.now(account)
+  return { ...state, account }
+}
+
+// Returns the end of the run, if its last turn ends it. A stop takes precedence over a question.
+export const haltedBy = <T extends Tool.Any>(
+  run: Run<T>,
+  state: State,
+  next: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+): Effect.Effect<never, AgentFailure.AgentFailure> | undefined => {
+  const stopped = outcomes.find((outcome) => outcome._tag === "Stopped")
+  if (stopped !== undefined) return Effect.fail(runStopped(next, stopped.reason))
+  const suspended = outcomes.find((outcome) => outcome._tag === "Suspended")
+  return suspended === undefined
+    ? undefined
+    : Effect.fail(runSuspended(run, state, next, reply, outcomes, suspended.question))
+}
+
+const runStopped = (state: State, reason: string) =>
+  new AgentFailure.RunStopped({ detail: `A tool stopped the run: ${reason}`, reason, ...progressOf(state) })
+
+const runSuspended = <T extends Tool.Any>(
+  run: Run<T>,
+  waiting: State,
+  next: State,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  question: string
+) =>
+  new AgentFailure.RunSuspended({
+    detail: `The run waits for the user's answer to: ${question}`,
+    question,
+    suspension: {
+      version: 4,
+      runId: run.id,
+      turn: waiting.turn,
+      transcript: waiting.transcript,
+      ledger: waiting.account.ledger,
+      reply,
+      outcomes,
+      facts: next.facts,
+      used: Duration.millis(run.time.used)
+    },
+    ...progressOf(next),
+    // A caller may never resume the run. A suspended call that may have acted is then in doubt: it may have done only
+    // a part of its intent.
+    facts: reply.calls.reduce((facts, call, index) => {
+      const outcome = outcomes[index]
+      return outcome?._tag !== "Suspended" || outcome.certainty === "not_executed"
+        ? facts
+        : afterCall(run, facts, call, { ...outcome, certainty: "unknown" })
+    }, next.facts)
+  })

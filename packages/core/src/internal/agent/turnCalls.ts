@@ -1,0 +1,203 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as CallEvent from "../../CallEvent.ts"
+import * as CallFacts from "../../CallFacts.ts"
+import type { Certainty } from "../../Certainty.ts"
+import * as Dispatch from "../../Dispatch.ts"
+import * as DispatchFailure from "../../DispatchFailure.ts"
+import * as Ledger from "../../Ledger.ts"
+import type { Reply } from "../../Model.ts"
+import type * as Tool from "../../Tool.ts"
+import type * as ToolCall from "../../ToolCall.ts"
+import type * as Toolkit from "../../Toolkit.ts"
+import * as ToolOutcome from "../../ToolOutcome.ts"
+import { anyIntentOf } from "../arguments/callIntent.ts"
+import { isNotRun, ordered } from "../dispatch/concurrentCalls.ts"
+import { isExemptFromLimits } from "../tool/exemptFromLimits.ts"
+import { journaled } from "./journaled.ts"
+import { StepStart } from "./journalStepStart.ts"
+import type { Run, State } from "./runState.ts"
+
+/** Runs a call. A resumed call continues where it was suspended, with the user's replies to its questions. */
+type Perform<T extends Tool.Any> = (
+  call: ToolCall.ToolCall,
+  index: number,
+  suspended?: ToolOutcome.Suspended
+) => Dispatched<T>
+
+/** The result of the calls of a turn. */
+export interface Called {
+  readonly outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>
+  /** The facts of all calls, including these. */
+  readonly facts: CallFacts.CallFacts
+}
+
+/**
+ * Runs the calls of a reply.
+ *
+ * Decides in the order of the calls whether each may run, from the outcomes of the calls before it. For calls
+ * that run together, decides before any of them starts.
+ *
+ * @param choose decides for each call whether and how to run it; default: run every call
+ */
+export const runCalls = <T extends Tool.Any>(
+  run: Run<T>,
+  { facts: before, turn }: Pick<State, "facts" | "turn">,
+  { calls }: Reply,
+  choose: (perform: Perform<T>) => Perform<T> = (perform) => perform
+): Effect.Effect<Called, never, Tool.Requirements<T>> =>
+  Effect.suspend(() => {
+    let facts = before
+    const perform: Perform<T> = (call, index, suspended) => {
+      if (suspended === undefined) facts = CallFacts.called(facts, call)
+      const tool = run.toolkit.tools.get(call.name)
+      const refusal = tool !== undefined && isExemptFromLimits(tool)
+        ? undefined
+        : run.usage.refusal(index, calls.length, facts)
+      return Effect.map(runCall(run, turn, call, index, { facts, refusal }, suspended), (outcome) => {
+        // A suspended call has no final outcome yet.
+        if (outcome._tag !== "Suspended") facts = afterCall(run, facts, call, outcome)
+        return outcome
+      })
+    }
+    return Effect.map(ordered(run.toolkit, calls, choose(perform)), (outcomes) => ({ outcomes, facts }))
+  })
+
+/**
+ * Runs the rest of a suspended turn: the first suspended call, with the user's reply, and then the calls that it
+ * held back. A call that already has an outcome keeps it, even if an earlier call asks again.
+ *
+ * @param outcomes the outcomes of the calls when the run was suspended
+ */
+export const resumeCalls = <T extends Tool.Any>(
+  run: Run<T>,
+  state: Pick<State, "facts" | "turn">,
+  reply: Reply,
+  outcomes: ReadonlyArray<ToolOutcome.ToolOutcome>,
+  userReply: string
+): Effect.Effect<Called, never, Tool.Requirements<T>> => {
+  const first = outcomes.findIndex(({ _tag }) => _tag === "Suspended")
+  const choose = (perform: Perform<T>): Perform<T> => (call, index) => {
+    const before = outcomes[index]!
+    if (before._tag === "Suspended" && index === first) {
+      const replies = [...before.replies, { id: before.id, question: before.question, reply: userReply }]
+      return Effect.map(perform(call, index, { ...before, replies }), (outcome) => joined(before, outcome))
+    }
+    return isNotRun(before) ? perform(call, index) : Effect.succeed(before)
+  }
+  const latest = (outcome: ToolOutcome.ToolOutcome, index: number) => isNotRun(outcome) ? outcomes[index]! : outcome
+  return Effect.map(runCalls(run, state, reply, choose), ({ facts, outcomes }) => ({
+    facts,
+    outcomes: outcomes.map(latest)
+  }))
+}
+
+/** Returns the facts after a call has its outcome. */
+export const afterCall = <T extends Tool.Any>(
+  { toolkit }: Run<T>,
+  facts: CallFacts.CallFacts,
+  { name }: ToolCall.ToolCall,
+  outcome: ToolOutcome.ToolOutcome
+): CallFacts.CallFacts => {
+  // A tool that was removed counts as non-idempotent: its side effect is unknown.
+  const tool = toolkit.tools.get(name) ?? { sideEffect: "non_idempotent" }
+  return CallFacts.ended(facts, outcome, tool)
+}
+
+// Runs a call as a step of the journal, and emits its events if the run is watched. Here, `index` counts from 0.
+const runCall = <T extends Tool.Any>(
+  run: Run<T>,
+  turn: number,
+  call: ToolCall.ToolCall,
+  index: number,
+  admission: Pick<Dispatch.CallOptions, "facts" | "refusal">,
+  suspended: ToolOutcome.Suspended | undefined
+): Dispatched<T> => {
+  const { watch, watcher } = run
+  const position = `turn/${turn}/call/${index + 1}`
+  const id = `${run.id}/${position}`
+  const options: Dispatch.CallOptions = {
+    id,
+    ...admission,
+    annotations: { run: run.id, turn, tool: call.name, call: id },
+    onEvent: watcher,
+    ...(suspended === undefined ? {} : { before: suspended, replies: suspended.replies })
+  }
+  const dispatch = (options: Dispatch.CallOptions) => Dispatch.call(run.toolkit, call, options)
+  // A resumed call is another step: the step with the first name has recorded the suspension.
+  const name = suspended === undefined ? position : `${position}/reply/${suspended.replies.length}`
+  // A tool that was removed since then may have acted.
+  const acts = run.toolkit.tools.get(call.name)?.sideEffect !== "none"
+  const stepIn = (options: Dispatch.CallOptions, begin: Wrap<T>) => ({
+    name,
+    success: ToolOutcome.schema,
+    error: Schema.Never,
+    lost: acts ? begin(dispatch({ ...options, wasBegun: true })) : undefined
+  })
+  const unrecorded = (ownResult: ToolOutcome.ToolOutcome | undefined) =>
+    Effect.succeed(ownResult ?? unknownOutcome(run.toolkit, call, "run"))
+  if (watch === undefined) {
+    return journaled(run, stepIn(options, (self) => self), dispatch(options), (_, ownResult) => unrecorded(ownResult))
+  }
+
+  const event = { turn, index: index + 1, call }
+  const onEvent: CallEvent.Watcher = (watched, failure) => {
+    const { at: _, id: __, tool: ___, ...happened } = watched
+    watch({ ...happened, ...event })
+    watcher?.(watched, failure)
+  }
+  return Effect.suspend(() => {
+    const beginning = new StepStart((replay) => watch({ _tag: "CallStarted", ...event, ...replay }))
+    const begin: Wrap<T> = (self) => beginning.of(self)
+    const watched = { ...options, onEvent }
+    const outcome = journaled(run, stepIn(watched, begin), begin(dispatch(watched)), (_, ownResult) => {
+      beginning.begin()
+      return unrecorded(ownResult)
+    })
+    return Effect.map(Effect.timed(outcome), ([elapsed, outcome]) => {
+      const replay = beginning.replay()
+      watch({ _tag: "CallEnded", ...event, outcome, elapsed, ...replay })
+      return outcome
+    })
+  })
+}
+
+type Dispatched<T extends Tool.Any> = Effect.Effect<ToolOutcome.ToolOutcome, never, Tool.Requirements<T>>
+
+type Wrap<T extends Tool.Any> = (self: Dispatched<T>) => Dispatched<T>
+
+// Returns the outcome of a call whose result is lost. If the tool acts, the outcome is in doubt.
+export const unknownOutcome = (
+  toolkit: Toolkit.Toolkit,
+  call: ToolCall.ToolCall,
+  stage: ToolOutcome.Stage
+): ToolOutcome.Failed => {
+  const acts = (toolkit.tools.get(call.name)?.sideEffect ?? "none") !== "none"
+  const failure = DispatchFailure.defect({ tool: call.name, outcome: acts ? "unknown" : undefined, cause: undefined })
+  const certainty: Certainty = acts ? "unknown" : "not_executed"
+  const effort = { certainty, repairs: [], attempts: 1, handled: [], waited: Duration.zero }
+  return {
+    _tag: "Failed",
+    failure,
+    stage,
+    ...effort,
+    ...(acts ? { intent: anyIntentOf(call.name) } : {})
+  }
+}
+
+// Adds up the effort of a call that ran in two parts.
+const joined = (before: ToolOutcome.Suspended, outcome: ToolOutcome.ToolOutcome): ToolOutcome.ToolOutcome => {
+  const attempts = before.attempts + outcome.attempts
+  const executions = ToolOutcome.executions(before) + ToolOutcome.executions(outcome)
+  return {
+    ...outcome,
+    attempts,
+    ...(executions === attempts ? {} : { executions }),
+    waited: Duration.sum(before.waited, outcome.waited),
+    handled: [...before.handled, ...outcome.handled],
+    ...(before.fixing === undefined
+      ? {}
+      : { fixing: outcome.fixing === undefined ? before.fixing : Ledger.plus(before.fixing, outcome.fixing) })
+  }
+}

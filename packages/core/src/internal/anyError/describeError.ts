@@ -1,0 +1,68 @@
+/*
+ * Describes any error as a failure: its kind, and the text for the model.
+ */
+import { attempted, isA } from "../value/untrusted.ts"
+import { type Described, garbage, type Kind, transient, unrecognized } from "./errorKind.ts"
+import { ofProse } from "./plainMessage.ts"
+import { at, classesOf, textAt } from "./readError.ts"
+import { isFault, recognize, saysRetryable } from "./recognize.ts"
+import { retryAfterOf } from "./retryAfter.ts"
+import { fieldOfLibraries, type Told, wordsOf } from "./safeText.ts"
+
+/**
+ * Describes an error as a failure. Returns `undefined` for a mistake in the program, and for a stop
+ * (`ToolCall.stop`), which takes precedence over everything.
+ */
+export const describe = (error: unknown, listed: ReadonlyArray<Told>): Described | undefined => {
+  if (at(error, "_tag") === "StopSignal") return undefined
+  const byShape = attempted(() => recognize(error))
+  const words = byShape?.isMute === true ? undefined : attempted(() => wordsOf(error, listed))
+  // Not every message is a rejection: it may give no reason.
+  const recognized = byShape ?? (words === undefined ? undefined : ofProse(textAt(error, "message") ?? ""))
+  if (recognized === undefined && attempted(() => isFault(error)) === true && !isListedItself(error, listed)) {
+    return undefined
+  }
+  const kind = withRetryFlag(recognized?.kind ?? (words === undefined ? unrecognized : rejection), saysRetryable(error))
+  return {
+    // A hint concerns the request that failed. After a redirect, that is not the tool's own request.
+    kind: recognized?.isRedirected === true && "hint" in kind ? { ...kind, hint: undefined } : kind,
+    detail: words ?? recognized?.sentence ?? "The tool failed. Only its operators can see why.",
+    cause: error,
+    outcome: outcomeOf(kind),
+    retryAfter: attempted(() => retryAfterOf(error)),
+    issues: recognized?.issues,
+    isRedirected: recognized?.isRedirected
+  }
+}
+
+/** Describes an unrecognized error for a log. */
+export const unknown = (error: unknown): string => {
+  const [name = ""] = isA(Error)(error) ? classesOf(error) : []
+  if (name === "" || name === "Error") return "an error of an unknown kind"
+  const field = fieldOfLibraries(error)
+  return field === undefined
+    ? `an error of the class ${name}, which is not recognized and not listed in 'tell'`
+    : `an error of the class ${name}, which is not recognized. Its message is withheld, because it has a field '${field}'`
+}
+
+// A mistake in the program counts as listed only if its own class is listed. A listed base class is not enough.
+const isListedItself = (error: unknown, listed: ReadonlyArray<Told>): boolean =>
+  listed.some((listedClass) => listedClass === at(error, "constructor"))
+
+// A thrown message with a reason is a rejection: "Room A1 is booked."
+const rejection: Kind = garbage("rejected")
+
+// The error's own retry flag takes precedence over its kind.
+const withRetryFlag = (kind: Kind, isRetryable: boolean | undefined): Kind => {
+  if (isRetryable === undefined) return kind
+  if (kind._tag !== "ToolUnavailable") return isRetryable && kind === rejection ? transient(unrecognized.code) : kind
+  if (isRetryable === kind.transient) return kind
+  // A retryable error is not a final rejection, so its hint and its scope do not apply.
+  return isRetryable ? transient(kind.code, kind.outcome) : { ...kind, transient: false }
+}
+
+// A transient failure without an outcome already leaves it open.
+const outcomeOf = (kind: Kind): Described["outcome"] => {
+  if (kind._tag !== "ToolUnavailable") return undefined
+  return kind.outcome === "open" ? kind.transient ? undefined : "unknown" : kind.outcome
+}

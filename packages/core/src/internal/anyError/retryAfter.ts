@@ -1,0 +1,67 @@
+/*
+ * How long a service asks its clients to wait: in seconds, in milliseconds, or until a date (RFC 9110, 10.2.3).
+ * If no requests are left, clients wait until the limit resets
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
+import { currentContext } from "../fiber/runContained.ts"
+import { attempted } from "../value/untrusted.ts"
+import { at, most, textAt } from "./readError.ts"
+
+/** Returns the wait from the headers of an error, of its response, or of its causes. */
+export const retryAfterOf = (error: unknown, depth = 0): Duration.Duration | undefined =>
+  error === undefined || depth > most.depth
+    ? undefined
+    : headersOf(error).flatMap((headers) => retryAfterIn(headers) ?? []).at(0) ?? ofSlack(error) ??
+      retryAfterOf(at(error, "cause"), depth + 1)
+
+// Slack's `retryAfter` is in seconds. Other libraries mean milliseconds.
+const ofSlack = (error: unknown): Duration.Duration | undefined =>
+  textAt(error, "code") === "slack_webapi_rate_limited_error"
+    ? retryAfterIn({ "retry-after": at(error, "retryAfter") })
+    : undefined
+
+/** True if the headers of an error, or of its response, say that the service limits requests. */
+export const isLimited = (error: unknown): boolean => headersOf(error).some(isLimitedIn)
+
+const headersOf = (error: unknown): ReadonlyArray<unknown> => {
+  const responses = ["response", "$response"].map((key) => at(error, key, "headers"))
+  return [at(error, "headers"), at(error, "responseHeaders"), ...responses, at(error, "reason", "response", "headers")]
+}
+
+export const retryAfterIn = (headers: unknown): Duration.Duration | undefined => {
+  const millis = headerIn(headers, "retry-after-ms") ?? ""
+  if (/^\d+(\.\d+)?$/.test(millis)) return Duration.seconds(Math.min(Number(millis) / 1000, longest))
+  const after = headerIn(headers, "retry-after") ?? ""
+  if (/^\d+$/.test(after)) return Duration.seconds(Math.min(Number(after), longest))
+  const until = /^[a-z]{3,9}, /i.test(after) ? Date.parse(after) : resetIn(headers)
+  return Number.isNaN(until) ? undefined : Duration.millis(Math.min(Math.max(0, until - now()), longest * 1000))
+}
+
+export const isLimitedIn = (headers: unknown): boolean => hasNoneLeft(headers) || retryAfterIn(headers) !== undefined
+
+const hasNoneLeft = (headers: unknown): boolean => headerIn(headers, "x-ratelimit-remaining") === "0"
+
+// Some services send a time, in seconds since 1970. Others send a number of seconds: it is shorter, and ignored.
+const resetIn = (headers: unknown): number => {
+  const reset = hasNoneLeft(headers) ? headerIn(headers, "x-ratelimit-reset") ?? "" : ""
+  return /^\d{10}$/.test(reset) ? Number(reset) * 1000 : Number.NaN
+}
+
+/** The longest wait, in seconds: about thirty years, which can still be written as text. */
+const longest = 1e9
+
+// An error is not an Effect, so the current fiber supplies the clock.
+const now = (): number => Context.get(currentContext<never>(), Clock.Clock).currentTimeMillisUnsafe()
+
+const headerIn = (headers: unknown, name: string): string | undefined => {
+  if (!Predicate.isObject(headers)) return undefined
+  const get = at(headers, "get")
+  const value = typeof get === "function"
+    ? attempted((): unknown => get.call(headers, name))
+    : attempted(() => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1])
+  return typeof value === "number" ? String(value) : typeof value === "string" ? value.slice(0, 1000).trim() : undefined
+}

@@ -1,0 +1,142 @@
+/*
+ * Calls users' functions, and guards against results of the wrong type.
+ *
+ * Types are erased at run time, and `any` is common. A handler may return a promise, fail with a text, or yield a
+ * value that is not an Effect. The `effect` runtime ends a fiber that meets such a value, without running its
+ * finalizers. So a user's function runs in its own fiber. It ends with a value, with one of the four failures, or
+ * with a defect that says what to do.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Defect from "../../Defect.ts"
+import type { ToolFailure } from "../../ToolFailure.ts"
+import { contained, currentContext } from "../fiber/runContained.ts"
+import { kind } from "../value/text.ts"
+import { attempted, isPromise, isStarted } from "../value/untrusted.ts"
+import { current, detached } from "./frame.ts"
+import { isWhole } from "./handlerEnding.ts"
+
+/**
+ * Calls a user's function that returns an Effect, and runs that in its own fiber. It fails with one of the four
+ * failures.
+ *
+ * @param label the function, as logs name it: "The handler of 'pay'"
+ */
+export const callUser = <A, E extends ToolFailure, R>(
+  label: string,
+  call: () => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => Effect.suspend(() => ended(label, call()))
+
+/** Runs the Effect that a user's function has returned, in its own fiber. */
+export const ended = <A, E extends ToolFailure, R>(
+  label: string,
+  answer: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => contained(answered(label, answer), (exit) => judged(label, exit))
+
+/** Runs the Effect that a user's function has returned, in the current fiber. Nothing else may run in that fiber. */
+export const endedHere = <A, E extends ToolFailure, R>(
+  label: string,
+  answer: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => Effect.flatMap(Effect.exit(answered(label, answer)), (exit) => judged(label, exit))
+
+/** Returns the answer of a user's function if it is an Effect. Otherwise dies with a defect. */
+export const answered = <A, E, R>(label: string, answer: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  attempted(() => Effect.isEffect(answer)) === true ? answer : Effect.die(fault(label, "returned", answer))
+
+/** Fails with a failure that a user's function returned, if it is one of the four. Otherwise dies with a defect. */
+export const failing = <E extends ToolFailure>(label: string, failure: E): Effect.Effect<never, E> =>
+  isWhole(failure)
+    ? Effect.fail(failure)
+    : Effect.die(fault(label, "returned", failure, "which is not one of the four failures"))
+
+/** Returns the value of a user's function that must answer at once. Throws if the value is a promise. */
+export const outright = <A>(label: string, value: A): A => {
+  if (isPromise(value)) throw fault(label, "returned", value, "and it must answer at once")
+  return value
+}
+
+/** Returns the value of a user's function, or of its Effect. Throws if the value is a promise. */
+export const present = <A>(label: string, verb: "returned" | "succeeded with", value: A): A => {
+  if (isPromise(value)) throw fault(label, verb, value)
+  return value
+}
+
+// -----------------------------------------------------------------------------
+// The end of a user's Effect
+// -----------------------------------------------------------------------------
+
+/** Returns the end of a user's Effect: its value, a failure, or a defect. */
+export const judged = <A, E extends ToolFailure>(label: string, exit: Exit.Exit<A, E>): Effect.Effect<A, E> => {
+  if (Exit.isSuccess(exit)) {
+    present(label, "succeeded with", exit.value)
+    return exit
+  }
+  const { reasons } = exit.cause
+  if (reasons.every((reason) => !Cause.isFailReason(reason) || isWhole(reason.error))) {
+    // A race without a winner ends with the failures of all. Code that catches failures sees only the first.
+    const [first] = reasons
+    return first !== undefined && reasons.length > 1 && reasons.every(Cause.isFailReason)
+      ? Effect.failCause(Cause.fromReasons([first]))
+      : exit
+  }
+  // Policies read only the four failures, so any other error becomes a defect.
+  return Effect.failCause(
+    Cause.fromReasons(
+      reasons.map((reason) =>
+        Cause.isFailReason(reason) && !isWhole(reason.error) ? Cause.makeDieReason(reason.error) : reason
+      )
+    )
+  )
+}
+
+// -----------------------------------------------------------------------------
+// What is wrong with an answer
+// -----------------------------------------------------------------------------
+
+/** The error for a user's function or value of the wrong type. The message says what is wrong, without the value. */
+export class IllTyped extends TypeError {}
+
+const fault = (label: string, verb: string, value: unknown, why?: string): IllTyped => {
+  heed(label, value)
+  return new IllTyped(`${label} ${verb} ${why === undefined ? advice(value) : `${noun(value)}, ${why}.`}`)
+}
+
+const advice = (value: unknown): string => {
+  if (isPromise(value)) return "a promise: wrap it in Effect.tryPromise."
+  if (isGenerator(value)) return "a generator: wrap its function in Effect.fnUntraced."
+  if (value === undefined) return "nothing, and not an Effect: is a `return` missing?"
+  return `${kind(value)}, which is not an Effect: wrap it in Effect.succeed.`
+}
+
+/** Returns the kind of a value as a noun: {@link kind}, or "a promise". */
+export const noun = (value: unknown): string => isPromise(value) ? "a promise" : kind(value)
+
+const isGenerator = (value: unknown): boolean =>
+  typeof value === "object" && value !== null &&
+  attempted(() => Symbol.iterator in value && "next" in value) === true
+
+/**
+ * Takes care of a promise that is not awaited. Its rejection is reported, and does not end the process. Until it
+ * settles, it counts as an abandoned attempt.
+ */
+export const heed = (label: string, promise: unknown): void => {
+  if (!isStarted(promise)) return
+  const fiber = Effect.runForkWith(currentContext<never>())(reportRejection(label, promise))
+  const call = Fiber.getCurrent()?.getRef(current) ?? detached
+  if (call !== detached) call.live.abandoned.add(fiber)
+}
+
+const reportRejection = (label: string, promise: Promise<unknown>): Effect.Effect<void> => {
+  const end = Effect.callback<void, unknown>((resume) => {
+    void Promise.prototype.then.call(promise, () => resume(Effect.void), (reason) => resume(Effect.fail(reason)))
+  })
+  return Effect.flatMap(
+    Effect.exit(end),
+    (exit) =>
+      Exit.isSuccess(exit)
+        ? Effect.void
+        : Defect.report(`${label} left a promise unhandled, and it was rejected`, exit.cause)
+  )
+}

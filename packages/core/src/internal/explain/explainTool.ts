@@ -1,0 +1,237 @@
+import * as Duration from "effect/Duration"
+import * as Iterable from "effect/Iterable"
+import type { Bounds, Explanation, Moment, Step, Warning } from "../../Explanation.ts"
+import type * as Policy from "../../Policy.ts"
+import { type Identified, whyUnfit } from "../arguments/argumentIdentity.ts"
+import { failureLimitOf } from "../call/failureLimit.ts"
+import type { Fixing } from "../fixing/fixerOption.ts"
+import { anything, fixed, handler, isForAllTools, settleOf } from "./worstCaseBounds.ts"
+
+interface Explained extends Policy.Subject, Identified {
+  readonly policies: ReadonlyArray<Policy.Any>
+  readonly fixers?: ReadonlyArray<Fixing>
+  readonly failureLimit?: number
+}
+
+/** Computes what a tool costs at worst, and lists the likely mistakes in its policies. */
+export const explained = (tool: Explained): Explanation => {
+  const layers = layersOf(tool)
+  const { bounds: { moments, warnings } } = layers.at(-1)!
+  const steps = layers.map(({ bounds, description }): Step => ({
+    description,
+    attempts: bounds.attempts(Duration.infinity),
+    waiting: bounds.waiting,
+    time: bounds.time
+  }))
+  const { attempts, time, waiting } = steps.at(-1)!
+  const { failureLimit = failureLimitOf(tool.sideEffect) } = tool
+  const [first, more] = firstMoments(moments())
+  return {
+    tool: tool.name,
+    sideEffect: tool.sideEffect,
+    attempts,
+    waiting,
+    time,
+    // Each failing call runs the handler at least once. The last one may begin with a single execution left.
+    calls: failureLimit,
+    actingCalls: tool.sideEffect === "non_idempotent" ? 1 : failureLimit,
+    executions: { ...attempts, most: attempts.most + failureLimit - 1 },
+    steps,
+    moments: first,
+    more,
+    warnings: [...warnings, ...orderWarnings(tool, steps), ...identityWarnings(tool)]
+  }
+}
+
+// Only a warning: `Tool.make` already throws for an `idempotent_by_key` tool without a key.
+const identityWarnings = ({ identity, parameters, sideEffect }: Explained): ReadonlyArray<Warning> => {
+  const why = sideEffect === "none" || identity !== undefined ? undefined : whyUnfit(parameters)
+  return why === undefined ? [] : [{
+    code: "no_identity",
+    detail:
+      `No idempotency key can be made from the tool's arguments, because ${why}. A repeated call gets another key.`,
+    hint: "Declare the tool's identity: the arguments that identify the effect."
+  }]
+}
+
+/** Returns the bounds of a tool as a whole. */
+export const boundsOf = (tool: Explained): Bounds => layersOf(tool).at(-1)!.bounds
+
+const layersOf = (tool: Explained) => {
+  const policies = tool.policies.reduce(
+    (layers, policy) => {
+      const inner = layers.at(-1)!.bounds
+      const bounds = policy.bound?.(inner, tool) ?? anything(policy.name ?? policy.kind)(inner)
+      return [...layers, { description: policy.description, bounds }]
+    },
+    [{ description: "handler", bounds: handler }]
+  )
+  const { fixers = [] } = tool
+  return fixers.length === 0
+    ? policies
+    : [...policies, { description: describe(fixers), bounds: fixed(fixers)(policies.at(-1)!.bounds) }]
+}
+
+const describe = (fixers: ReadonlyArray<Fixing>): string => {
+  const tries = fixers.reduce((sum, { tries }) => sum + tries, 0)
+  return `corrections by ${fixers.length === 1 ? "a fixer" : `${fixers.length} fixers`}${
+    tries === 1 ? "" : `, up to ${tries} times`
+  }`
+}
+
+// -----------------------------------------------------------------------------
+// Moments
+// -----------------------------------------------------------------------------
+
+const firstMoments = (moments: Iterable<Moment>): readonly [ReadonlyArray<Moment>, number] => {
+  const all = Array.from(Iterable.take(moments, mostCounted))
+  let attempts = 0
+  const first = all.slice(0, 30).map((moment) =>
+    moment.event === "attempt" ? { ...moment, event: `attempt ${++attempts}` } : moment
+  )
+  return [first, all.length === mostCounted ? Infinity : all.length - first.length]
+}
+
+const mostCounted = 10_000
+
+// -----------------------------------------------------------------------------
+// The order of policies
+// -----------------------------------------------------------------------------
+
+/**
+ * Lists the likely mistakes in the order of policies. Step 0 is the handler, and the policy at index `i` is
+ * step `i + 1`.
+ */
+const orderWarnings = ({ policies, sideEffect }: Explained, steps: ReadonlyArray<Step>): ReadonlyArray<Warning> => {
+  const isRetry = policies.map(({ kind }, index) => {
+    const [inner, outer] = steps.slice(index)
+    return kind === "retry" && (outer!.attempts.most === Infinity || outer!.attempts.most > inner!.attempts.most)
+  })
+  const attempt = steps[isRetry.indexOf(true)]
+  return policies.flatMap(({ bound, kind }, index) => {
+    const [inner, outer] = steps.slice(index)
+    const settle = settleOf(bound)
+    const place: Place = {
+      acts: sideEffect !== "none",
+      isRepeatable: sideEffect !== "non_idempotent",
+      isForAllTools: isForAllTools(bound),
+      isCutShort: settle !== undefined &&
+        steps.slice(index + 1).some(({ time }) => Duration.isLessThanOrEqualTo(time.most, settle)),
+      surrounds: (kind) => policies.some((policy, inside) => inside < index && policy.kind === kind),
+      leavesUnreconciled: Duration.isLessThan(outer!.time.most, inner!.time.most) &&
+        policies.slice(0, index).some((policy, inside) =>
+          policy.kind === "reconcile" && Duration.isLessThanOrEqualTo(outer!.time.most, steps[inside]!.time.most)
+        ),
+      surroundsRetry: isRetry.slice(0, index).includes(true),
+      cutsFirstAttempt: attempt !== undefined && Duration.isFinite(attempt.time.most) &&
+        Duration.isLessThan(outer!.time.most, inner!.time.most) &&
+        Duration.isLessThanOrEqualTo(outer!.time.most, attempt.time.most)
+    }
+    return rules
+      .filter((rule) => rule.kind === kind && (kind !== "retry" || isRetry[index] === true) && rule.applies(place))
+      .map(({ code, detail, hint }) => ({ code, detail, hint }))
+  })
+}
+
+interface Place {
+  readonly acts: boolean
+  readonly isRepeatable: boolean
+  /** True if the policy is meant for all kinds of tools. */
+  readonly isForAllTools: boolean
+  /** True if a time limit around it ends before an outcome settles. */
+  readonly isCutShort: boolean
+  readonly surrounds: (kind: string) => boolean
+  /** True if its time may end before a check inside runs. */
+  readonly leavesUnreconciled: boolean
+  readonly surroundsRetry: boolean
+  /** True if its time ends no later than the first attempt's. */
+  readonly cutsFirstAttempt: boolean
+}
+
+interface Rule extends Warning {
+  /** The kind of policy that it applies to. A retry that never tries again is skipped. */
+  readonly kind: string
+  readonly applies: (place: Place) => boolean
+}
+
+const leavesNoRetry: Omit<Rule, "kind"> = {
+  applies: ({ cutsFirstAttempt, surroundsRetry }) => surroundsRetry && cutsFirstAttempt,
+  code: "timeout_leaves_no_retry",
+  detail: "The timeout around all attempts is no longer than one attempt, so an attempt that hangs is never retried.",
+  hint: "Make it longer than an attempt and its wait, or put it inside the retry."
+}
+
+const rules: ReadonlyArray<Rule> = [
+  {
+    kind: "retry",
+    applies: ({ isForAllTools, isRepeatable, surrounds }) => !isRepeatable && !isForAllTools && !surrounds("reconcile"),
+    code: "retry_of_acting_tool",
+    detail: "The tool acts, so it is retried only if all its attempts certainly did nothing.",
+    hint: "Declare its sideEffect if it is read-only or idempotent; otherwise put Tool.reconcile inside the retry."
+  },
+  {
+    kind: "retry",
+    applies: ({ surroundsRetry }) => surroundsRetry,
+    code: "retry_around_retry",
+    detail: "Nested retries multiply their attempts.",
+    hint: "Keep one of them."
+  },
+  {
+    kind: "retry",
+    applies: ({ surrounds }) => surrounds("breaker"),
+    code: "retry_around_breaker",
+    detail: "The breaker counts each attempt as a call, and the retry keeps waiting for an open circuit.",
+    hint: "Put the retry inside the breaker."
+  },
+  {
+    kind: "retry",
+    applies: ({ surrounds }) => surrounds("fallback"),
+    code: "retry_around_fallback",
+    detail: "The fallback handles every failure, so the retry runs only if the fallback fails too.",
+    hint: "Put the fallback outside the retry."
+  },
+  { kind: "timeout", ...leavesNoRetry },
+  { kind: "deadline", ...leavesNoRetry },
+  {
+    kind: "breaker",
+    applies: ({ surrounds }) => surrounds("fallback"),
+    code: "breaker_around_fallback",
+    detail: "The fallback answers for the tool, so the breaker sees no failure and never opens.",
+    hint: "Put the breaker inside the fallback."
+  },
+  {
+    kind: "timeout",
+    applies: ({ surrounds }) => surrounds("reconcile"),
+    code: "timeout_around_reconcile",
+    detail: "An attempt that this timeout ends is not reconciled, so its outcome stays unknown.",
+    hint: "Put Tool.reconcile outside the timeout."
+  },
+  {
+    kind: "deadline",
+    applies: ({ leavesUnreconciled }) => leavesUnreconciled,
+    code: "timeout_around_reconcile",
+    detail: "This deadline ends an attempt that hangs, so it is not reconciled and its outcome stays unknown.",
+    hint: "Put a shorter Tool.timeout inside Tool.reconcile."
+  },
+  {
+    kind: "reconcile",
+    applies: ({ isCutShort }) => isCutShort,
+    code: "settle_longer_than_timeout",
+    detail: "The surrounding time limit ends before the outcome settles, so the outcome stays unknown.",
+    hint: "Make that limit longer, or put the timeout inside the reconcile."
+  },
+  {
+    kind: "fallback",
+    applies: ({ acts }) => acts,
+    code: "fallback_of_acting_tool",
+    detail: "The tool acts, and its fallback may repeat the effect elsewhere.",
+    hint: "Check the failure's outcome in the fallback before it acts."
+  },
+  {
+    kind: "catch",
+    applies: ({ acts }) => acts,
+    code: "catch_of_acting_tool",
+    detail: "The tool acts, and its catch answers whether or not the call took effect.",
+    hint: "Leave its failures to the model, or put what is known into the answer."
+  }
+]

@@ -1,0 +1,106 @@
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Defect from "../../Defect.ts"
+import { currentContext, interruption, isTooDeep, observed, started } from "./runContained.ts"
+
+/** Options of {@link withinTime}. */
+export interface Limits<A, E, R, A2, E2, R2> {
+  /** Returns the result when the time is up. */
+  readonly late: () => Effect.Effect<A2, E2, R2>
+  /** Called when the Effect has ended in time. */
+  readonly onEnd?: () => void
+  /** Called when the caller is interrupted, before the fiber is. */
+  readonly onInterrupt?: () => void
+  /** Called with the fiber when it is abandoned and still runs. */
+  readonly onLeft?: (fiber: Fiber.Fiber<A, E>) => void
+  /** The name of the Effect in the report of a defect. Default: `"A handler"`. */
+  readonly who?: string
+  /** The context of the Effect. Default: the context of the caller. */
+  readonly context?: Context.Context<R>
+}
+
+/**
+ * Runs an Effect in its own fiber for at most a given time. The caller never waits longer: the fiber is
+ * interrupted but not awaited, since a handler may ignore its interruption. A defect of an abandoned fiber
+ * is reported.
+ *
+ * A caller that is interrupted waits for the fiber's finalizers, but for 5 s at most.
+ *
+ * @param millis the limit, in milliseconds; `Infinity` sets no limit
+ */
+export const withinTime = <A, E, R, A2, E2, R2>(
+  self: Effect.Effect<A, E, R>,
+  millis: number,
+  limits: Limits<A, E, R, A2, E2, R2>
+): Effect.Effect<A | A2, E | E2, R | R2> =>
+  Effect.uninterruptibleMask((restore) => {
+    const context = limits.context ?? currentContext<R>()
+    // Here the program is synchronous. It cannot wait, so it needs no time limit.
+    if (isTooDeep()) return Effect.updateContext(restore(self), () => context)
+    const fiber = started(self, context)
+    // An Effect that ends at once needs no timer.
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) {
+      limits.onEnd?.()
+      return exit
+    }
+    const abandon = Effect.suspend(() =>
+      Effect.andThen(
+        Effect.sync(() => fiber.interruptUnsafe()),
+        Effect.suspend(() => {
+          if (fiber.pollUnsafe() === undefined) limits.onLeft?.(fiber)
+          return reportLateDefect(fiber, limits.who ?? "A handler")
+        })
+      )
+    )
+    return Effect.flatMap(
+      Effect.onInterrupt(restore(endWithin(fiber, millis)), (interruptors) => {
+        limits.onInterrupt?.()
+        return Effect.flatMap(
+          Effect.andThen(interruption(fiber, interruptors), endWithin(fiber, grace)),
+          (end) => end === undefined ? abandon : Effect.void
+        )
+      }),
+      (end): Effect.Effect<A | A2, E | E2, R2> => {
+        if (end === undefined) return Effect.andThen(abandon, Effect.suspend(limits.late))
+        limits.onEnd?.()
+        return end
+      }
+    )
+  })
+
+/** How long an interrupted caller waits for the fiber to release its resources, in milliseconds. */
+const grace = 5_000
+
+// Returns the Exit of a fiber, or `undefined` if the time is up first.
+const endWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Exit.Exit<A, E> | undefined> =>
+  Effect.withFiber((waiting) =>
+    Effect.callback((resume) => {
+      const timer = millis === Infinity ? undefined : Effect.runForkWith(waiting.context)(Effect.sleep(millis))
+      // The fiber may have ended before its observer ran.
+      const removeTimerObserver = timer?.addObserver((exit) => resume(Effect.map(exit, () => fiber.pollUnsafe())))
+      const stopTimer = () => {
+        removeTimerObserver?.()
+        timer?.interruptUnsafe()
+      }
+      const removeObserver = observed(fiber, waiting, (exit) => {
+        stopTimer()
+        resume(Effect.succeed(exit))
+      })
+      return Effect.sync(() => {
+        removeObserver()
+        stopTimer()
+      })
+    })
+  )
+
+const reportLateDefect = <A, E>(fiber: Fiber.Fiber<A, E>, who: string): Effect.Effect<void> =>
+  Effect.asVoid(
+    Effect.forkDetach(Effect.flatMap(Fiber.await(fiber), (exit) =>
+      Exit.isFailure(exit) && Cause.hasDies(exit.cause)
+        ? Defect.report(`${who} ended with an internal error after its timeout`, exit.cause)
+        : Effect.void))
+  )

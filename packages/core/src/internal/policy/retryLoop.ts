@@ -1,0 +1,130 @@
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Pull from "effect/Pull"
+import * as Schedule from "effect/Schedule"
+import type { CallEvent } from "../../CallEvent.ts"
+import * as Deadline from "../../Deadline.ts"
+import * as RetryBudget from "../../RetryBudget.ts"
+import { contained } from "../fiber/runContained.ts"
+
+/**
+ * Retries an Effect on a Schedule. While nothing fails, it costs only one handler: it builds the driver of the schedule
+ * after the first failure. `Effect.retry` builds it before the first attempt.
+ *
+ * A failure is not retried if it is not `retryable`, if the schedule is done, if its wait would not end before the
+ * deadline, or if the retry budget is used up. {@link Retries} can refuse retries for other reasons, too.
+ *
+ * @param begin returns how to retry; called after the first failure
+ */
+export const retrying = <A, E, R, Retryable extends E, R2>(
+  self: Effect.Effect<A, E, R>,
+  begin: (fiber: Fiber.Fiber<unknown, unknown>) => Retries<E, Retryable, R2>
+): Effect.Effect<A, E, R | R2> =>
+  Effect.withFiber((fiber) => {
+    const budget = fiber.getRef(RetryBudget.current)
+    const attempt = budget === undefined || fiber.getRef(isInside)
+      ? self
+      : Effect.tap(Effect.provideService(self, isInside, true), deposit(budget))
+    return Effect.catch(attempt, (first) => retryFrom(first, attempt, begin(fiber)))
+  })
+
+/** How failures are retried. */
+export interface Retries<E, Retryable extends E, R> {
+  readonly schedule: Schedule.Schedule<unknown, Retryable, never, R>
+  readonly retryable: (failure: E) => failure is Retryable
+  /** Returns why a retryable failure must not be retried; `undefined` if it may. */
+  readonly refusal?: (failure: Retryable) => Effect.Effect<Refusal | undefined>
+  /** Called for each retryable failure that is not retried. */
+  readonly onRefused?: (failure: Retryable, why: Refusal) => Effect.Effect<void>
+  /** Called for each failure that is retried, before the wait. */
+  readonly onRetry: (failure: Retryable, wait: Duration.Duration) => Effect.Effect<void>
+  /** Called before each retry, after the wait. It may fail in place of the attempt. */
+  readonly begin?: (failure: Retryable) => Effect.Effect<void, E>
+  /** Wraps each wait. Called once the length of the wait is known. */
+  readonly waiting?: <A, E2, R2>(wait: Effect.Effect<A, E2, R2>) => Effect.Effect<A, E2, R2>
+  /** Maps the last failure. Default: the failure stays unchanged. */
+  readonly last?: (failure: E) => E
+}
+
+/** Why a failure is not retried. */
+type Refusal = (CallEvent & { readonly _tag: "RetryRefused" })["why"]
+
+// Of nested retries, only the outermost makes a deposit, so that one success counts once.
+const isInside = Context.Reference<boolean>("@fallible/core/retrying/isInside", { defaultValue: () => false })
+
+const deposit = (budget: RetryBudget.RetryBudget) => Effect.map(Clock.currentTimeMillis, budget.deposit)
+
+const retryFrom = <A, E, R, Retryable extends E, R2>(
+  first: E,
+  attempt: Effect.Effect<A, E, R>,
+  {
+    begin = () => Effect.void,
+    last = (failure) => failure,
+    onRefused = () => Effect.void,
+    onRetry,
+    refusal = () => Effect.undefined,
+    retryable,
+    schedule,
+    waiting = (wait) => wait
+  }: Retries<E, Retryable, R2>
+): Effect.Effect<A, E, R | R2> => {
+  if (!retryable(first)) return Effect.fail(last(first))
+  let metadata = Schedule.CurrentMetadata.defaultValue()
+  const recordingSchedule = Schedule.tap(schedule, (current) =>
+    Effect.sync(() => {
+      metadata = current
+    }))
+  return Effect.flatMap(Schedule.toStep(recordingSchedule), (step) => {
+    const refuse = (failure: Retryable, why: Refusal) =>
+      Effect.andThen(onRefused(failure, why), Effect.fail(last(failure)))
+    const wait = (failure: Retryable, length: Duration.Duration) =>
+      Effect.flatMap(refusalOfWait(length), (why): Effect.Effect<A, E, R | R2> =>
+        why === undefined
+          ? Effect.andThen(
+            onRetry(failure, length),
+            Effect.flatMap(waiting(Effect.sleep(length)), () =>
+              Effect.catch(
+                Effect.andThen(begin(failure), Effect.provideService(attempt, Schedule.CurrentMetadata, metadata)),
+                handle
+              ))
+          )
+          : refuse(failure, why))
+    const next = (failure: Retryable): Effect.Effect<A, E, R | R2> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        // A schedule may run Effects that users wrote.
+        Pull.matchEffect(contained(Effect.suspend(() => step(now, failure))), {
+          onSuccess: ([, length]) => wait(failure, length),
+          onFailure: (cause) =>
+            Cause.hasFails(cause) ? Effect.fail(last(failure)) : Effect.failCause(withoutFailures(cause)),
+          onDone: () => refuse(failure, "schedule")
+        }))
+    const handle = (failure: E): Effect.Effect<A, E, R | R2> =>
+      retryable(failure)
+        ? Effect.flatMap(refusal(failure), (why) => why === undefined ? next(failure) : refuse(failure, why))
+        : Effect.fail(last(failure))
+    return handle(first)
+  })
+}
+
+// The caller has checked that the cause has no failures, which its type cannot say.
+const withoutFailures = (cause: Cause.Cause<unknown>) => cause as Cause.Cause<never>
+
+// Returns why a retry must not begin: its wait would not end before the deadline, or the retry budget is used up.
+const refusalOfWait = (wait: Duration.Duration): Effect.Effect<Refusal | undefined> =>
+  Effect.flatMap(
+    Deadline.timeLeft,
+    (left) =>
+      Duration.isLessThan(wait, left)
+        ? Effect.map(spendRetry, (may) => may ? undefined : "retry_budget")
+        : Effect.succeed("deadline")
+  )
+
+/** Takes one retry from the budget of the process. False if none is left. Without a budget, always true. */
+const spendRetry: Effect.Effect<boolean> = Effect.flatMap(
+  RetryBudget.current,
+  (budget) => budget === undefined ? Effect.succeed(true) : Effect.map(Clock.currentTimeMillis, budget.withdraw)
+)

@@ -1,0 +1,87 @@
+/*
+ * Handlers that are async functions. Interrupting a fiber does not stop a promise. So an attempt counts as running
+ * until its promise settles, and its late result is still recorded.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { from, type FromOptions, type ToolFailure, ToolUnavailable } from "../../ToolFailure.ts"
+import { current } from "../call/frame.ts"
+import { abandonable } from "../policy/abandonOnTimeout.ts"
+import { attempted, isA } from "../value/untrusted.ts"
+
+declare global {
+  // Every runtime has it, but TypeScript's ECMAScript libraries do not declare it.
+  interface AbortSignal {
+    readonly aborted: boolean
+  }
+}
+
+/**
+ * What an async handler receives besides its parameters.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PromiseCall {
+  /** Aborted when the time of the call is up, or when its run is interrupted. */
+  readonly signal: AbortSignal
+  /** The idempotency key: the same for every attempt of the call. */
+  readonly idempotencyKey: string
+  /** The number of the attempt, from 1. */
+  readonly attempt: number
+}
+
+/** Turns an async handler into a handler that returns Effects. */
+export const promised = <Params, A>(
+  label: string,
+  handler: (params: Params, call: PromiseCall) => PromiseLike<A> | A,
+  options: FromOptions
+) =>
+(params: Params): Effect.Effect<A, ReturnType<typeof from>> =>
+  Effect.withFiber((fiber) => {
+    const { idempotencyKey, state: { executions: attempt } } = fiber.getRef(current)
+    let promise: Promise<A> | undefined
+    const end = Effect.callback<A, unknown>((resume, signal) => {
+      // A synchronous throw becomes a rejection.
+      promise ??= new Promise((resolve) => resolve(handler(params, { signal, idempotencyKey, attempt })))
+      void promise.then((value) => resume(Effect.succeed(value)), (error) => resume(Effect.fail(error)))
+    })
+    // An interruption aborts the signal, and then waits until the promise settles.
+    let isAborted = false
+    const settled = Effect.catchCause(Effect.interruptible(end), (cause) => {
+      isAborted = Cause.hasInterruptsOnly(cause) && promise !== undefined
+      return isAborted ? end : Effect.failCause(cause)
+    })
+    const judged = Effect.matchEffect(settled, {
+      onSuccess: (value) =>
+        attempted(() => Effect.isEffect(value)) === true ? Effect.die(effectReturned(label)) : Effect.succeed(value),
+      onFailure: (error) =>
+        Effect.suspend(() => {
+          // `from` throws programming errors again, which makes them defects.
+          const failure = from(error, options)
+          return Effect.fail(isAborted ? afterAbort(error) : failure)
+        })
+    })
+    return Effect.uninterruptible(judged)
+  })
+
+// A function that acted before it was aborted may still report "cancelled". So only an explicit outcome is trusted.
+const afterAbort = (error: unknown): ToolUnavailable =>
+  isUnavailable(error) && error.outcome !== undefined ? error : new ToolUnavailable({
+    code: "timeout",
+    detail: "The call was aborted before it finished.",
+    transient: true,
+    outcome: "unknown",
+    cause: error
+  })
+
+const isUnavailable = isA(ToolUnavailable)
+
+const effectReturned = (label: string) => new TypeError(`${label} returned an Effect: make the tool with Tool.make.`)
+
+/** Runs a handler in its own fiber, which goes on when its caller is interrupted. That caller waits at most 5 s. */
+export const continuing = <Params, A, E extends ToolFailure, R>(
+  run: (params: Params) => Effect.Effect<A, E, R>
+) =>
+(params: Params): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => abandonable(run(params), fiber.getRef(current), Infinity, { late: () => Effect.never }))

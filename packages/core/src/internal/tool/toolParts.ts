@@ -1,0 +1,198 @@
+/*
+ * The parts of a tool, and how its `run` is assembled from them: the handler, the policies around it in their
+ * order, the stage that corrects arguments, and the frame of the call.
+ */
+import * as Effect from "effect/Effect"
+import { Prototype as PipeablePrototype } from "effect/Pipeable"
+import * as Policy from "../../Policy.ts"
+import { effectOf, type Identified } from "../arguments/argumentIdentity.ts"
+import { executed } from "../call/execution.ts"
+import { current, type Subject } from "../call/frame.ts"
+import { framedRun } from "../call/framedRun.ts"
+import { callUser } from "../call/runUserCode.ts"
+import { boundsOf } from "../explain/explainTool.ts"
+import { sources } from "../explain/worstCaseBounds.ts"
+import { corrected } from "../fixing/correctionStage.ts"
+import type { Fixing } from "../fixing/fixerOption.ts"
+import { heldBack, lettingThrough } from "../fixing/rejectionPath.ts"
+import { isBuiltIn } from "../policy/builtInPolicy.ts"
+import { watched } from "../policy/customPolicy.ts"
+import { withoutOwnFiber, withOwnFiber } from "../policy/ownFiber.ts"
+import { callOf } from "../policy/policyCall.ts"
+import { kind } from "../value/text.ts"
+import type { Any } from "./anyTool.ts"
+
+/**
+ * Returns a tool's run under its policies, for callers that add the frame and the fixers themselves.
+ */
+export const runWithoutFrame = <T extends Any>(tool: T): T["run"] => runs.get(tool.run) ?? runOf(tool)
+
+// The same with its fixers, and still without a frame.
+export const runWithFixers = <T extends Any>(tool: T): T["run"] => corrected(tool, runWithoutFrame(tool) as Policy.Run)
+
+/**
+ * Returns a tool as the frames of its calls see it.
+ */
+export const subjectOf = (tool: Identified & Pick<Any, "sideEffect">, token: object): Subject => ({
+  name: tool.name,
+  sideEffect: tool.sideEffect,
+  token,
+  effectOf: (params) => effectOf(tool, params)
+})
+
+/** The parts of a tool. They are kept, since a policy that is added later may have its place inside another. */
+interface Parts {
+  /** Identifies the handler in frames. */
+  readonly token: object
+  readonly handler: Any["run"]
+  /** Policies that the handler already contains, if the tool was put together by hand. */
+  readonly inside: ReadonlyArray<Policy.Any>
+  readonly own: ReadonlyArray<Policy.Any>
+  readonly defaults: ReadonlyArray<Policy.Any>
+  readonly fixers: Fixers
+}
+
+/** The fixers of a tool. Its own win over its agent's, and these over its toolkit's. */
+interface Fixers {
+  readonly own: ReadonlyArray<Fixing>
+  readonly agent?: Fixing
+  readonly toolkit?: Fixing
+}
+
+const fixersOf = ({ agent, own, toolkit }: Fixers): ReadonlyArray<Fixing> => {
+  const other = agent ?? toolkit
+  return own.length > 0 || other === undefined ? own : [other]
+}
+
+// By the tool's `run`, which a copy made by hand shares. The same holds for `runs` and `tokens`.
+const partsOf = new WeakMap<object, Parts>()
+
+/** The runs of tools without a frame. */
+const runs = new WeakMap<object, Policy.Run>()
+
+// A tool that was put together by hand has its token by the tool itself.
+const tokens = new WeakMap<object, object>()
+
+/**
+ * Returns the object that identifies a tool's handler in the frames of its calls.
+ */
+export const tokenOf = (tool: Any): object => {
+  const existing = tokens.get(tool.run) ?? tokens.get(tool)
+  if (existing !== undefined) return existing
+  const token = {}
+  tokens.set(tool, token)
+  return token
+}
+
+/** Assembles a tool: its handler, with its policies around it in their order. */
+export const assemble = <T extends Any>(fields: Omit<T, "pipe" | "run" | "policies" | "fixers">, parts: Parts): T => {
+  const policies = Policy.withDefaults([...parts.inside, ...parts.own], parts.defaults)
+  const outerPolicies = policies.filter((policy) => !parts.inside.includes(policy))
+  const fixers = fixersOf(parts.fixers)
+  const hasFixers = fixers.length > 0
+  const handler = parts.handler as Policy.Run
+  const run = outerPolicies.reduce(
+    (run, policy) => wrapped(run, policy, fields, hasFixers),
+    hasFixers ? withOwnFiber(heldBack(handler), heldBack(withoutOwnFiber(handler))) : handler
+  )
+  const toolFields = { ...fields, fixers }
+  const tool = Object.assign(Object.create(PipeablePrototype), toolFields, {
+    policies,
+    run: framedRun(subjectOf(fields, parts.token), corrected(toolFields, run))
+  })
+  partsOf.set(tool.run, parts)
+  tokens.set(tool.run, parts.token)
+  runs.set(tool.run, run)
+  // A fallback to a tool is declared with the tool's `run`.
+  sources.set(tool.run, () => boundsOf(tool))
+  return tool
+}
+
+// Adds a policy outside all policies of the tool, defaults included.
+export const withPolicy = <T extends Any>(self: Any, policy: Policy.Any): T =>
+  rebuild(self, ({ inside }) => ({
+    own: [...self.policies.filter((policy) => !inside.includes(policy)), policy],
+    defaults: []
+  }))
+
+const wrapped = (run: Policy.Run, policy: Policy.Any, subject: Policy.Subject, hasFixers: boolean): Policy.Run => {
+  const call = callOf(policy)
+  const wrap = (run: Policy.Run) => policy.wrap(run, subject, call)
+  if (!isBuiltIn(policy)) return watched(policy, subject.name, wrap, run)
+  return hasFixers && gateKinds.includes(policy.kind) ? lettingThrough(wrap, run, policy.kind === "breaker") : wrap(run)
+}
+
+const gateKinds: ReadonlyArray<Policy.Kind> = ["concurrency", "rate", "breaker"]
+
+// A program without types may pass anything as a policy.
+export const checkedPolicy = (policy: Policy.Any): Policy.Any => {
+  if (Policy.isPolicy(policy)) return policy
+  throw new TypeError(`A policy must be made by Policy.make; got ${kind(policy)}.`)
+}
+
+// Throws for two policies with one name, since only the first would be used.
+export const checkedPolicies = (policies: ReadonlyArray<Policy.Any>): ReadonlyArray<Policy.Any> => {
+  if (!Array.isArray(policies)) throw new TypeError(`Default policies must be a list; got ${kind(policies)}.`)
+  const names = policies.map(checkedPolicy).flatMap(({ kind, name }) => kind === "custom" ? [name] : [])
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate === undefined) return policies
+  throw new TypeError(`Two default policies are named '${duplicate}'. Give each its own name.`)
+}
+
+/**
+ * Adds a fixer to a tool. The tool's own fixers win over it.
+ *
+ * @param of the owner of the fixer: an agent's fixer wins over a toolkit's
+ * @internal
+ */
+export const withFixer = <T extends Any>(self: T, fixer: Fixing | undefined, of: "agent" | "toolkit"): T =>
+  fixer === undefined
+    ? self
+    : rebuild(self, ({ fixers }) => ({ fixers: { ...fixers, [of]: fixers[of] ?? fixer } }))
+
+/**
+ * Adds the policies of an agent. They win over a toolkit's policies, and the tool's own win over them.
+ */
+export const withPreferred = <T extends Any>(self: T, policies: ReadonlyArray<Policy.Any>): T =>
+  rebuild(self, ({ defaults }) => ({ defaults: [...checkedPolicies(policies), ...defaults] }))
+
+// Rebuilds a tool with some parts changed. Policies treat all tools alike, so the types are erased here. The
+// signatures of the combinators in `Tool` declare the resulting types, and type tests check them.
+export const rebuild = <T extends Any>(self: Any, change: (parts: Parts) => Partial<Parts>): T => {
+  const { fixers: _, policies, run: __, ...fields } = self
+  const parts = partsOf.get(self.run) ??
+    {
+      token: tokenOf(self),
+      handler: runOf(self),
+      inside: policies,
+      own: [],
+      defaults: [],
+      fixers: { own: self.fixers ?? [] }
+    }
+  return assemble<Any>(fields, { ...parts, ...change(parts) }) as T
+}
+
+/**
+ * Returns a tool's run. The run of a tool that was put together by hand is treated as a user's function, and
+ * as a handler if the tool acts.
+ */
+export const runOf = <T extends Any>(tool: T): T["run"] => {
+  const { name, run, sideEffect } = tool
+  if (partsOf.has(run)) return run
+  const who = `The run of '${name}'`
+  const handler = {
+    name,
+    who,
+    acts: true,
+    token: tokenOf(tool),
+    refusesFirst: false,
+    isUninterruptible: false,
+    isHere: false
+  }
+  return (params) =>
+    Effect.withFiber((fiber) => {
+      const frame = fiber.getRef(current)
+      const call = () => tool.run(params)
+      return sideEffect === "none" ? callUser(who, call) : executed({ ...handler, call }, frame, fiber)
+    })
+}

@@ -1,0 +1,88 @@
+/**
+ * Encodes what both formats share in a request: tools, and earlier messages of the model. Any server
+ * accepts the result, whatever the model wrote.
+ */
+import { Arguments, type ToolCall, type Toolkit, type Transcript } from "@fallible/core"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import { asJson, type Fields, isObject, isObjectText } from "./json.ts"
+import type { Server } from "./modelFailures.ts"
+import * as Assembly from "./replyAssembly.ts"
+
+/** Encodes a tool for the model. */
+export const definition = ({ description, name, parameters }: Toolkit.Definition): Schema.JsonObject => ({
+  type: "function",
+  function: { name, description, parameters: asJson(parameters) }
+})
+
+/**
+ * Encodes an assistant message in the server's own form, with calls that any server accepts. A message from
+ * another server is built anew, because servers refuse fields that others add.
+ */
+export const assistant = (
+  message: Transcript.MessageOf<"assistant">,
+  server: Server,
+  encodeArguments: (text: string) => Schema.Json
+): Schema.JsonObject => {
+  const serverForm = nativeOf(message, server)
+  // If the text was changed in the transcript since, the new text counts.
+  const isOwn = serverForm !== undefined && Assembly.textOf({ message: serverForm }) === message.text
+  const content = message.text === "" && message.calls.length > 0 ? null : message.text
+  const form: Schema.JsonObject = { content, ...serverForm, ...(isOwn ? {} : { content }), role: "assistant" }
+  const { tool_calls: _, ...native } = form
+  const calls = Assembly.callsAt(form)
+  // Without calls there is no field, because servers refuse an empty list.
+  return message.calls.length === 0 ? native : {
+    ...native,
+    tool_calls: message.calls.map((call, index) =>
+      encodeCall(call, serverFieldsOf(call, calls[index]), encodeArguments)
+    )
+  }
+}
+
+const nativeOf = (
+  { native }: Transcript.MessageOf<"assistant">,
+  { endpoint }: Server
+): Schema.JsonObject | undefined => {
+  const form = Predicate.isObject(native) ? native[endpoint.url] : undefined
+  return isObject(form) ? form : undefined
+}
+
+/** Returns the fields that the server added to a call, if the call still has the same name. */
+const serverFieldsOf = ({ name }: ToolCall.ToolCall, serverCall: Fields = {}): Fields =>
+  (Assembly.functionOf(serverCall)["name"] ?? "") === name ? serverCall : {}
+
+const encodeCall = (
+  call: ToolCall.ToolCall,
+  serverFields: Fields,
+  encodeArguments: (text: string) => Schema.Json
+): Schema.JsonObject => {
+  // The index belongs to the stream in which the call came.
+  const { index: _, ...rest } = asJson(serverFields)
+  return {
+    type: "function",
+    ...rest,
+    id: call.id,
+    function: {
+      ...asJson(Assembly.functionOf(serverFields)),
+      name: toolName(call.name),
+      arguments: encodeArguments(objectText(call.arguments ?? ""))
+    }
+  }
+}
+
+/** Returns a tool name that servers accept, because models invent others. The call's id tells which call it was. */
+export const toolName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown"
+
+/**
+ * Returns a call's arguments as the text of an object, because servers parse them. These are the arguments
+ * as the model wrote them, or else as they were read. Arguments that cannot be read are quoted.
+ */
+const objectText = (text: string): string => {
+  if (isObjectText(text)) return text
+  const parsed = Result.filterOrFail(Arguments.parse(text), ({ isExact }) => isExact, () => "numbers that lost digits")
+  return JSON.stringify(
+    Result.match(parsed, { onSuccess: ({ value }) => value, onFailure: () => ({ INVALID_JSON: text }) })
+  )
+}

@@ -1,0 +1,204 @@
+/**
+ * Assembles a reply from the pieces that a server sends, in the server's own form.
+ *
+ * Both formats have the same message in different envelopes: a text, and calls as
+ * `{ id, function: { name, arguments } }`. Other fields of a server (its model's reasoning, signatures) are
+ * kept, because they must be sent back unchanged.
+ */
+import type { Model, ToolCall } from "@fallible/core"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { asJson, type Fields, isObjectText, write } from "./json.ts"
+import { type Path, sourcesAt } from "./sourceText.ts"
+
+/** A message, or a piece of one. The schema is lenient, because servers are careless. */
+export const Message = Schema.Struct({
+  content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.Unknown)]))),
+  refusal: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  tool_calls: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Record(Schema.String, Schema.Unknown))))
+})
+
+/** The content of one piece, in any format. */
+export interface Chunk {
+  /** A message, or a part that is added to one. */
+  readonly message: Fields
+  readonly usage?: Model.Usage | undefined
+  /** Why the model stopped, once it has. */
+  readonly finish?: "stop" | "length" | "refused" | "failed" | undefined
+  /** Whether this is the last piece, or a whole reply. */
+  readonly done: boolean
+}
+
+/** Returns the text of a piece. Some servers send it in parts. */
+export const textOf = ({ message: { content } }: Pick<Chunk, "message">): string =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+    ? content.map((part: unknown) => stringAt(part, "text")).join("")
+    : ""
+
+/** Gives each call the source text of its arguments, even if the server sent an object. */
+export const withSources = (message: Fields, body: string, path: Path): Fields => {
+  const calls = callsAt(message)
+  if (!calls.some((call) => isParsed(argumentsOf(call)))) return message
+  const sources = sourcesAt(body, path)
+  return {
+    ...message,
+    tool_calls: calls.map((call, index) =>
+      isParsed(argumentsOf(call))
+        ? {
+          ...call,
+          function: { ...functionOf(call), arguments: sources.get(index) ?? JSON.stringify(argumentsOf(call)) }
+        }
+        : call
+    )
+  }
+}
+
+// -----------------------------------------------------------------------------
+// Putting pieces together
+// -----------------------------------------------------------------------------
+
+/** A streamed reply so far. It grows in place, because a long reply has thousands of pieces. */
+export class Assembly {
+  readonly #message: Growing = {}
+  #usage: Model.Usage | undefined
+  #finish: Chunk["finish"]
+
+  add({ finish, message, usage }: Chunk): void {
+    merge(this.#message, message)
+    this.#usage = usage ?? this.#usage
+    this.#finish = finish ?? this.#finish
+  }
+
+  /** Whether the model has said why it stopped. */
+  get isFinished(): boolean {
+    return this.#finish !== undefined
+  }
+
+  get chunk(): Chunk {
+    return { message: this.#message, usage: this.#usage, finish: this.#finish, done: true }
+  }
+}
+
+// All of it was parsed for this reply and is not shared, so it may change in place.
+type Growing = Record<string, unknown>
+
+const merge = (all: Growing, piece: Fields, depth = 0): void => {
+  for (const [key, value] of Object.entries(piece)) {
+    // A model never means this key, and setting it would change the object's prototype.
+    if (key === "__proto__") continue
+    if (key === "tool_calls") all[key] = mergeCalls(all[key], value)
+    else all[key] = joinValues(key, all[key], value, depth)
+  }
+}
+
+// These are set once, although some servers repeat them in every piece.
+const labels: ReadonlySet<string> = new Set(["role", "type", "id", "index"])
+
+// Deeper than any server's reply.
+const deepest = 64
+
+const joinValues = (key: string, before: unknown, value: unknown, depth: number): unknown => {
+  if (before === undefined || before === null || before === "") return value
+  if (value === null || value === "" || labels.has(key)) return before
+  if (typeof before === "string" && typeof value === "string") {
+    return key === "name" && before === value ? before : before + value
+  }
+  if (key === "content" && !(Array.isArray(before) && Array.isArray(value))) {
+    return joinValues(key, contentParts(before), contentParts(value), depth)
+  }
+  if (Array.isArray(before) && Array.isArray(value)) {
+    for (const element of value) before.push(element)
+    return before
+  }
+  if (!isGrowing(before) || !Predicate.isObject(value) || depth > deepest) return value
+  merge(before, value, depth + 1)
+  return before
+}
+
+const isGrowing = (value: unknown): value is Growing => Predicate.isObject(value)
+
+/** Returns the parts of a content. A text is a single part. */
+const contentParts = (content: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(content) ? content : [{ type: "text", text: content }]
+
+const mergeCalls = (before: unknown, pieces: unknown): unknown => {
+  const calls: Array<Growing> = Array.isArray(before) ? before : []
+  const countBefore = calls.length
+  for (const piece of callsAt({ tool_calls: pieces })) {
+    const at = indexOfCall(calls, piece, countBefore)
+    const call = calls[at]
+    if (call === undefined) calls.push({ ...piece })
+    else merge(call, piece)
+  }
+  return calls
+}
+
+/**
+ * Returns the index of the call that a piece belongs to; -1 if it begins a new one. Calls from
+ * `countBefore` on came together with the piece.
+ */
+const indexOfCall = (calls: ReadonlyArray<Fields>, piece: Fields, countBefore: number): number => {
+  const { index } = piece
+  // Without an index, a piece belongs to the last call.
+  const at = typeof index === "number" ? calls.findLastIndex((call) => call["index"] === index) : calls.length - 1
+  const call = calls[at]
+  if (call === undefined || stringAt(functionOf(piece), "name") === "") return at
+  return at >= countBefore || isAnotherCall(call, piece) ? -1 : at
+}
+
+/**
+ * True if a piece with a name begins another call. Some servers repeat the name of a call, and some give
+ * all calls the index 0.
+ */
+const isAnotherCall = (call: Fields, piece: Fields): boolean => {
+  const [before, id] = [stringAt(call, "id"), stringAt(piece, "id")]
+  if (before !== "" && id !== "" && before !== id) return true
+  const isSameCall = typeof piece["index"] === "number" && before !== "" && before === id
+  const text = stringAt(functionOf(call), "arguments")
+  return !isSameCall && text.trimEnd().endsWith("}") && isObjectText(text)
+}
+
+// -----------------------------------------------------------------------------
+// The reply
+// -----------------------------------------------------------------------------
+
+/** Makes a reply, which keeps the provider's own form under the provider's name. */
+export const toReply = (provider: string, { finish, message, usage }: Chunk): Model.Reply => ({
+  text: textOf({ message }),
+  calls: callsAt(message).map(toCall),
+  ...(usage === undefined ? {} : { usage }),
+  ...(finish === "length" ? { truncated: true } : {}),
+  ...nativeOf(provider, message)
+})
+
+// A message that is nested too deeply to be written cannot be sent back.
+const nativeOf = (provider: string, message: Fields): Pick<Model.Reply, "native"> =>
+  Option.isNone(write(message)) ? {} : { native: { [provider]: asJson(message) } }
+
+const toCall = (call: Fields): ToolCall.ToolCall => {
+  const text = argumentsOf(call)
+  return {
+    id: stringAt(call, "id"),
+    name: stringAt(functionOf(call), "name"),
+    ...(typeof text === "string" ? { arguments: text } : {})
+  }
+}
+
+/** Returns the calls of a message. */
+export const callsAt = (message: Fields): ReadonlyArray<Fields> =>
+  Array.isArray(message["tool_calls"]) ? message["tool_calls"].filter(Predicate.isObject) : []
+
+/** Returns the function of a call: its name and its arguments. */
+export const functionOf = (call: Fields): Fields => Predicate.isObject(call["function"]) ? call["function"] : {}
+
+const argumentsOf = (call: Fields): unknown => functionOf(call)["arguments"]
+
+const isParsed = (value: unknown): boolean => value !== undefined && value !== null && typeof value !== "string"
+
+const stringAt = (value: unknown, key: string): string => {
+  const text = Predicate.isObject(value) ? value[key] : undefined
+  return typeof text === "string" ? text : ""
+}

@@ -1,0 +1,63 @@
+/** Reads JSON from a server: a whole body, or one piece of a streamed one. */
+import type { Model, ModelFailure } from "@fallible/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { parse } from "./json.ts"
+import * as Failures from "./modelFailures.ts"
+import type { Chunk } from "./replyAssembly.ts"
+import { problemOf } from "./serverProblem.ts"
+
+/** A whole reply, the first piece of a streamed one, or a later piece. */
+export type Form = "whole" | "first" | "later"
+
+/**
+ * Returns a reader for bodies of one shape. If the body has an `error`, it is the server's own report of a
+ * problem. Many servers send it with a success status.
+ *
+ * @param field a field that every reply has, which tells it from anything else
+ */
+export const reader = <A>(
+  schema: Schema.Schema<A>,
+  field: string,
+  toChunk: (body: A, text: string, form: Form) => Chunk
+) => {
+  const isBody = Schema.is(schema)
+  return (text: string, form: Form, server: Failures.Server): Effect.Effect<Chunk, ModelFailure> => {
+    const body = Option.getOrUndefined(parse(text))
+    const error = errorIn(body)
+    if (error !== undefined) return Effect.fail(Failures.reported(server, problemOf(error)))
+    const chunk = isBody(body) ? toChunk(body, text, form) : undefined
+    // A piece may have no message; a whole reply must have one.
+    return chunk === undefined || (form === "whole" && Object.keys(chunk.message).length === 0)
+      ? Effect.fail(Failures.malformed(server, text, form !== "later" && isForeign(text, field)))
+      : Effect.succeed(chunk)
+  }
+}
+
+/**
+ * True if the text is not from a model's server: a page, for example, or the JSON of another service. A
+ * reply that was cut off is not foreign.
+ */
+export const isForeign = (text: string, field: string): boolean =>
+  Option.match(parse(text), {
+    onNone: () => !/^\s*[{[]/.test(text),
+    onSome: (body) => !(Predicate.isObject(body) && field in body) && errorIn(body) === undefined
+  })
+
+const errorIn = (body: unknown): unknown => {
+  const object: unknown = Array.isArray(body) ? body[0] : body
+  return Predicate.isObject(object) && object["error"] ? object["error"] : undefined
+}
+
+/** Returns the tokens of a reply. A server may leave out the tokens of a prompt that was in its cache. */
+export const usageOf = (counts: unknown, input: string, output: string): Model.Usage | undefined => {
+  if (!Predicate.isObject(counts)) return undefined
+  const [inputTokens, outputTokens] = [counts[input], counts[output]]
+  if (!isCount(inputTokens) && !isCount(outputTokens)) return undefined
+  return { inputTokens: isCount(inputTokens) ? inputTokens : 0, outputTokens: isCount(outputTokens) ? outputTokens : 0 }
+}
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0
