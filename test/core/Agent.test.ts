@@ -37,7 +37,7 @@ describe("Agent.run", () => {
       ])
     }).pipe(Effect.provide(ScriptedModel.layer(once))))
 
-  it.effect("E5 retries below the model what is transient, and leaves to the model what needs judgement", () =>
+  it.effect("E5 retries transient failures below the model, and leaves the others to the model's judgement", () =>
     Effect.gen(function*() {
       const attempts: Array<string> = []
       const find = Tool.make("find", {
@@ -79,7 +79,7 @@ describe("Agent.run", () => {
       }])
     }).pipe(Effect.provide(ScriptedModel.layer(once))))
 
-  it.effect("goes on from an earlier transcript, stored and read back", () =>
+  it.effect("continues from an earlier transcript that was stored and read back", () =>
     Effect.gen(function*() {
       const first = yield* pinging.run("Ping!")
       const stored = JSON.stringify(yield* Schema.encodeEffect(Transcript.schema)(first.transcript))
@@ -93,13 +93,13 @@ describe("Agent.run", () => {
       assert.strictEqual(first.transcript.length, 5)
     }).pipe(Effect.provide(ScriptedModel.layer([...once, ScriptedModel.text("Pong, as before.")]))))
 
-  it.effect("asks the model again when its failure is transient", () =>
+  it.effect("retries the model after a transient failure", () =>
     Effect.gen(function*() {
       const answer = yield* passing(pinging.run("Ping!"))
       assert.strictEqual(answer.text, "Hello.")
     }).pipe(Effect.provide(ScriptedModel.layer([down, down, ScriptedModel.text("Hello.")]))))
 
-  it.effect("fails with the model's last failure, the transcript and the ledger when the retries are used up", () =>
+  it.effect("fails with the model's last failure, the transcript and the ledger once the retries are used up", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(passing(pinging.run("Ping!")))
       assert.isTrue(failure instanceof AgentFailure.ModelFailed)
@@ -110,7 +110,7 @@ describe("Agent.run", () => {
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("ping"), down, down, down]))))
 
-  it.effect("keeps the original error as the cause of its failure and of the model's, after retries, too", () =>
+  it.effect("keeps the original error as the cause of its failure and of the model's, even after retries", () =>
     Effect.gen(function*() {
       const original = new Error("No route to the model.")
       const caused = new ModelFailure({ ...down, cause: original })
@@ -124,7 +124,7 @@ describe("Agent.run", () => {
       assert.notInclude(JSON.stringify(failure), original.message)
     }))
 
-  it.effect("does not ask the model again when its failure is permanent", () =>
+  it.effect("does not retry the model after a permanent failure", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(pinging.run("Ping!"))
       assert.strictEqual(failure.detail, "The key is not valid.")
@@ -141,7 +141,7 @@ describe("Agent.run", () => {
       ScriptedModel.layer([ScriptedModel.text(""), ScriptedModel.text(" \n"), ScriptedModel.text("Here I am.")])
     )))
 
-  it.effect("fails when three replies in a row are empty, and never asks more often than its turns allow", () =>
+  it.effect("fails after three consecutive empty replies, and never exceeds its turns", () =>
     Effect.gen(function*() {
       const failure = yield* Effect.flip(pinging.run("Ping!"))
       assert.isTrue(failure instanceof AgentFailure.ModelFailed && failure.failure.code === "empty_reply")
@@ -150,7 +150,7 @@ describe("Agent.run", () => {
       assert.strictEqual((yield* (yield* ScriptedModel.ScriptedModel).requests).length, 4)
     }).pipe(Effect.provide(ScriptedModel.layer(() => ScriptedModel.text("")))))
 
-  it.effect("forgives empty replies that do not follow each other", () =>
+  it.effect("tolerates empty replies that are not consecutive", () =>
     Effect.gen(function*() {
       const answer = yield* pinging.run("Ping!")
       assert.strictEqual(answer.text, "done")
@@ -164,7 +164,7 @@ describe("Agent.run", () => {
       ScriptedModel.text("done")
     ]))))
 
-  it.effect("ends typed, with everything so far, when the program behind the model throws", () =>
+  it.effect("fails with a typed error, the transcript and the ledger if the model's code throws", () =>
     Effect.gen(function*() {
       let asked = 0
       const respond = () => {
@@ -185,7 +185,7 @@ describe("Agent.run", () => {
       assert.notInclude(failure.detail, "no such property")
     }))
 
-  it.effect("tells calls with the same id, or none, apart", () =>
+  it.effect("distinguishes calls with equal or missing ids", () =>
     Effect.gen(function*() {
       const answer = yield* pinging.run("Ping!")
       const ids = Array.from(answer.transcript, (message) => message.role === "tool" ? [message.callId] : []).flat()
@@ -205,7 +205,7 @@ describe("Agent.run", () => {
       ScriptedModel.text("done")
     ]))))
 
-  it.effect("accounts for every failure, with how it ended", () =>
+  it.effect("records every failure, and how it ended", () =>
     Effect.gen(function*() {
       let attempts = 0
       const flaky = Tool.make("flaky", { description: "", success: Schema.Int, sideEffect: "none" }, () =>
@@ -236,13 +236,13 @@ describe("Agent.run", () => {
       { ...ScriptedModel.text("done"), usage: { inputTokens: 20, outputTokens: 3 } }
     ]))))
 
-  it("refuses a limit of turns that is no whole number from 1", () => {
+  it("refuses a limit of turns that is not a whole number of at least 1", () => {
     for (const turns of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       assert.throws(() => Agent.make({ toolkit: Toolkit.empty, limits: { turns } }), /whole number of at least 1/)
     }
   })
 
-  it.effect("runs 2,000 turns without overflowing", () =>
+  it.effect("runs 2,000 turns without a stack overflow", () =>
     Effect.gen(function*() {
       const agent = Agent.make({ toolkit: Toolkit.make(ping), limits: { turns: 3000 } })
       const answer = yield* agent.run("Ping!")
@@ -254,7 +254,7 @@ describe("Agent.run", () => {
 })
 
 describe("interrupting a run", () => {
-  it.effect("interrupts its model call, and releases what that holds", () =>
+  it.effect("interrupts its model call, and releases its resources", () =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void>()
       let released = false
@@ -274,7 +274,7 @@ describe("interrupting a run", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
     }))
 
-  it.effect("interrupts all its tools, and releases what they hold, timeouts or not", () =>
+  it.effect("interrupts all its tools, and releases their resources, with or without timeouts", () =>
     Effect.gen(function*() {
       const started: Array<string> = []
       const released: Array<string> = []
@@ -301,7 +301,7 @@ describe("interrupting a run", () => {
       assert.deepStrictEqual(released.toSorted(), ["plain", "retried", "timed"])
     }))
 
-  it.effect("waits no longer than 5 s for a timed handler that ignores its interruption", () =>
+  it.effect("waits at most 5 s for a handler with a timeout that ignores its interruption", () =>
     Effect.gen(function*() {
       const started = yield* Deferred.make<void>()
       const stubborn = Tool.make("stubborn", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
@@ -331,7 +331,7 @@ describe("Agent.stream", () => {
       ? `${event._tag} ${event.turn}`
       : event._tag
 
-  it.effect("tells what happens as it happens, and ends with the answer", () =>
+  it.effect("emits events when they happen, and ends with the answer", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(pinging.stream("Ping!"))
       assert.deepStrictEqual(events.map(name), [
@@ -350,7 +350,7 @@ describe("Agent.stream", () => {
       assert.isTrue(last?._tag === "RunEnded" && last.answer.text === "It said pong.")
     }).pipe(Effect.provide(ScriptedModel.layer(once))))
 
-  it.effect("tells of retries before they are over, and how long calls took", () =>
+  it.effect("emits retries before they end, and the duration of calls", () =>
     Effect.gen(function*() {
       const flaky = Tool.make("flaky", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
         Effect.flatMap(ToolCall.current, ({ attempt }) =>
@@ -380,7 +380,7 @@ describe("Agent.stream", () => {
       ])
     }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.call("flaky"), ScriptedModel.text("done")]))))
 
-  it.effect("tells of each time the model is asked again", () =>
+  it.effect("emits each retry of the model", () =>
     Effect.gen(function*() {
       const events = yield* passing(Stream.runCollect(pinging.stream("Ping!")))
       assert.deepStrictEqual(events.map(name), [
@@ -392,7 +392,7 @@ describe("Agent.stream", () => {
       ])
     }).pipe(Effect.provide(ScriptedModel.layer([down, ScriptedModel.text("Hello.")]))))
 
-  it.effect("fails as the run fails, after what happened before", () =>
+  it.effect("fails as the run fails, after the earlier events", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const failure = yield* Effect.flip(Stream.runForEach(
@@ -403,7 +403,7 @@ describe("Agent.stream", () => {
       assert.deepStrictEqual(seen, ["TurnStarted 1"])
     }).pipe(Effect.provide(ScriptedModel.layer([denied]))))
 
-  it.effect("takes a streamed reply that ends too early for a transient failure", () =>
+  it.effect("treats a streamed reply that ends too early as a transient failure", () =>
     Effect.gen(function*() {
       let asked = 0
       const model = Model.Model.of({
@@ -424,7 +424,7 @@ describe("Agent.stream", () => {
       assert.strictEqual(events.at(-1)?._tag, "RunEnded")
     }))
 
-  it.effect("ends the run when the stream is ended", () =>
+  it.effect("ends the run when the consumer ends the stream", () =>
     Effect.gen(function*() {
       let released = false
       const waiting = Tool.make("waiting", { description: "", success: Schema.Void, sideEffect: "none" }, () =>
@@ -443,7 +443,7 @@ describe("Agent.stream", () => {
 })
 
 describe("a run's id", () => {
-  it.effect("differs from run to run, and is the same under the same seed", () =>
+  it.effect("differs from run to run, and is the same with the same seed", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const tool = Tool.make("key", { description: "", success: Schema.Void }, () =>

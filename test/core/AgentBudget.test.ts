@@ -17,7 +17,7 @@ import { TestClock } from "effect/testing"
 
 const Numbered = Schema.Struct({ n: Schema.Int })
 
-/** Two tools that note when they run, and take their time. */
+/** Makes two tools that record when they run, and take a given time. */
 const noting = (ran: Array<string>, takes: Duration.Input = 0) => {
   const tool = <const Name extends string>(name: Name) =>
     Tool.make(name, { description: name, parameters: Numbered, success: Schema.Int, sideEffect: "none" }, ({ n }) => {
@@ -38,7 +38,7 @@ const run = (
   script: ScriptedModel.Script
 ) => Agent.make({ toolkit, limits }).run("?").pipe(Effect.provide(ScriptedModel.layer(script)))
 
-/** Every call has its result: a history that any provider takes. */
+/** True if every call has its result, so that any provider accepts the history. */
 const isValid = (transcript: Transcript.Transcript): boolean => {
   const open = new Set<string>()
   for (let index = 0; index < transcript.length; index++) {
@@ -50,7 +50,7 @@ const isValid = (transcript: Transcript.Transcript): boolean => {
 }
 
 describe("AgentBudget", () => {
-  it("refuses limits that are no whole numbers from 1, or no time", () => {
+  it("refuses limits that are not whole numbers of at least 1, and zero durations", () => {
     const make = (limits: AgentBudget.Limits) => () => Agent.make({ toolkit: Toolkit.empty, limits })
     for (const key of ["turns", "calls", "tokens", "consecutive"] as const) {
       for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -82,7 +82,7 @@ describe("AgentBudget", () => {
       })
     }))
 
-  it.effect("C11 ends the run, typed, when the model goes on calling after it was told that no calls are left", () =>
+  it.effect("C11 ends the run with a typed failure if the model still calls after a message that no calls are left", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       const failure = yield* Effect.flip(run(noting(ran), { calls: 2 }, [
@@ -98,7 +98,7 @@ describe("AgentBudget", () => {
       assert.isTrue(isValid(failure.transcript))
     }))
 
-  it.effect("C11 refuses calls of one tool in a row beyond the limit, until another one was called", () =>
+  it.effect("C11 refuses consecutive calls of one tool beyond the limit, until another tool is called", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       yield* run(noting(ran), { consecutive: 2 }, [
@@ -112,7 +112,7 @@ describe("AgentBudget", () => {
       assert.deepStrictEqual(ran, ["look 1", "look 2", "find 5", "look 6", "look 7"])
     }))
 
-  it.effect("admits what is resumed, whatever was called in between, and counts it once", () =>
+  it.effect("admits a resumed call, whatever was called in between, and counts it once", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       const look = noting(ran).tools.get("look")!
@@ -137,7 +137,7 @@ describe("AgentBudget", () => {
       assert.deepStrictEqual(ran, ["look 1", "look 2"])
     }))
 
-  it.effect("C11 ends the run before the model is asked again, once the tokens are used up", () =>
+  it.effect("C11 ends the run before the next model call once the tokens are used up", () =>
     Effect.gen(function*() {
       const ran: Array<string> = []
       const usage = { inputTokens: 40, outputTokens: 10 }
@@ -161,7 +161,7 @@ describe("AgentBudget", () => {
       return Model.layer({ respond: () => Effect.delay(Effect.sync(() => replies[asked++]!), takes) })
     }
 
-    it.effect("C11 ends a model call that is under way, and no millisecond before its time", () =>
+    it.effect("C11 ends a model call under way, and not a millisecond too early", () =>
       Effect.gen(function*() {
         const agent = Agent.make({ toolkit: noting([]), limits: { elapsed: "1 minute" } })
         const fiber = yield* agent.run("?").pipe(
@@ -179,7 +179,7 @@ describe("AgentBudget", () => {
         assert.isTrue(isValid(failure.transcript))
       }))
 
-    it.effect("C11 ends tool calls that are under way, and keeps what their siblings have", () =>
+    it.effect("C11 ends tool calls under way, and keeps the results of their siblings", () =>
       Effect.gen(function*() {
         const instant = Tool.make(
           "instant",
@@ -214,12 +214,12 @@ describe("AgentBudget", () => {
           texts[1],
           "\"code\":\"timeout\",\"detail\":\"hangs did not answer before its deadline.\""
         )
-        // What acts had waited for the reads, and is not begun only to be left behind.
+        // The acting call waited for the reads. It is not started now, because it would be abandoned at once.
         assert.include(texts[2], "\"code\":\"timeout\",\"detail\":\"pays was not run: its deadline had passed.\"")
         assert.deepStrictEqual(failure.ledger.failures.map(({ attempts }) => attempts), [1, 0])
       }))
 
-    it.effect("changes nothing for the tools while there is time: the same keys, attempts and notes", () =>
+    it.effect("changes nothing for tools while time is left: same keys, attempts and notes", () =>
       Effect.gen(function*() {
         const noting = Tool.make(
           "noting",
@@ -245,7 +245,7 @@ describe("AgentBudget", () => {
         assert.include(JSON.stringify(limited), "so they say")
       }))
 
-    it.effect("takes the tighter one of its own limit and a deadline that is set already", () =>
+    it.effect("uses the earlier of its own limit and an existing deadline", () =>
       Effect.gen(function*() {
         const agent = Agent.make({ toolkit: noting([]), limits: { elapsed: "1 hour" } })
         const fiber = yield* agent.run("?").pipe(
@@ -260,7 +260,7 @@ describe("AgentBudget", () => {
         assert.strictEqual((yield* Fiber.join(fiber))._tag, "LimitReached")
       }))
 
-    it.effect("F7 one deadline over model, tool and turn: a wait that cannot end before it is not begun", () =>
+    it.effect("F7 sets one deadline for model, tools and turns: a wait that would exceed it does not start", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
         const note = (event: string) =>
@@ -316,7 +316,7 @@ describe("AgentBudget", () => {
           "0 model 1",
           "0 quote 1",
           "6000 quote 2",
-          // 20 s more would end at 26 s, and the run at 15 s.
+          // Another 20 s would end at 26 s, but the run ends at 15 s.
           "6000 cache",
           "6000 model 2",
           "9000 model 3",

@@ -87,7 +87,7 @@ const handled = [
   { tag: "ToolUnavailable", code: "timeout", detail: "Slow.", by: "retry" }
 ] as const
 
-/** One outcome of each kind, with every field that it may have. */
+/** One outcome of each kind, with all its optional fields. */
 const outcomes: ReadonlyArray<ToolOutcome.ToolOutcome> = [
   {
     _tag: "Completed",
@@ -237,14 +237,14 @@ const one: { readonly [Tag in AgentFailure.AgentFailure["_tag"]]: ReadonlyArray<
 }
 const every = Object.values(one).flat()
 
-/** Through a store: as JSON text, and nothing but it. */
+/** Encodes a value as JSON text, and decodes it again. */
 const through = <A, I>(schema: Schema.Codec<A, I>) => (value: A): A => {
   const encoded = Schema.encodeSync(schema)(value)
   assert.deepStrictEqual(JSON.parse(JSON.stringify(encoded)), encoded, "is plain JSON")
   return Schema.decodeUnknownSync(schema)(JSON.parse(JSON.stringify(encoded)))
 }
 
-/** Fields as a test compares them: a transcript is a class whose messages nobody sees from outside. */
+/** Makes fields comparable: the messages of a transcript are private, so they are copied out. */
 const comparable = (fields: object): object =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [
@@ -278,7 +278,7 @@ describe("AgentFailure.schema", () => {
     })
   }
 
-  it("is that of the classes, too, each of which takes its own", () => {
+  it("also applies to each class, which decodes only its own failures", () => {
     const own: ReadonlyArray<Schema.Codec<AgentFailure.AgentFailure, unknown>> = [
       AgentFailure.ModelFailed.schema,
       AgentFailure.LimitReached.schema,
@@ -293,14 +293,14 @@ describe("AgentFailure.schema", () => {
     }
   })
 
-  it("leaves every cause behind", () => {
+  it("drops every cause", () => {
     for (const failure of every) {
       assert.notInclude(JSON.stringify(Schema.encodeSync(AgentFailure.schema)(failure)), "secret")
       assert.isUndefined(through(AgentFailure.schema)(failure).cause)
     }
   })
 
-  it("has a version, and refuses any other with the one that it found", () => {
+  it("has a version, and names the version that it refuses", () => {
     for (const failure of every) {
       const stored: object = Schema.encodeSync(AgentFailure.schema)(failure)
       assert.propertyVal(stored, "version", 4)
@@ -311,7 +311,7 @@ describe("AgentFailure.schema", () => {
     }
   })
 
-  it("refuses what JSON.stringify alone makes of a suspension, and takes what its schema makes of it", () => {
+  it("refuses a suspension written by JSON.stringify, and decodes one that its schema encoded", () => {
     assert.notStrictEqual(messageOf(AgentFailure.Suspension, JSON.parse(JSON.stringify(suspension))), "decoded")
     const decoded = through(AgentFailure.Suspension)({ ...suspension, facts })
     assert.deepStrictEqual(comparable(decoded), comparable({ ...suspension, facts }))
@@ -327,13 +327,13 @@ describe("Answer.schema", () => {
     assert.deepStrictEqual(comparable(decoded), comparable(answer))
   })
 
-  it("has a version, and refuses any other with the one that it found", () => {
+  it("has a version, and names the version that it refuses", () => {
     const stored = Schema.encodeSync(Answer.schema)(answer)
     assert.strictEqual(stored.version, 4)
     assert.include(messageOf(Answer.schema, { ...stored, version: 7 }), "an answer of version 4, not version 7")
   })
 
-  it("makes of an Exit what a run ended with, either way", () => {
+  it("decodes an Exit of a run, whether it succeeded or failed", () => {
     const ended = Schema.Exit(Answer.schema, AgentFailure.schema, Schema.Defect())
     const codec = Schema.toCodecJson(ended)
     const [failure] = one.RunSuspended

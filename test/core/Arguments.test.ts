@@ -7,19 +7,19 @@ import { detail, refusal, value } from "../support/parsing.ts"
 
 describe("Arguments", () => {
   describe("parse", () => {
-    it("reads nothing, null and an empty array as no arguments", () => {
+    it("reads an empty text, null and an empty array as no arguments", () => {
       for (const text of [undefined, "", "  \n\t", "null", " null\n", "[]", " [ ] "]) {
         assert.deepStrictEqual(value(text), {})
       }
     })
 
-    it("reads one strict object, and repairs nothing in it", () => {
+    it("reads one strict object without repairs", () => {
       const parsed = Result.getOrThrow(Arguments.parse(" {\"city\": \"Paris\", \"days\": [1, 2]}\n"))
       assert.deepStrictEqual(parsed.value, { city: "Paris", days: [1, 2] })
       assert.deepStrictEqual(parsed.repairs, [])
     })
 
-    it("has the source text of numbers, as they were written", () => {
+    it("keeps the source text of numbers", () => {
       for (
         const text of [
           "{\"a\":[1.10,{\"b\":1e2}],\"c\":12345678901234567890}",
@@ -38,7 +38,7 @@ describe("Arguments", () => {
       assert.isTrue(inside.isExact)
     })
 
-    it("reads a text of the greatest length, and refuses one byte more", () => {
+    it("reads a text of the maximal length, and refuses one more byte", () => {
       const longest = `{"a":"${"x".repeat(Arguments.maxBytes - 8)}"}`
       assert.strictEqual(longest.length, Arguments.maxBytes)
       assert.property(value(longest), "a")
@@ -48,7 +48,7 @@ describe("Arguments", () => {
       assert.strictEqual(refusal(` ${wide}`).fault?.kind, "too_long")
     })
 
-    it("yields what JSON.parse yields where that yields an object, or repairs, or refuses, and never throws", () => {
+    it("agrees with JSON.parse on every object, repairs or refuses other texts, and never throws", () => {
       fc.assert(
         fc.property(anyText, (text) =>
           Result.match(Arguments.parse(text), {
@@ -104,7 +104,7 @@ describe("Arguments", () => {
         assert.deepStrictEqual([params.city, params.unit, days, repairs], ["Paris", "celsius", 2, []])
       }))
 
-    it.effect("reads values in their JSON form, as the model was shown it", () =>
+    it.effect("reads values in the JSON form that the model got", () =>
       Effect.gen(function*() {
         const parameters = Schema.Struct({ at: Schema.Date, id: Schema.BigInt })
         const { params } = yield* Arguments.decode(
@@ -114,7 +114,7 @@ describe("Arguments", () => {
         assert.deepStrictEqual(params, { at: new Date("2024-01-02T03:04:05.000Z"), id: 9007199254740993n })
       }))
 
-    it.effect("gives a tool without required parameters no arguments at all", () =>
+    it.effect("accepts no arguments for a tool without required parameters", () =>
       Effect.gen(function*() {
         for (const text of [undefined, "", "null", "[]"]) {
           assert.deepStrictEqual(
@@ -124,13 +124,13 @@ describe("Arguments", () => {
         }
       }))
 
-    it.effect("refuses unreadable text as parse does", () =>
+    it.effect("refuses unreadable text like parse", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(Arguments.decode("{\"city\":", target))
         assert.deepStrictEqual({ ...failure }, { ...refusal("{\"city\":") })
       }))
 
-    it.effect("names every field at fault, with what was expected and what came", () =>
+    it.effect("names every field at fault, with the expected and the actual value", () =>
       Effect.gen(function*() {
         const failure = yield* refused({
           unit: "kelvin",
@@ -156,20 +156,20 @@ describe("Arguments", () => {
         })
       }))
 
-    it.effect("refuses a key that no parameter has, and names the one that was meant", () =>
+    it.effect("refuses an unknown key, and suggests the intended one", () =>
       Effect.gen(function*() {
         const failure = yield* refused({ citi: "Paris", unit: "celsius" })
         assert.include(failure.detail, "'citi': no such key. Did you mean 'city'?")
         assert.deepStrictEqual(failure.alternatives, ["city", "days", "stops", "unit"])
       }))
 
-    it.effect("does not suggest a key for one that resembles none", () =>
+    it.effect("suggests no key for one without a resemblance", () =>
       Effect.gen(function*() {
         const failure = yield* refused({ ...paris, language: "fr" })
         assert.deepStrictEqual(failure.issues, [{ path: ["language"], expected: "no such key", actual: "\"fr\"" }])
       }))
 
-    it.effect("offers the keys that are still free first", () =>
+    it.effect("offers unused keys first", () =>
       Effect.gen(function*() {
         const failure = yield* refused({ ...paris, unitt: "celsius" })
         assert.deepStrictEqual(failure.alternatives.slice(-2), ["unit", "city"])
@@ -190,7 +190,7 @@ describe("Arguments", () => {
         assert.deepStrictEqual((yield* refused({ ...paris, unit: "Celcius" })).alternatives, ["celsius", "fahrenheit"])
       }))
 
-    it.effect("treats keys of every object's prototype as keys like any other", () =>
+    it.effect("treats the keys of Object.prototype like any other keys", () =>
       Effect.gen(function*() {
         for (const key of ["constructor", "toString"]) {
           const text = `{"city":"Paris","unit":"celsius",${JSON.stringify(key)}:{}}`
@@ -201,7 +201,7 @@ describe("Arguments", () => {
         assert.deepStrictEqual(missing.issues, [{ path: ["__proto__"], expected: "string", actual: "nothing" }])
       }))
 
-    it.effect("reports no more than twenty fields", () =>
+    it.effect("reports at most twenty fields", () =>
       Effect.gen(function*() {
         const items = Array.from({ length: 30 }, () => "x")
         const failure = yield* refused({ items }, Schema.Struct({ items: Schema.Array(Schema.Int) }))
@@ -219,14 +219,14 @@ describe("Arguments", () => {
         )
       }))
 
-    it.effect("shows of a long value only its start", () =>
+    it.effect("shows only the start of a long value", () =>
       Effect.gen(function*() {
         const failure = yield* refused({ ...paris, days: "x".repeat(10_000) })
         assert.isBelow(failure.detail.length, 250)
         assert.include(failure.detail, "more characters")
       }))
 
-    it.effect("reads fields through a schema with a name", () =>
+    it.effect("reads fields through a named schema", () =>
       Effect.gen(function*() {
         class Place extends Schema.Class<Place>("Place")({ city: Schema.String }) {}
         const failure = yield* refused({ place: { town: "Paris" } }, Schema.Struct({ place: Place }))
@@ -237,7 +237,7 @@ describe("Arguments", () => {
         assert.deepStrictEqual(failure.alternatives, ["city"])
       }))
 
-    it.effect("never dies of a value, and refuses it on one line", () =>
+    it.effect("never dies of a value, and refuses it in one line", () =>
       Effect.gen(function*() {
         const values = fc.sample(object, { numRuns: 200, seed: 1 })
         for (const value of values) {
@@ -248,7 +248,7 @@ describe("Arguments", () => {
       }))
   })
 
-  describe("decode, where the text says more than JSON.parse", () => {
+  describe("decode, if the text has more information than JSON.parse keeps", () => {
     const anything = Schema.Struct({ id: Schema.Union([Schema.Json, Schema.Undefined]) })
     const decode = <P>(text: string, parameters: Schema.ConstraintDecoder<P>, sideEffect?: SideEffect.SideEffect) =>
       Effect.runSync(
@@ -259,7 +259,7 @@ describe("Arguments", () => {
     const notes = <P>(text: string, parameters: Schema.ConstraintDecoder<P>) =>
       Result.getOrThrow(decode(text, parameters)).repairs.flatMap(({ note }) => note ?? [])
 
-    it("keeps all digits of a whole number for a text or a bigint, and refuses it for anything else", () => {
+    it("keeps all digits of an integer for a string or a bigint, and refuses it for other types", () => {
       const text = "{\"id\":12345678901234567890}"
       assert.deepStrictEqual(params(text, Schema.Struct({ id: Schema.String })), { id: "12345678901234567890" })
       assert.deepStrictEqual(params(text, Schema.Struct({ id: Schema.BigInt })), { id: 12345678901234567890n })
@@ -278,17 +278,17 @@ describe("Arguments", () => {
       }
     })
 
-    it("keeps a number as it was written for a text", () => {
+    it("keeps a number as written for a string", () => {
       const parameters = Schema.Struct({ version: Schema.String })
       assert.deepStrictEqual(params("{\"version\":1.10}", parameters), { version: "1.10" })
       assert.deepStrictEqual(params("{version:1.10,}", parameters), { version: "1.10" })
       assert.strictEqual(notes("{\"version\":1.10}", parameters).length, 1)
-      // Written in two ways, there are two readings.
+      // A number that is written in two ways has two readings.
       assert.isTrue(Result.isFailure(decode("{\"version\":1.10,\"version\":1.1}", parameters)))
       assert.deepStrictEqual(params("{\"n\":1.10,\"n\":1.1}", Schema.Struct({ n: Schema.Number })), { n: 1.1 })
     })
 
-    it("quotes nothing of a text that holds a secret, and cannot be read", () => {
+    it("quotes no part of an unreadable text with a secret", () => {
       const parameters = Schema.Struct({ n: Schema.Int, pw: Schema.Redacted(Schema.String) })
       for (const text of ["{\"n\":1,\"pw\":\"hunter2", "{\"n\":1,\"pw\":\"hun\"hunter2\"}", "{\"pw\":hunter2}"]) {
         const failure = Result.getOrThrow(Result.flip(decode(text, parameters)))
@@ -297,7 +297,7 @@ describe("Arguments", () => {
       }
     })
 
-    it("reads words around the arguments of a tool that reads, and of no tool that acts, idempotent or not", () => {
+    it("skips words around the arguments of a tool that only reads, but never of a tool that acts", () => {
       const text = "I will NOT call it with these arguments: {\"id\":5}"
       const parameters = Schema.Struct({ id: Schema.Int })
       for (const sideEffect of ["none", undefined] as const) {
@@ -326,7 +326,7 @@ describe("Arguments", () => {
       }
     })
 
-    it("refuses what the model was not shown, though the decoder would take it", () => {
+    it("refuses a value outside the schema that the model got, even if the decoder accepts it", () => {
       const refused = (value: unknown, schema: Schema.ConstraintDecoder<unknown>) =>
         Result.getOrThrow(Result.flip(decode(JSON.stringify({ value }), Schema.Struct({ value: schema })))).detail
       assert.include(refused("NaN", Schema.Number), "'value': expected number")
@@ -335,7 +335,7 @@ describe("Arguments", () => {
       assert.include(refused("2024-01-02T10:00:00", Schema.Date), "'value': expected ")
     })
 
-    it("never changes what it was given", () => {
+    it("never mutates its input", () => {
       const { repairs } = Result.getOrThrow(
         decode("{\"a\":{\"b\":\"1\"}}", Schema.Struct({ a: Schema.Struct({ b: Schema.Int }) }))
       )
@@ -344,7 +344,7 @@ describe("Arguments", () => {
   })
 
   describe("preview", () => {
-    it("shows the members that are complete", () => {
+    it("shows the complete members", () => {
       const text = "{\"a\":\"x\",\"b\":[1,{\"c\":true,\"d\":25}],\"e\":\"y\"}"
       const seen = Array.from(
         new Set(Array.from(text, (_, end) => JSON.stringify(Arguments.preview(text.slice(0, end)).soFar)))
@@ -361,13 +361,13 @@ describe("Arguments", () => {
       ])
     })
 
-    it("sees through what stands before the object", () => {
+    it("skips text before the object", () => {
       for (const before of ["```json\n", "<tool_call>", "\ufeff", " \n"]) {
         assert.deepStrictEqual(Arguments.preview(`${before}{city: 'Paris', n`).soFar, { city: "Paris" })
       }
     })
 
-    it("shows nothing of what is no object, and stops where it cannot read on", () => {
+    it("shows nothing of a text without an object, and stops at an unreadable place", () => {
       for (const text of ["", "nul", "[1,2", "Hello", "\"{", "{", "{\"__proto__\":{\"a\":1}"]) {
         assert.deepStrictEqual(Arguments.preview(text).soFar, {})
       }
@@ -376,8 +376,8 @@ describe("Arguments", () => {
   })
 })
 
-describe("what a second reader found", () => {
-  it("large numbers stay what they are when something else was repaired", () => {
+describe("findings of a second reader", () => {
+  it("large numbers are unchanged if another part is repaired", () => {
     const parameters = Schema.Struct({ a: Schema.Int, b: Schema.Number })
     for (const b of ["1e16", "1e25", "1.5"]) {
       const { params } = Effect.runSync(Arguments.decode(`{"a":"1","b":${b}}`, { parameters }))

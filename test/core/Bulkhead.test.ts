@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { after, type Failure, parameters, refused, Sequence, sunny } from "../support/sequence.ts"
 
-/** A tool that notes when it begins, for whom, and then does something. */
+/** Makes a tool that records its start and its argument, then runs an effect. */
 const beginning = (
   { note }: Sequence,
   handler: (city: string) => Effect.Effect<string, Failure>,
@@ -19,11 +19,11 @@ const beginning = (
 
 type Weather = Tool.Tool<string, { readonly city: string }, string, Failure>
 
-/** Calls a tool now. */
+/** Calls a tool at once. */
 const calling = (sequence: Sequence, tool: Weather, city: string) =>
   Effect.forkChild(sequence.ending(tool.run({ city }), `${city} `), { startImmediately: true })
 
-/** Calls a tool for each of the names at once, and lets an hour pass. */
+/** Calls a tool for each name at once, and lets an hour pass. */
 const calls = (sequence: Sequence, tool: Weather, ...cities: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     yield* Effect.forEach(cities, (city) => calling(sequence, tool, city))
@@ -31,7 +31,7 @@ const calls = (sequence: Sequence, tool: Weather, ...cities: ReadonlyArray<strin
     return sequence.events
   })
 
-/** Lets a fiber pause once, at one of its steps, where it would otherwise run on. */
+/** A scheduler that pauses a fiber once, at a given step. */
 class PausingOnce extends Scheduler.MixedScheduler {
   private step = 0
   private readonly at: number
@@ -46,7 +46,7 @@ class PausingOnce extends Scheduler.MixedScheduler {
   }
 }
 
-/** In virtual time, and by microtasks alone: for many cases. */
+/** Runs an effect in virtual time with microtasks only, which is fast enough for many cases. */
 const quickly = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.runPromise(Effect.provide(effect, TestClock.layer()), { scheduler: new Scheduler.MixedScheduler("sync") })
 
@@ -54,7 +54,7 @@ const oneSecond = () => after(1_000, sunny)
 const ignoring = (millis: number) => Effect.uninterruptible(after(millis, sunny))
 
 describe("Tool.concurrency", () => {
-  it.effect("runs so many at once, and the rest in the order in which they came", () =>
+  it.effect("runs up to the limit at once, and the others in order of arrival", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(2))
@@ -72,7 +72,7 @@ describe("Tool.concurrency", () => {
       ])
     }))
 
-  it.effect("lets nobody who comes back overtake those who wait", () =>
+  it.effect("never serves a returning caller before the waiting ones", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1))
@@ -90,7 +90,7 @@ describe("Tool.concurrency", () => {
       ])
     }))
 
-  it.effect("gives a permit back after a failure, a defect and an interruption, too", () =>
+  it.effect("releases the permit after a failure, a defect and an interruption too", () =>
     Effect.gen(function*() {
       const ends: Record<string, Effect.Effect<string, Failure>> = {
         fails: Effect.fail(refused),
@@ -105,7 +105,7 @@ describe("Tool.concurrency", () => {
       }
     }))
 
-  it.effect("says how long a call has waited, for a permit and for none", () =>
+  it.effect("reports how long a call waited, with and without getting a permit", () =>
     Effect.gen(function*() {
       const waits = (maxWait: number) =>
         Effect.gen(function*() {
@@ -120,7 +120,7 @@ describe("Tool.concurrency", () => {
       assert.deepStrictEqual(yield* waits(Infinity), [["Completed", 0], ["Completed", 1_000]])
     }))
 
-  it.effect("refuses at once where nothing is waited for, and says that nothing was done", () =>
+  it.effect("refuses at once without a wait, and certainly does nothing", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1, { maxWait: 0 }))
@@ -157,7 +157,7 @@ describe("Tool.concurrency", () => {
   }
 
   for (const steps of [[1_000], [500, 500]]) {
-    it.effect(`does not begin what it refuses, when a permit comes free just as patience ends (${steps.join(" + ")})`, () =>
+    it.effect(`does not start a refused call if a permit is freed just as maxWait ends (${steps.join(" + ")})`, () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const inSteps = steps.reduceRight((end, step) => after(step, end), sunny)
@@ -170,7 +170,7 @@ describe("Tool.concurrency", () => {
       }))
   }
 
-  it.effect("counts a call's patience from its own start, and no longer once it runs", () =>
+  it.effect("counts maxWait from the call's own start, and not once it runs", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const limited = beginning(sequence, () => after(5_000, sunny)).pipe(Tool.concurrency(1, { maxWait: 6_000 }))
@@ -251,7 +251,7 @@ describe("Tool.concurrency", () => {
       }).pipe(quickly))
   }
 
-  it.effect("ends its wait in time also where its caller cannot be interrupted", () =>
+  it.effect("ends its wait in time even if its caller is uninterruptible", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const limited = beginning(sequence, () => Effect.never).pipe(Tool.concurrency(1, { maxWait: "1 second" }))
@@ -264,7 +264,7 @@ describe("Tool.concurrency", () => {
       assert.isDefined(fiber.pollUnsafe())
     }))
 
-  it.effect("does not wait beyond the deadline: nothing begins after it", () =>
+  it.effect("does not wait beyond the deadline, and starts nothing after it", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const limited = beginning(sequence, oneSecond).pipe(Tool.concurrency(1))
@@ -282,7 +282,7 @@ describe("Tool.concurrency", () => {
     }))
 
   describe("and a handler that ignores its timeout", () => {
-    it.effect("keeps the permit until it has really ended, when limit is outside of timeout", () =>
+    it.effect("keeps the permit until it has really ended, with the limit outside the timeout", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const limited = beginning(sequence, (city) => city === "a" ? ignoring(10_000) : sunny).pipe(
@@ -297,7 +297,7 @@ describe("Tool.concurrency", () => {
         ])
       }))
 
-    it.effect("keeps the permit until it has really ended, when limit is inside of timeout", () =>
+    it.effect("keeps the permit until it has really ended, with the limit inside the timeout", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const limited = beginning(sequence, (city) => city === "a" ? ignoring(10_000) : sunny).pipe(
@@ -314,7 +314,7 @@ describe("Tool.concurrency", () => {
         assert.deepStrictEqual(sequence.events.slice(3), ["10000 c begins", "10000 c => sunny"])
       }))
 
-    it.effect("keeps one permit, and not those of the attempts after it", () =>
+    it.effect("keeps one permit, and leaves the others to later attempts", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         let attempt = 0
@@ -349,7 +349,7 @@ describe("Tool.concurrency", () => {
         }))
     }
 
-    it.effect("outside of retry a call keeps its permit while it waits", () =>
+    it.effect("outside a retry, a call keeps its permit while it waits", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const limited = failingOnce(sequence).pipe(
@@ -366,7 +366,7 @@ describe("Tool.concurrency", () => {
         ])
       }))
 
-    it.effect("inside of retry each attempt takes one", () =>
+    it.effect("inside a retry, each attempt takes a permit", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const limited = failingOnce(sequence).pipe(
@@ -383,7 +383,7 @@ describe("Tool.concurrency", () => {
         ])
       }))
 
-    it.effect("a refusal is tried again, also of a tool that acts, since nothing was done", () =>
+    it.effect("a refusal is retried even for a tool that acts, because nothing was done", () =>
       Effect.gen(function*() {
         const { ending, events, note } = new Sequence()
         const pays = Tool.make(
@@ -401,7 +401,7 @@ describe("Tool.concurrency", () => {
       }))
   })
 
-  it.effect("as a default has permits for each tool, whatever is added to the tools later", () =>
+  it.effect("as a default has separate permits for each tool, whatever policies are added later", () =>
     Effect.gen(function*() {
       const sequence = new Sequence()
       const { tools } = Toolkit.make(
@@ -430,7 +430,7 @@ describe("Tool.concurrency", () => {
       assert.strictEqual(failure.code, "bulkhead_full")
     }))
 
-  it("throws at a number that is none from 1", () => {
+  it("throws if the limit is not a whole number of at least 1", () => {
     for (const permits of [0, -1, 1.5, Number.NaN, Infinity, 2 ** 53]) {
       assert.throws(() => Policy.concurrency(permits), TypeError)
     }
@@ -443,7 +443,7 @@ describe("Tool.concurrency", () => {
     interruptedAt: fc.option(fc.nat(20), { nil: undefined })
   })
 
-  it("never runs more than it may and never loses or doubles a permit, whatever happens", () =>
+  it("never exceeds its limit, and never loses or duplicates a permit, whatever happens", () =>
     fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -497,7 +497,7 @@ describe("Tool.concurrency", () => {
             yield* TestClock.adjust("1 minute")
             assert.strictEqual(running, 0)
             for (const index of began) assert.notInclude(exits, `${index} bulkhead_full`)
-            // All permits are free, and there are no more than there were.
+            // All permits are free, and none was added.
             for (let index = 0; index <= permits; index++) {
               yield* Effect.forkChild(tool.run({ city: `${calls.length + index}` }), { startImmediately: true })
             }

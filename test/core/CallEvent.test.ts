@@ -24,7 +24,7 @@ import { TestClock } from "effect/testing"
 import { after, doing, paris, refused, sunny } from "../support/sequence.ts"
 import { passing } from "../support/virtualTime.ts"
 
-/** What a watcher hears of a run, without what is the same in every event. */
+/** Returns the events that a watcher of a run gets, without the fields that all events share. */
 const heard = <A, E, R>(run: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const events: Array<CallEvent.Watched> = []
@@ -39,7 +39,7 @@ const tags = (events: ReadonlyArray<CallEvent.Watched>) =>
 
 const twice = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
 
-/** Ends as its nth execution is told to, and later ones as the last. */
+/** Makes a tool whose nth execution ends with the nth end. Later ones use the last end. */
 const tool = (
   ends: readonly [
     Effect.Effect<string, ToolUnavailable | SemanticGarbage>,
@@ -56,7 +56,7 @@ const breaker = Breaker.layer({ tripPolicy: Breaker.consecutive(2), openDuration
 )
 
 describe("a call's events", () => {
-  it.effect("tell of attempts, handled failures and waits, each with its time and its attempt", () =>
+  it.effect("include attempts, handled failures and waits, each with its time and attempt", () =>
     Effect.gen(function*() {
       const events = yield* heard(tool([Effect.fail(refused), after(500, sunny)]).pipe(Tool.retry(twice)).run(paris))
       assert.deepStrictEqual(tags(events), [
@@ -88,7 +88,7 @@ describe("a call's events", () => {
       ])
     }))
 
-  it.effect("tell that an attempt was abandoned, and nothing of it afterwards", () =>
+  it.effect("include the abandonment of an attempt, and nothing of it afterwards", () =>
     Effect.gen(function*() {
       const late = doing(
         Effect.uninterruptible(Effect.andThen(Effect.sleep("5 seconds"), ToolCall.caveat("too late"))).pipe(
@@ -118,7 +118,7 @@ describe("a call's events", () => {
     ]
   ]
   for (const [why, run] of refusals) {
-    it.effect(`say why a failure that is worth a retry has none: ${why}`, () =>
+    it.effect(`say why a retryable failure is not retried: ${why}`, () =>
       Effect.gen(function*() {
         const events = yield* heard(run)
         const refused = events.flatMap((event) =>
@@ -128,14 +128,14 @@ describe("a call's events", () => {
       }))
   }
 
-  it.effect("say nothing of a retry of what is not worth one", () =>
+  it.effect("do not mention retries of a failure that is not retryable", () =>
     Effect.gen(function*() {
       const unknown = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
       const events = yield* heard(tool([Effect.fail(unknown)]).pipe(Tool.retry(twice)).run(paris))
       assert.deepStrictEqual(tags(events), ["0 1 AttemptStarted", "0 1 AttemptEnded"])
     }))
 
-  it.effect("say who refused a call before anything of it ran", () =>
+  it.effect("name the policy that refused a call before it ran", () =>
     Effect.gen(function*() {
       const limited = doing(Effect.sleep("1 second").pipe(Effect.as("sunny"))).pipe(Tool.concurrency(1, { maxWait: 0 }))
       const both = Effect.all([limited.run(paris), Effect.exit(limited.run(paris))], { concurrency: 2 })
@@ -146,7 +146,7 @@ describe("a call's events", () => {
       )
     }))
 
-  it.effect("tell of a circuit that opens, is probed and closes", () =>
+  it.effect("report that a circuit opens, is probed and closes", () =>
     Effect.gen(function*() {
       const breaking = tool([Effect.fail(refused), Effect.fail(refused), Effect.fail(refused), sunny]).pipe(
         CircuitBreaker.protect({ key: "weather" })
@@ -175,11 +175,11 @@ describe("a call's events", () => {
       Effect.provide(breaker)
     ))
 
-  describe("tell of a circuit", () => {
+  describe("report about a circuit", () => {
     const changes = (events: ReadonlyArray<CallEvent.Watched>) =>
       events.flatMap((event) => event._tag === "CircuitChanged" ? `${event.from} to ${event.to}` : [])
 
-    it.effect("that is new, since its tool was enabled by hand, that it is closed", () =>
+    it.effect("that it is closed after its tool was enabled by hand", () =>
       Effect.gen(function*() {
         const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
         const events = yield* heard(
@@ -195,7 +195,7 @@ describe("a call's events", () => {
         assert.deepStrictEqual(changes(events), ["closed to open", "open to closed"])
       }))
 
-    it.effect("nothing of what calls did that nobody watched", () =>
+    it.effect("no changes by calls without a watcher", () =>
       Effect.gen(function*() {
         const quote = tool([Effect.fail(refused), Effect.fail(refused), sunny]).pipe(CircuitBreaker.protect())
         const events = yield* heard(
@@ -216,7 +216,7 @@ describe("a call's events", () => {
       "answers with nonsense": 7
     }
     for (const [does, state] of Object.entries(stores)) {
-      it.effect(`nothing, where its store ${does}, and the call fails as if nobody watched`, () =>
+      it.effect(`nothing if its store ${does}, and the call fails as without a watcher`, () =>
         passing(Effect.gen(function*() {
           const broken = Layer.effect(
             Breaker.CircuitBreaker,
@@ -232,7 +232,7 @@ describe("a call's events", () => {
     }
   })
 
-  it.effect("count a wait for what it really took, also when it was cut short", () =>
+  it.effect("report the real duration of a wait, even if it was cut short", () =>
     Effect.gen(function*() {
       const slow = tool([Effect.fail(refused)]).pipe(Tool.retry(Schedule.spaced("10 seconds")))
       const impatient = Policy.make({
@@ -247,7 +247,7 @@ describe("a call's events", () => {
       assert.deepInclude(first, { by: "retry", wait: Duration.seconds(4), at: 4000 })
     }))
 
-  it.effect("tell of a tool inside as of one inside", () =>
+  it.effect("mark the events of an inner tool", () =>
     Effect.gen(function*() {
       const inner = tool([Effect.fail(refused), sunny], "inner").pipe(Tool.retry(twice))
       const outer = doing(inner.run(paris), "none", "outer")
@@ -265,7 +265,7 @@ describe("a call's events", () => {
       assert.isTrue(events.every(({ tool }) => tool === "outer"))
     }))
 
-  it.effect("tell of a tool inside of a tool inside by its own name", () =>
+  it.effect("name the innermost tool of nested tools", () =>
     Effect.gen(function*() {
       const innermost = tool([Effect.fail(refused), sunny], "innermost").pipe(Tool.retry(twice))
       const between = doing(innermost.run(paris), "none", "between")
@@ -276,7 +276,7 @@ describe("a call's events", () => {
       )
     }))
 
-  it.effect("are told to a watcher that throws, and the call goes on", () =>
+  it.effect("reach a watcher that throws, and the call goes on", () =>
     Effect.gen(function*() {
       const reported: Array<string> = []
       const logger = Logger.layer([Logger.make(({ message }) => reported.push(String(message)))])
@@ -290,7 +290,7 @@ describe("a call's events", () => {
       assert.deepStrictEqual(reported, ["A watcher of calls threw an error"])
     }))
 
-  it.effect("are told to a watcher that runs a tool at once, whose own call is as safe as any", () =>
+  it.effect("reach a watcher that runs a tool at once, and that call is safe too", () =>
     Effect.gen(function*() {
       let paid = 0
       const pay = doing(
@@ -316,7 +316,7 @@ describe("a call's events", () => {
       assert.deepStrictEqual(seen.slice(-2), ["outer InnerStarted", "outer AttemptEnded"])
     }))
 
-  it.effect("give the failure with its cause to a watcher in this process, and no event has it", () =>
+  it.effect("pass a watcher in this process the failure with its cause, which no event contains", () =>
     Effect.gen(function*() {
       const cause = new Error("ECONNREFUSED")
       const lost = doing(Effect.fail(new ToolUnavailable({ ...refused, cause }))).pipe(Tool.fallback(() => sunny))
@@ -339,7 +339,7 @@ describe("attempts", () => {
       facts: CallFacts.empty
     }))
 
-  it.effect("are counted over all sources, apart from the executions that limit repetition", () =>
+  it.effect("are counted over all sources, separately from the executions that limit repetition", () =>
     Effect.gen(function*() {
       const tool = sources()
       const outcome = yield* call(tool)
@@ -349,7 +349,7 @@ describe("attempts", () => {
       assert.deepStrictEqual(Array.from(facts.intents, ([, { failed }]) => failed?.executions), [3])
     }))
 
-  it.effect("of failures say which one it was, over all sources", () =>
+  it.effect("of failures are numbered over all sources", () =>
     Effect.gen(function*() {
       const events = yield* heard(sources().run(paris))
       assert.deepStrictEqual(
@@ -358,13 +358,13 @@ describe("attempts", () => {
       )
     }))
 
-  it.effect("of a chain of sources count each of them", () =>
+  it.effect("of a chain count each source", () =>
     Effect.gen(function*() {
       const chain = down("a").pipe(Tool.fallback(down("b").pipe(Tool.fallback(down("c").run)).run))
       assert.deepInclude(yield* call(chain), { attempts: 9, executions: 3 })
     }))
 
-  it.effect("of a call that asks twice add up, and its executions apart", () =>
+  it.effect("of a call that asks twice add up, separately from its executions", () =>
     Effect.gen(function*() {
       const asking = Tool.make(
         "mirror",
@@ -393,7 +393,7 @@ describe("attempts", () => {
       assert.notProperty(plain, "executions")
     }))
 
-  it.effect("do not count a tool that a handler runs", () =>
+  it.effect("do not include a tool that a handler runs", () =>
     Effect.gen(function*() {
       const inner = tool([sunny], "inner")
       const outer = doing(Effect.andThen(inner.run(paris), inner.run(paris)))
@@ -413,7 +413,7 @@ describe("an agent's events", () => {
   }
   const script = [ScriptedModel.call("get_weather", paris), ScriptedModel.text("Sunny.")]
 
-  it.effect("C10 have what happens in a call, with its place, its time and its attempt", () =>
+  it.effect("C10 include the events of a call, with its position, time and attempt", () =>
     Effect.gen(function*() {
       const inCall = (yield* events(script)).filter((event) => "attempt" in event)
       assert.deepStrictEqual(inCall.map((event) => `${event.at} ${event.turn} ${event.attempt} ${event._tag}`), [
@@ -427,7 +427,7 @@ describe("an agent's events", () => {
       ])
     }))
 
-  it.effect("are told to a watcher of calls, too", () =>
+  it.effect("also reach a watcher of calls", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const agent = Agent.make({ toolkit: Toolkit.make(doing(sunny)) })
@@ -441,7 +441,7 @@ describe("an agent's events", () => {
       assert.deepStrictEqual(inStream.map(({ _tag }) => _tag), seen)
     }))
 
-  it.effect("C10 tell of a limit that ends the run", () =>
+  it.effect("C10 report a limit that ends the run", () =>
     Effect.gen(function*() {
       const seen = yield* events(script, { turns: 1 })
       assert.deepInclude(seen.at(-1), { _tag: "LimitReached", at: 1000, turn: 2, limit: "turns" })
@@ -449,7 +449,7 @@ describe("an agent's events", () => {
       assert.strictEqual(new Set(seen.map(({ run }) => run)).size, 1)
     }))
 
-  it.effect("C10 tell of a call that the run refuses", () =>
+  it.effect("C10 report a call that the run refuses", () =>
     Effect.gen(function*() {
       const twoCalls = ScriptedModel.calls(["get_weather", paris], ["get_weather", paris])
       const seen = yield* events([twoCalls, ScriptedModel.text("done")], { calls: 1 })
@@ -457,7 +457,7 @@ describe("an agent's events", () => {
       assert.deepStrictEqual(refused, [[2, undefined, "call_limit"]])
     }))
 
-  it.effect("are JSON by their schema, and come back as they were", () =>
+  it.effect("round-trip through JSON by their schema", () =>
     Effect.gen(function*() {
       const seen = yield* events(script)
       for (const event of seen) {
@@ -469,7 +469,7 @@ describe("an agent's events", () => {
       assert.isAbove(seen.length, 10)
     }))
 
-  it.effect("are JSON by their schema, whatever a policy says of its waits and its retries", () =>
+  it.effect("encode as JSON, whatever a policy reports about its waits and retries", () =>
     Effect.gen(function*() {
       const patient = Policy.make({
         kind: "custom",

@@ -30,7 +30,7 @@ const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transie
 
 type Failure = SemanticGarbage | ToolUnavailable
 
-/** A tool that does the nth thing on its nth execution, and the last one from there on. */
+/** Makes a tool whose nth execution runs the nth step. Later ones run the last step. */
 const orders = (sideEffect: SideEffect.SideEffect, ...steps: ReadonlyArray<Failure | "found">) => {
   let executions = 0
   const tool = Tool.make(
@@ -45,7 +45,7 @@ const orders = (sideEffect: SideEffect.SideEffect, ...steps: ReadonlyArray<Failu
   return { tool, executions: () => executions }
 }
 
-/** What a model is told that makes these calls, one a turn. */
+/** Returns the tool messages of a run whose model makes these calls, one per turn. */
 const told = <T extends Tool.Any>(tool: T, ...calls: ReadonlyArray<string | object>) =>
   Effect.gen(function*() {
     const script = [...calls.map((args) => ScriptedModel.call("orders", args)), ScriptedModel.text("done")]
@@ -78,7 +78,7 @@ describe("CallFacts", () => {
       })
     }))
 
-  it.effect("D4 counts executions, so that a call that was retried below three times is not run again", () =>
+  it.effect("D4 counts executions, so a call with three attempts inside is not run again", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("none", refused)
       const { codes } = yield* told(tool.pipe(Tool.retry(RetryPolicy.transient)), { order: 7 }, { order: 7 })
@@ -99,7 +99,7 @@ describe("CallFacts", () => {
       assert.strictEqual(idempotent.executions(), 3)
     }))
 
-  it.effect("lets a call that certainly did nothing be made again, up to three executions", () =>
+  it.effect("allows a call that certainly did nothing to be repeated, up to three executions", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", notExecuted)
       const { codes } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 }, { order: 7 })
@@ -107,7 +107,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 3)
     }))
 
-  it.effect("says of a refused call that it may have taken effect, when the earlier one may have", () =>
+  it.effect("says in a refusal that the call may have taken effect, if the earlier one may have", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", lost)
       const { texts } = yield* told(tool, { order: 7 }, { order: 7 })
@@ -119,7 +119,7 @@ describe("CallFacts", () => {
       )
     }))
 
-  it.effect("says of a refused call that the earlier one has taken effect, and claims no effect for itself", () =>
+  it.effect("says in a refusal that the earlier call took effect, and claims no effect for the refused one", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", "found")
       const failing = Tool.with(
@@ -140,7 +140,7 @@ describe("CallFacts", () => {
       })
     }))
 
-  it.effect("leaves no doubt in a tool around it: a refused call does nothing", () =>
+  it.effect("leaves no doubt in an outer tool, because a refused call does nothing", () =>
     Effect.gen(function*() {
       const pay = Tool.make("pay", { description: "Pays", success: Schema.String, empty: "No receipt." }, () =>
         Effect.succeed(""))
@@ -157,7 +157,7 @@ describe("CallFacts", () => {
       assert.deepInclude(outcome, { _tag: "Completed", value: "Done.", certainty: "executed", caveats: [] })
     }))
 
-  it.effect("is not taken for an effect of a tool that ends with it", () =>
+  it.effect("does not make a refusal count as an effect of the tool that fails with it", () =>
     Effect.gen(function*() {
       const repeated = DispatchFailure.repeatedCall({
         executions: 1,
@@ -170,7 +170,7 @@ describe("CallFacts", () => {
       assert.strictEqual((yield* Tool.outcome(outer, {})).certainty, "unknown")
     }))
 
-  it.effect("takes calls for the same whatever the order of keys and the white space, and no others", () =>
+  it.effect("treats calls as equal whatever the order of keys and the white space, but no other calls", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", garbage)
       const { codes } = yield* told(
@@ -185,7 +185,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 3)
     }))
 
-  it.effect("does not count what never reached the tool, nor what went well", () =>
+  it.effect("counts neither calls that never reached the tool nor successful ones", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("none", "found")
       const { codes } = yield* told(tool, {}, {}, {}, {}, "{\"or", ...Array.from({ length: 5 }, () => ({ order: 7 })))
@@ -193,7 +193,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 5)
     }))
 
-  it.effect("holds within a turn: the second of two equal calls that act is not run once the first has failed", () =>
+  it.effect("applies within a turn: after a failed acting call, an equal second one is not run", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", lost)
       const pay = { name: "orders", arguments: "{\"order\":7}" }
@@ -209,7 +209,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 1)
     }))
 
-  it.effect("decides for calls that run together before any of them starts, whether they yield or not", () =>
+  it.effect("decides about concurrent calls before any of them starts, whether they yield or not", () =>
     Effect.gen(function*() {
       for (const pause of [Effect.void, Effect.yieldNow]) {
         let executions = 0
@@ -238,7 +238,7 @@ describe("CallFacts", () => {
       }
     }))
 
-  it.effect("quotes the failure itself, and not its own refusal, the next time", () =>
+  it.effect("quotes the original failure in later refusals, not the first refusal", () =>
     Effect.gen(function*() {
       const { tool } = orders("non_idempotent", garbage)
       const { texts } = yield* told(tool, { order: 7 }, { order: 7 }, { order: 7 })
@@ -246,7 +246,7 @@ describe("CallFacts", () => {
       assert.include(texts[2], "the same call has already failed with unknown_entity: There is no order 7.")
     }))
 
-  it.effect("does not count pages that went well", () =>
+  it.effect("does not count successful pages", () =>
     Effect.gen(function*() {
       const page = new PartialData({ code: "more_pages", detail: "1 of 2.", data: "a" })
       let executions = 0
@@ -263,7 +263,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions, 5)
     }))
 
-  it.effect("starts anew with each run", () =>
+  it.effect("starts afresh with each run", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", garbage)
       yield* told(tool, { order: 7 })
@@ -271,7 +271,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 2)
     }))
 
-  it.effect("holds after a resume, in another process", () =>
+  it.effect("applies after a resume in another process", () =>
     Effect.gen(function*() {
       const { executions, tool } = orders("non_idempotent", lost)
       const asking = Tool.make(
@@ -295,7 +295,7 @@ describe("CallFacts", () => {
       assert.strictEqual(executions(), 1)
     }))
 
-  it.effect("tells calls apart by any keys, `__proto__` among them", () =>
+  it.effect("distinguishes calls by any key, including `__proto__`", () =>
     Effect.gen(function*() {
       const any = Schema.Record(Schema.String, Schema.Json)
       const acting = Tool.make("orders", { description: "", parameters: any, success: Schema.String }, () =>

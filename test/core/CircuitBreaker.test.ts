@@ -23,7 +23,7 @@ const firstPage = new PartialData({ code: "more_pages", detail: "Page 1 of 3.", 
 
 describe("CircuitBreaker", () => {
   describe("protect", () => {
-    it.effect("is open for 29,999 ms of 30,000, and then lets one call try", () =>
+    it.effect("is open for 29,999 ms of 30,000, then lets one call probe", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([fail, sunny]).pipe(CircuitBreaker.protect())
@@ -39,7 +39,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("says of a refused call that it was not made, and when there is a probe", () =>
+    it.effect("says in a refusal that the call was not made, and when the next probe is due", () =>
       Effect.gen(function*() {
         const tool = doing(fail).pipe(CircuitBreaker.protect())
         const run: Effect.Effect<string, ToolUnavailable, Breaker.CircuitBreaker> = tool.run(paris)
@@ -56,7 +56,7 @@ describe("CircuitBreaker", () => {
         assert.deepStrictEqual(retryAfter, Duration.seconds(20))
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("counts one failure a call, however often it is tried inside", () =>
+    it.effect("counts one failure per call, however many attempts it has inside", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([fail]).pipe(Tool.retry(Schedule.recurs(2)), CircuitBreaker.protect())
@@ -73,7 +73,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(breaker(2))))
 
-    it.effect("counts a call that a retry has rescued as a success", () =>
+    it.effect("counts a call as a success if a retry rescued it", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([fail, fail, sunny, fail]).pipe(
@@ -99,7 +99,7 @@ describe("CircuitBreaker", () => {
       }).pipe(Effect.provide(breaker())))
 
     for (const failure of [unknownCity, noTotal, firstPage]) {
-      it.effect(`takes ${failure._tag} for an answer, also a probe's`, () =>
+      it.effect(`treats ${failure._tag} as an answer, even of a probe`, () =>
         Effect.gen(function*() {
           const sequence = new Sequence()
           const answer = Effect.fail(unknownCity)
@@ -122,7 +122,7 @@ describe("CircuitBreaker", () => {
         }).pipe(Effect.provide(breaker(2))))
     }
 
-    it.effect("counts neither signals, nor what our own policies refuse, nor interruptions", () =>
+    it.effect("counts no signals, no refusals of our own policies, and no interruptions", () =>
       Effect.gen(function*() {
         const own = ["bulkhead_full", "throttled", "limiter_unavailable", "circuit_open", "breaker_unavailable"]
         const ends = [
@@ -141,7 +141,7 @@ describe("CircuitBreaker", () => {
         }
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("counts a defect, whatever kind it is", () =>
+    it.effect("counts a defect of any kind", () =>
       Effect.gen(function*() {
         const promise: unknown = Promise.resolve("sunny")
         const ends = [Effect.die("bug"), Effect.die(new TypeError("Oh.")), promise as Effect.Effect<string>]
@@ -157,7 +157,7 @@ describe("CircuitBreaker", () => {
         }
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("takes a permanent failure that is about the arguments for an answer, and no other", () =>
+    it.effect("treats a permanent failure as an answer only if it is about the arguments", () =>
       Effect.gen(function*() {
         const ended = Effect.fnUntraced(function*(fields: Partial<ConstructorParameters<typeof ToolUnavailable>[0]>) {
           const sequence = new Sequence()
@@ -168,14 +168,14 @@ describe("CircuitBreaker", () => {
           return codes.filter((code) => code === "circuit_open").length
         })
         const count = (fields: Parameters<typeof ended>[0]) => Effect.provide(ended(fields), breaker(2))
-        // It answers in between, so that two failures do not follow one another.
+        // It answers in between, so the failures are not consecutive.
         assert.strictEqual(yield* count({ scope: "arguments" }), 0)
         assert.strictEqual(yield* count({ scope: "tool" }), 2)
         assert.strictEqual(yield* count({}), 2)
         assert.strictEqual(yield* count({ scope: "arguments", transient: true }), 2)
       }))
 
-    it.effect("counts an act that may have taken effect, also where a policy inside was refused another one", () =>
+    it.effect("counts a call that may have taken effect, even if a policy inside had a repetition refused", () =>
       Effect.gen(function*() {
         const again = custom((run) => Effect.catch(run, () => run))
         const { run } = doing<ToolUnavailable>(Effect.fail(lost), "non_idempotent").pipe(
@@ -186,7 +186,7 @@ describe("CircuitBreaker", () => {
         assert.strictEqual((yield* Effect.flip(run(paris))).code, "circuit_open")
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("stays open for as long as the failure asks for", () =>
+    it.effect("stays open as long as the failure asks", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const later = new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.seconds(60) })
@@ -200,7 +200,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("is shared by tools of one key, and by no others", () =>
+    it.effect("is shared only by tools with the same key", () =>
       Effect.gen(function*() {
         const tool = (name: string, end: typeof fail | typeof sunny, options?: CircuitBreaker.Options) =>
           doing<ToolUnavailable>(end, "none", name).pipe(CircuitBreaker.protect(options)).run(paris)
@@ -227,7 +227,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("fails when its store does, if it is told to, and else lets the call through", () =>
+    it.effect("fails with its store if configured so, and otherwise lets the call through", () =>
       Effect.gen(function*() {
         const withStore = (onStoreError: "allow" | "fail") =>
           Breaker.layer({ tripPolicy: Breaker.consecutive(1), openDuration: "1 second", onStoreError }).pipe(
@@ -268,7 +268,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("is one call, and all others are refused until it has ended", () =>
+    it.effect("is a single call, and all others are refused until it ends", () =>
       Effect.gen(function*() {
         const sequence = new Sequence()
         const tool = sequence.tool([fail, after(500, sunny), sunny]).pipe(CircuitBreaker.protect())
@@ -284,7 +284,7 @@ describe("CircuitBreaker", () => {
         ])
       }).pipe(Effect.provide(breaker())))
 
-    it.effect("is why the others are refused, without a time to come back", () =>
+    it.effect("is the reason in other refusals, which name no time", () =>
       Effect.gen(function*() {
         const { tool } = new Sequence()
         const { run } = tool([fail, Effect.never]).pipe(CircuitBreaker.protect())
@@ -314,19 +314,19 @@ describe("CircuitBreaker", () => {
   })
 
   describe("policy", () => {
-    it("says what it is", () => {
+    it("describes itself", () => {
       assert.strictEqual(CircuitBreaker.policy().kind, "breaker")
       assert.strictEqual(CircuitBreaker.policy().description, "breaker")
       assert.strictEqual(CircuitBreaker.policy({ key: "station" }).description, "breaker of station")
     })
 
-    it("changes nothing of what a tool costs at worst", () => {
+    it("does not change the worst case of a tool", () => {
       const tool = doing(fail).pipe(Tool.timeout("5 seconds"), Tool.retry(Schedule.recurs(2)))
       const { attempts, time } = Tool.explain(tool.pipe(CircuitBreaker.protect()))
       assert.deepStrictEqual([attempts.most, Duration.toSeconds(time.most)], [3, 15])
     })
 
-    it.effect("as a default gives each tool of a toolkit a circuit, inside of its fallback", () =>
+    it.effect("as a default gives each tool of a toolkit its own circuit, inside its fallback", () =>
       Effect.gen(function*() {
         const toolkit = Toolkit.make(
           doing(fail, "none", "a"),

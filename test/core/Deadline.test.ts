@@ -18,18 +18,18 @@ const left = Effect.map(Deadline.timeLeft, Duration.toMillis)
 const busy = (seconds: number) =>
   new ToolUnavailable({ ...refused, code: "rate_limited", retryAfter: Duration.seconds(seconds) })
 
-/** No jitter at all. */
+/** Removes all jitter. */
 const drawingZero = Effect.provideService(Random.Random, { nextDoubleUnsafe: () => 0, nextIntUnsafe: () => 0 })
 
 describe("Deadline", () => {
   describe("timeLeft", () => {
-    it.effect("is infinite where nobody set a deadline", () =>
+    it.effect("is infinite without a deadline", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* left, Infinity)
         assert.strictEqual(yield* Deadline.within(left, "Infinity"), Infinity)
       }))
 
-    it.effect("goes down to zero, and not below", () =>
+    it.effect("decreases to zero, but not below", () =>
       Effect.gen(function*() {
         const seen = Effect.gen(function*() {
           const times = [yield* left]
@@ -51,19 +51,19 @@ describe("Deadline", () => {
   })
 
   describe("within", () => {
-    it.effect("leaves the tighter one in force, whichever is inside", () =>
+    it.effect("keeps the earlier of two deadlines, whichever is inside", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* left.pipe(Deadline.within("1 second"), Deadline.within("1 minute")), 1_000)
         assert.strictEqual(yield* left.pipe(Deadline.within("1 minute"), Deadline.within("1 second")), 1_000)
       }))
 
-    it.effect("ends with what it was set for", () =>
+    it.effect("applies only within its effect", () =>
       Effect.gen(function*() {
         const both = Effect.all([Deadline.within(left, "1 second"), left])
         assert.deepStrictEqual(yield* Deadline.within(both, "1 minute"), [1_000, 60_000])
       }))
 
-    it.effect("ends nothing by itself", () =>
+    it.effect("does not end the effect itself", () =>
       Effect.gen(function*() {
         const { events, note } = new Sequence()
         yield* Effect.forkChild(Deadline.within(after(2_000, note("done")), "1 second"))
@@ -88,7 +88,7 @@ describe("Deadline", () => {
         assert.deepStrictEqual(seen, [5_000, 2_000, 2_000, 1_000, Infinity])
       }))
 
-    it.effect("is set anew for each attempt", () =>
+    it.effect("is set afresh for each attempt", () =>
       Effect.gen(function*() {
         const seen: Array<number> = []
         const { play, tool } = new Sequence()
@@ -117,7 +117,7 @@ describe("Deadline", () => {
       ["runs no longer than a deadline around it", Deadline.within(Effect.never, "500 millis")]
     ]
 
-    /** All that is known of a run, but for its key, the times of its events, and the kind of the policy. */
+    /** Returns the whole account of a run, except its key, the times of its events, and the kind of the policy. */
     const accountOf = (
       limit: typeof Tool.deadline,
       handler: Effect.Effect<string, Failure>,
@@ -141,7 +141,7 @@ describe("Deadline", () => {
 
     for (const sideEffect of ["none", "idempotent", "non_idempotent"] as const) {
       for (const [what, handler] of handlers) {
-        it.effect(`does to a handler that ${what} what a timeout does: ${sideEffect}`, () =>
+        it.effect(`treats a handler that ${what} as a timeout does: ${sideEffect}`, () =>
           Effect.gen(function*() {
             assert.deepStrictEqual(
               yield* accountOf(Tool.deadline, handler, sideEffect),
@@ -151,7 +151,7 @@ describe("Deadline", () => {
       }
     }
 
-    it.effect("ends a call when its time is up, and not a millisecond before", () =>
+    it.effect("ends a call at its deadline, and not a millisecond before", () =>
       Effect.gen(function*() {
         const [before, end] = yield* around(
           Effect.flip(doing(Effect.never).pipe(Tool.deadline(3_000)).run(paris)),
@@ -161,7 +161,7 @@ describe("Deadline", () => {
         assert.strictEqual(end?._tag === "Success" ? end.value.code : end, "timeout")
       }))
 
-    it.effect("limits all attempts and their waits, where a timeout inside limits each", () =>
+    it.effect("limits all attempts and their waits together, while a timeout inside limits each attempt", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const hangs = tool([Effect.never]).pipe(
@@ -184,7 +184,7 @@ describe("Deadline", () => {
         ])
       }))
 
-    it.effect("leaves a fallback outside of it its time", () =>
+    it.effect("does not limit a fallback outside it", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const hangs = tool([Effect.never]).pipe(
@@ -199,7 +199,7 @@ describe("Deadline", () => {
         ])
       }))
 
-    it.effect("counts what a call waits for its turn, and says that it was not run", () =>
+    it.effect("includes the wait for a turn, and then reports that the call was not run", () =>
       Effect.gen(function*() {
         const { ending, events, tool } = new Sequence()
         const one = tool([after(9_000, sunny)], "non_idempotent").pipe(Tool.concurrency(1), Tool.deadline("5 seconds"))
@@ -211,7 +211,7 @@ describe("Deadline", () => {
         assert.deepStrictEqual(events.filter((event) => event.includes("attempt")), ["0 attempt 1"])
       }))
 
-    it.effect("is who left an attempt behind, where it does", () =>
+    it.effect("is named as the policy that abandoned an attempt", () =>
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const tool = doing(Effect.never).pipe(Tool.retry(RetryPolicy.transient), Tool.deadline("2 seconds"))
@@ -224,7 +224,7 @@ describe("Deadline", () => {
   })
 
   describe("and retry", () => {
-    it.effect("a wait beyond the deadline goes to the fallback at once (F7)", () =>
+    it.effect("with a wait beyond the deadline, goes to the fallback at once (F7)", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const limited = tool([Effect.fail(busy(20))]).pipe(
@@ -239,7 +239,7 @@ describe("Deadline", () => {
         ])
       }))
 
-    it.effect("begins a wait that ends before the deadline, and none that ends at it or later", () =>
+    it.effect("starts a wait that ends before the deadline, but none that ends at it or later", () =>
       Effect.gen(function*() {
         const attemptsWithin = Effect.fnUntraced(function*(millis: number) {
           const { tool, watch } = new Sequence()
@@ -252,7 +252,7 @@ describe("Deadline", () => {
         assert.deepStrictEqual(yield* Effect.forEach([999, 1_000, 1_001], attemptsWithin), [1, 1, 2])
       }))
 
-    it.effect("goes on as long as there is time, and gives the last failure as it was", () =>
+    it.effect("continues while time is left, and returns the last failure unchanged", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(refused)]).pipe(
@@ -271,7 +271,7 @@ describe("Deadline", () => {
         ])
       }))
 
-    it.effect("does not look at a limit per attempt, which has ended with the attempt", () =>
+    it.effect("ignores the limit of an attempt, which ended with the attempt", () =>
       Effect.gen(function*() {
         const { play, tool } = new Sequence()
         const failing = tool([Effect.fail(busy(20)), sunny]).pipe(
@@ -287,7 +287,7 @@ describe("Deadline", () => {
         ])
       }))
 
-    it.effect("tries nothing again once the deadline has passed, also without a wait", () =>
+    it.effect("retries nothing once the deadline has passed, even without a wait", () =>
       Effect.gen(function*() {
         const { tool, watch } = new Sequence()
         const failing = tool([after(1_000, Effect.fail(refused))]).pipe(Tool.retry(Schedule.recurs(5)))
@@ -300,7 +300,7 @@ describe("Deadline", () => {
         ])
       }))
 
-    it.effect("holds for the model, too, on both sides of the tick", () =>
+    it.effect("applies to the model too, on both sides of the tick", () =>
       Effect.gen(function*() {
         const failure = new ModelFailure({
           code: "rate_limited",

@@ -28,7 +28,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome.failure.alternatives.slice(0, 2), ["hangs", "hangs_for_good"])
     }))
 
-  it.effect("says on which stage of its way a call ended", () =>
+  it.effect("reports the stage at which a call ended", () =>
     Effect.gen(function*() {
       const stage = (name: string, text: string) =>
         Effect.map(Dispatch.call(toolkit, { id: "1", name, arguments: text }), (outcome) =>
@@ -45,14 +45,14 @@ describe("Dispatch", () => {
       )
     }))
 
-  it.effect("runs up to 8 reading calls of a turn at once", () =>
+  it.effect("runs up to 8 read-only calls of a turn at once", () =>
     Effect.gen(function*() {
       const gauge = yield* makeGauge
       yield* runNamed(Toolkit.make(gauge.tool("reads", "none")), Array.from({ length: 20 }, () => "reads"))
       assert.strictEqual(gauge.most(), 8)
     }))
 
-  it.effect("runs calls that act one at a time, in the order of the calls", () =>
+  it.effect("runs calls that act one at a time, in order", () =>
     Effect.gen(function*() {
       const gauge = yield* makeGauge
       const kit = Toolkit.make(gauge.tool("pay", "non_idempotent"), gauge.tool("put", "idempotent"))
@@ -61,7 +61,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(gauge.log(), ["pay", "put", "pay", "put"])
     }))
 
-  it.effect("lets a read see the writes before it, and run beside its reading neighbours", () =>
+  it.effect("lets a read see earlier writes, and run beside neighbouring reads", () =>
     Effect.gen(function*() {
       const gauge = yield* makeGauge
       const kit = Toolkit.make(gauge.tool("read", "none"), gauge.tool("pay", "non_idempotent"))
@@ -70,7 +70,7 @@ describe("Dispatch", () => {
       assert.strictEqual(gauge.most(), 2)
     }))
 
-  it.effect("tells a call under which key it runs, the same for every attempt", () =>
+  it.effect("gives a call its key, which is the same for every attempt", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const tool = Tool.make("pay", { description: "", success: Schema.Void, sideEffect: "idempotent" }, () =>
@@ -82,7 +82,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(keys, ["order-7#1", "order-7#2", "order-7#3"])
     }))
 
-  it.effect("never calls the outcome of a tool that only reads unknown", () =>
+  it.effect("never reports an unknown outcome for a tool that only reads", () =>
     Effect.gen(function*() {
       const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: false, outcome: "unknown" })
       const outcomeOf = (sideEffect: SideEffect.SideEffect) => {
@@ -95,7 +95,7 @@ describe("Dispatch", () => {
       assert.strictEqual(yield* outcomeOf("non_idempotent"), "unknown")
     }))
 
-  it.effect("never tells a model to try again later what may have acted and is not idempotent", () =>
+  it.effect("never advises a model to retry later a non-idempotent call that may have acted", () =>
     Effect.gen(function*() {
       const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
       const isTransient = (sideEffect: SideEffect.SideEffect) => {
@@ -110,7 +110,7 @@ describe("Dispatch", () => {
       assert.isTrue(yield* isTransient("idempotent"))
     }))
 
-  it.effect("says of a tool that acts and dies that its outcome is unknown", () =>
+  it.effect("reports an unknown outcome for a tool that acts and dies", () =>
     Effect.gen(function*() {
       const outcomeOf = (sideEffect: SideEffect.SideEffect, text: string) => {
         const tool = Tool.make(
@@ -126,7 +126,7 @@ describe("Dispatch", () => {
       assert.strictEqual(yield* outcomeOf("none", "{\"n\":1}"), undefined)
     }))
 
-  it.effect("holds back what comes after a call that stops the run, or asks the user", () =>
+  it.effect("holds back the calls after one that stops the run or asks the user", () =>
     Effect.gen(function*() {
       for (const halting of ["stops", "asks"]) {
         const paid: Array<string> = []
@@ -159,7 +159,7 @@ describe("Dispatch", () => {
       }
     }))
 
-  it.effect("logs a defect that a handler ends with after it was timed out", () =>
+  it.effect("logs a defect of a handler after its timeout", () =>
     Effect.gen(function*() {
       const logged: Array<string> = []
       const logger = Logger.make(({ cause }) => {
@@ -178,7 +178,7 @@ describe("Dispatch", () => {
       assert.include(logged[0], "too late")
     }))
 
-  it.effect("gives every call a key of its own, though models repeat their ids", () =>
+  it.effect("gives every call its own key, even if models repeat their ids", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const tool = Tool.make("pay", { description: "", success: Schema.Void }, () =>
@@ -193,7 +193,7 @@ describe("Dispatch", () => {
       assert.strictEqual(new Set(keys).size, 4)
     }))
 
-  it.effect("gives a tool that runs inside of another a key and attempts of its own, and hears what it notes", () =>
+  it.effect("gives an inner tool its own key and attempts, and passes its notes on", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const seen: Array<string> = []
@@ -227,7 +227,7 @@ describe("Dispatch", () => {
       ])
     }))
 
-  it.effect("gives a tool inside of another the same key in every attempt, whatever runs beside it", () =>
+  it.effect("gives an inner tool the same key in every attempt, whatever runs beside it", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const inner = (name: string) =>
@@ -254,7 +254,7 @@ describe("Dispatch", () => {
       assert.strictEqual(lettered(keys), "a b b a")
     }))
 
-  it.effect("counts attempts and waits, and names what its policies took care of", () =>
+  it.effect("counts attempts and waits, and lists the failures that its policies handled", () =>
     Effect.gen(function*() {
       const tool = failing("flaky", refused).pipe(
         Tool.retry(RetryPolicy.transient),
@@ -271,7 +271,7 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(outcome.handled.map(({ by }) => by), ["retry", "retry", "fallback"])
     }))
 
-  it.effect("quotes a choice of a result that does not exist, unless it is a secret", () =>
+  it.effect("quotes an unknown choice in a result, unless it is a secret", () =>
     Effect.gen(function*() {
       const Status = Schema.Literals(["open", "closed"])
       const issuesOf = <A>(success: Schema.ConstraintCodec<A, unknown>, value: unknown) => {
@@ -293,14 +293,14 @@ describe("Dispatch", () => {
       assert.deepStrictEqual(yield* issuesOf(marked, order), ["a string", "a number"])
     }))
 
-  it.effect("is a value: run again, it begins again", () =>
+  it.effect("returns a value that can run again, from the start", () =>
     Effect.gen(function*() {
       const dispatched = Dispatch.call(toolkit, { id: "1", name: "reads", arguments: "{\"n\":1}" })
       assert.deepStrictEqual((yield* dispatched).attempts, 1)
       assert.deepStrictEqual((yield* dispatched).attempts, 1)
     }))
 
-  it.effect("logs a defect whole, once, and keeps its insides from the outcome", () =>
+  it.effect("logs a defect in full, once, and keeps its details out of the outcome", () =>
     Effect.gen(function*() {
       const logged: Array<string> = []
       const logger = Logger.make(({ cause }) => {
@@ -328,7 +328,7 @@ describe("Dispatch", () => {
       assert.isTrue(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause))
     }))
 
-  it.effect("takes a transformation of the parameters that throws for a defect of that call", () =>
+  it.effect("treats a throwing transformation of the parameters as a defect of that call", () =>
     Effect.gen(function*() {
       const Bomb = Schema.String.check(Schema.makeFilter(() => {
         throw new RangeError("boom")
@@ -344,7 +344,7 @@ describe("Dispatch", () => {
     }))
 })
 
-/** Tools that take a second each, and what was seen of them: their order, and how many ran at once. */
+/** Makes tools that take a second each, and records their order and the number that run at once. */
 const makeGauge = Effect.sync(() => {
   const log: Array<string> = []
   let running = 0

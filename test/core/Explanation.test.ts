@@ -5,7 +5,7 @@ import { lines, quote, timely, twice } from "../support/explained.ts"
 
 describe("Explanation", () => {
   describe("table", () => {
-    it("shows the bounds policy by policy, and what is likely not meant", () => {
+    it("shows the bounds policy by policy, and the likely mistakes", () => {
       assert.deepStrictEqual(lines(Explanation.table(Tool.explain(timely().pipe(Tool.retry(twice))))), [
         "get_quote",
         "  policy                       attempts  waiting  time",
@@ -19,7 +19,7 @@ describe("Explanation", () => {
       ])
     })
 
-    it("says why something is unbounded, once", () => {
+    it("gives the reason for an unbounded value once", () => {
       const tool = quote("non_idempotent").pipe(
         Tool.retry(Schedule.jittered(Schedule.spaced("1 second"))),
         Tool.reconcile(() => Effect.succeedNone, { final: true })
@@ -46,7 +46,7 @@ describe("Explanation", () => {
     const named = <const Name extends string>(name: Name) =>
       Tool.make(name, { description: "", success: Schema.Finite }, () => Effect.succeed(1))
 
-    it("shows each tool in a block of its own, sorted by name, a fact a line", () => {
+    it("shows each tool in a separate block, sorted by name, with one fact per line", () => {
       const toolkit = Toolkit.make(timely().pipe(Tool.retry(twice)), named("b"), named("B"), named("a")).pipe(
         Toolkit.withDefaults([Policy.concurrency(1)])
       )
@@ -86,7 +86,7 @@ describe("Explanation", () => {
   describe("timeline", () => {
     const timeline = <T extends Tool.Any>(tool: T) => lines(Explanation.timeline(Tool.explain(tool))).slice(1)
 
-    it("tells the worst case moment by moment", () => {
+    it("shows the worst case step by step", () => {
       const tool = timely().pipe(Tool.retry(twice), Tool.concurrency(1, { maxWait: "1 second" }))
       assert.deepStrictEqual(lines(Explanation.timeline(Tool.explain(tool))), [
         "get_quote",
@@ -102,7 +102,7 @@ describe("Explanation", () => {
       ])
     })
 
-    it("ends with a timeout around it all, which no wait outlasts", () => {
+    it("ends with the outermost timeout, which no wait outlasts", () => {
       const limited = (outer: Duration.Input) =>
         timeline(timely().pipe(Tool.retry(Schedule.spaced("2 seconds")), Tool.timeout(outer)))
       assert.deepStrictEqual(limited("8 seconds"), [
@@ -120,7 +120,7 @@ describe("Explanation", () => {
       ])
     })
 
-    it("ends plainly where the time is unbounded", () => {
+    it("ends plainly if the time is unbounded", () => {
       assert.deepStrictEqual(timeline(quote().pipe(Tool.retry(twice))), [
         "  0ms  attempt 1",
         "  … with no end in sight: the handler has no timeout"
@@ -133,7 +133,7 @@ describe("Explanation", () => {
       ])
     })
 
-    it("says when what is last ends", () => {
+    it("gives the end of the last step", () => {
       const mirror = Tool.timeout(quote(), "1 second")
       assert.deepStrictEqual(timeline(timely().pipe(Tool.fallback(mirror.run))), [
         "  0ms  attempt 1",
@@ -143,7 +143,7 @@ describe("Explanation", () => {
       ])
     })
 
-    it("says of a tool that acts what has to be so for it to be tried again", () => {
+    it("states the condition under which a tool that acts is retried", () => {
       assert.deepStrictEqual(timeline(timely("non_idempotent").pipe(Tool.retry(Schedule.recurs(1)))), [
         "  0ms  attempt 1",
         "  5s   fails or times out",
@@ -167,7 +167,7 @@ describe("Explanation", () => {
       ])
     })
 
-    it("is cut after 30 moments, with the count of those left out and the end", () => {
+    it("is cut after 30 steps, with the number of omitted steps and the end", () => {
       const many = timeline(timely().pipe(Tool.retry(Schedule.recurs(20))))
       assert.deepStrictEqual([many.length, ...many.slice(29)], [
         32,

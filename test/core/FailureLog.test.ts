@@ -28,7 +28,7 @@ interface Line {
   readonly annotations: object
 }
 
-/** The lines that a logger gets, at whatever level. */
+/** Returns the lines that a logger gets, at every level. */
 const lines = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     const lines: Array<Line> = []
@@ -51,7 +51,7 @@ const called = <T extends Tool.Any>(tool: T) =>
   )
 
 describe("FailureLog", () => {
-  it.effect("tells of each retry with its number, how many there may be, and the wait", () =>
+  it.effect("logs each retry with its number, the maximal number, and the wait", () =>
     passing(Effect.gen(function*() {
       const tool = failing(refused).pipe(Tool.retry(RetryPolicy.transient))
       const logged = yield* lines(called(tool)).pipe(
@@ -64,7 +64,7 @@ describe("FailureLog", () => {
       ])
     })))
 
-  it.effect("leaves out how many retries there may be where a schedule does not say", () =>
+  it.effect("omits the maximal number of retries if the schedule does not declare it", () =>
     passing(Effect.gen(function*() {
       const tool = failing(refused).pipe(Tool.retry(Schedule.upTo(Schedule.spaced("1 second"), { times: 1 })))
       assert.strictEqual(
@@ -73,7 +73,7 @@ describe("FailureLog", () => {
       )
     })))
 
-  it.effect("says what handled a failure", () =>
+  it.effect("names the policy that handled a failure", () =>
     Effect.gen(function*() {
       const unknown = new SemanticGarbage({ code: "unknown_city", detail: "Unknown city." })
       const swallowing = Policy.make({
@@ -100,14 +100,14 @@ describe("FailureLog", () => {
         ]
       ]
       for (const [tool, expected] of told) {
-        // A union of tools needs nothing here.
+        // The tools of this union need no services.
         const run: Effect.Effect<unknown> = Dispatch.call(Toolkit.make(tool), { id: "1", name: tool.name }) as never
         const logged = yield* lines(Effect.provideService(run, FailureLog.level, "Info"))
         assert.deepStrictEqual(messages(logged), expected)
       }
     }))
 
-  it.effect("names the tool inside whose failure it was", () =>
+  it.effect("names the inner tool that failed", () =>
     Effect.gen(function*() {
       const inner = failing(refused, "inner").pipe(Tool.fallback(() => Effect.succeed("rain")))
       const outer = Tool.make(
@@ -120,7 +120,7 @@ describe("FailureLog", () => {
       ])
     }))
 
-  it.effect("has the annotations of the run, and no cause, which may quote a secret", () =>
+  it.effect("has the annotations of the run, but no cause, which may quote a secret", () =>
     Effect.gen(function*() {
       const cause = new Error("GET http://localhost/?api_key=secret")
       const tool = failing(new ToolUnavailable({ ...refused, cause })).pipe(Tool.fallback(() => Effect.succeed("rain")))
@@ -133,7 +133,7 @@ describe("FailureLog", () => {
       assert.strictEqual(line?.cause, undefined)
     }))
 
-  it.effect("tells once of a call that never reached its tool", () =>
+  it.effect("logs a call that never reached its tool once", () =>
     Effect.gen(function*() {
       const run = Dispatch.call(Toolkit.make(failing(refused)), { id: "1", name: "get_wether" })
       assert.deepStrictEqual(messages(yield* lines(Effect.provideService(run, FailureLog.level, "Info"))), [
@@ -141,7 +141,7 @@ describe("FailureLog", () => {
       ])
     }))
 
-  it.effect("has the level that is set, and Debug by default", () =>
+  it.effect("has the configured level, and Debug by default", () =>
     Effect.gen(function*() {
       const run = Dispatch.call(Toolkit.make(failing(refused)), { id: "1", name: "get_weather" })
       const all = Effect.provideService(References.MinimumLogLevel, "All" as const)
@@ -154,7 +154,7 @@ describe("FailureLog", () => {
       assert.deepStrictEqual(yield* lines(all(Effect.provideService(run, FailureLog.level, "None"))), [])
     }))
 
-  it.effect("tells of each failure of the model, and what became of it", () =>
+  it.effect("logs each failure of the model, and how it ended", () =>
     passing(Effect.gen(function*() {
       const busy = new ModelFailure({ code: "server_error", detail: "Busy.", transient: true })
       const denied = new ModelFailure({ code: "permission_denied", detail: "The key is wrong.", transient: false })
@@ -176,7 +176,7 @@ describe("FailureLog", () => {
       ])
     })))
 
-  it.effect("leaves a defect to the reporter of defects", () =>
+  it.effect("leaves a defect to the defect reporter", () =>
     Effect.gen(function*() {
       const broken = Tool.make(
         "broken",
@@ -188,7 +188,7 @@ describe("FailureLog", () => {
       ])
     }))
 
-  it.effect("keeps one line one line", () =>
+  it.effect("never breaks a line", () =>
     Effect.gen(function*() {
       const odd = failing(new SemanticGarbage({ code: "odd", detail: "Two\nlines\u2028and more." }))
       assert.deepStrictEqual(messages(yield* lines(called(odd))), [
@@ -196,7 +196,7 @@ describe("FailureLog", () => {
       ])
     }))
 
-  it.effect("costs no call its outcome, and no run its end, where a logger throws", () =>
+  it.effect("does not affect calls or runs if a logger throws", () =>
     passing(Effect.gen(function*() {
       const full = Logger.layer([Logger.make(() => {
         throw new Error("The disk is full.")

@@ -11,7 +11,7 @@ const read = (text: string) => Guard.json(Orders)(Effect.succeed(text))
 
 describe("Guard", () => {
   describe("decode", () => {
-    it.effect("passes a value of the declared form on, decoded", () =>
+    it.effect("returns a value of the declared form, decoded", () =>
       Effect.gen(function*() {
         const date = Effect.succeed({ at: "2024-01-02" }).pipe(
           Guard.decode(Schema.Struct({ at: Schema.DateFromString }))
@@ -19,7 +19,7 @@ describe("Guard", () => {
         assert.deepStrictEqual(yield* date, { at: new Date("2024-01-02") })
       }))
 
-    it.effect("refuses another form with an issue for each field, and the first in the detail", () =>
+    it.effect("refuses another form with an issue per field, and the first one in the detail", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(decoded({ orders: [{ id: 7, total: "12" }], page: 1 }))
         assert.deepStrictEqual({ ...failure }, {
@@ -36,7 +36,7 @@ describe("Guard", () => {
         })
       }))
 
-    it.effect("says when the value as a whole is wrong", () =>
+    it.effect("reports that the value as a whole is wrong", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(decoded(null))
         assert.match(failure.detail, /as a whole: expected .*, got null\.$/)
@@ -52,7 +52,7 @@ describe("Guard", () => {
         return issue?.actual
       })
 
-    it.effect("quotes a choice that does not exist, of whatever schema it is a part", () =>
+    it.effect("quotes an unknown choice, in any schema", () =>
       Effect.gen(function*() {
         const cases: ReadonlyArray<
           readonly [schema: Schema.ConstraintDecoder<unknown>, value: unknown, quoted: string]
@@ -72,7 +72,7 @@ describe("Guard", () => {
         assert.include(failure.detail, "0.status: expected \"open\" | \"closed\", got \"shipped\".")
       }))
 
-    it.effect("tells of any other value its kind alone, and of a secret", () =>
+    it.effect("reveals only the type of other values, and of secrets", () =>
       Effect.gen(function*() {
         const secret = Schema.toCodecJson(Schema.Struct({ status: Schema.Redacted(Status) }))
         const cases: ReadonlyArray<readonly [schema: Schema.ConstraintDecoder<unknown>, value: unknown, kind: string]> =
@@ -90,7 +90,7 @@ describe("Guard", () => {
         for (const [schema, value, kind] of cases) assert.strictEqual(yield* actual(schema, value), kind)
       }))
 
-    it.effect("lets the failures and needs of what it guards through", () =>
+    it.effect("keeps the failures and requirements of the guarded effect", () =>
       Effect.gen(function*() {
         class Upstream extends Context.Service<Upstream, { readonly body: unknown }>()("Upstream") {}
         const guarded: Effect.Effect<typeof Orders.Type, "refused" | SchemaMismatch, Upstream> = Upstream.use((
@@ -112,7 +112,7 @@ describe("Guard", () => {
         assert.deepStrictEqual(yield* date, new Date("2024-01-02"))
       }))
 
-    it.effect("calls a text that ends inside an object, a list or a string truncated", () =>
+    it.effect("reports a text that ends inside an object, a list or a string as truncated", () =>
       Effect.gen(function*() {
         for (
           const start of [
@@ -166,7 +166,7 @@ describe("Guard", () => {
         )
       }))
 
-    it.effect("says where another text is no JSON, and shows it", () =>
+    it.effect("shows the place where another text is not JSON", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(read("<html><body>502 Bad Gateway</body></html>"))
         assert.strictEqual(failure.code, "invalid_json")
@@ -177,7 +177,7 @@ describe("Guard", () => {
         assert.instanceOf(failure.cause, SyntaxError)
       }))
 
-    it.effect("calls JSON of another form invalid_result", () =>
+    it.effect("reports JSON of another form as invalid_result", () =>
       Effect.gen(function*() {
         const failure = yield* Effect.flip(read("{\"error\":\"quota\"}"))
         assert.strictEqual(failure.code, "invalid_result")
@@ -207,19 +207,19 @@ describe("Guard", () => {
     const noOrders = new SemanticGarbage({ code: "empty_result", detail: "No orders." })
     const notEmpty = (orders: ReadonlyArray<string>) => orders.length === 0 ? noOrders : undefined
 
-    it.effect("passes a value that makes sense on unchanged", () =>
+    it.effect("returns a valid value unchanged", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* Effect.succeed(["a"]).pipe(Guard.check(notEmpty)), ["a"])
         assert.deepStrictEqual(yield* Guard.check(Effect.succeed(["a"]), notEmpty), ["a"])
       }))
 
-    it.effect("fails with what the check says of another", () =>
+    it.effect("fails with the check's failure for an invalid value", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* Effect.flip(Effect.succeed([]).pipe(Guard.check(notEmpty))), noOrders)
         assert.strictEqual(yield* Effect.flip(Guard.check(Effect.succeed([]), notEmpty)), noOrders)
       }))
 
-    it.effect("may look things up first, and keeps the value", () =>
+    it.effect("may run effects first, and keeps the value", () =>
       Effect.gen(function*() {
         class Known extends Context.Service<Known, ReadonlySet<string>>()("Known") {}
         const guarded = (city: string) =>
@@ -238,12 +238,12 @@ describe("Guard", () => {
     const users = { names: ["ada"], page: 1, pages: 3 }
     const say = (incomplete: Guard.Incomplete) => Effect.flip(Guard.partial(Effect.succeed(users), () => incomplete))
 
-    it.effect("passes a whole value on", () =>
+    it.effect("returns a complete value", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* Effect.succeed(users).pipe(Guard.partial(() => undefined)), users)
       }))
 
-    it.effect("keeps the value, its coverage and the arguments that continue", () =>
+    it.effect("keeps the value, its coverage and the arguments to continue with", () =>
       Effect.gen(function*() {
         const failure: PartialData<typeof users> = yield* Effect.flip(
           Effect.succeed(users).pipe(
@@ -263,7 +263,7 @@ describe("Guard", () => {
         })
       }))
 
-    it.effect("is called truncated where nothing continues it", () =>
+    it.effect("has the code truncated if nothing continues it", () =>
       Effect.gen(function*() {
         const failure = yield* say({})
         assert.deepStrictEqual([failure.code, failure.detail], [
@@ -272,7 +272,7 @@ describe("Guard", () => {
         ])
       }))
 
-    it.effect("says how much there is where nobody knows the whole", () =>
+    it.effect("reports how much there is if the total is unknown", () =>
       Effect.gen(function*() {
         assert.strictEqual(
           (yield* say({ coverage: { have: 3, unit: "records" } })).detail,
@@ -284,14 +284,14 @@ describe("Guard", () => {
         )
       }))
 
-    it.effect("prefers the code and the words that were given", () =>
+    it.effect("prefers the given code and words", () =>
       Effect.gen(function*() {
         const failure = yield* say({ code: "stale_page", detail: "Page 1, of yesterday.", hint: "Ask again." })
         assert.deepInclude({ ...failure }, { code: "stale_page", detail: "Page 1, of yesterday.", hint: "Ask again." })
       }))
   })
 
-  it.effect("adds one failure a stage: the text's, the form's, the meaning's, the rest's", () =>
+  it.effect("adds one failure per stage: of the text, the form, the meaning and the rest", () =>
     Effect.gen(function*() {
       const guarded = (
         text: string

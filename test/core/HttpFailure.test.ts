@@ -1,4 +1,4 @@
-/** What goes wrong over HTTP, as failures of a tool: against a real server, with the platform's own client. */
+/** HTTP errors as failures of a tool, with the platform's client against a real server. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Guard, RetryPolicy, type SchemaMismatch, type SemanticGarbage, Tool, ToolUnavailable } from "@fallible/core"
 import * as HttpFailure from "@fallible/core/HttpFailure"
@@ -13,7 +13,7 @@ import { passing, passingBy } from "../support/virtualTime.ts"
 // The table
 // -----------------------------------------------------------------------------
 
-/** A permanent failure, by what it is about. */
+/** Expected fields of a permanent failure, by its scope. */
 const ofArguments = (code: string) => ({ ...unavailable(code, false), scope: "arguments" })
 const ofTool = (code: string) => ({ ...unavailable(code, false), scope: "tool" })
 const rejected = ofArguments("rejected")
@@ -63,13 +63,13 @@ describe("a status", () => {
       }).pipe(Effect.scoped))
   }
 
-  it("that is none of an answer's is unexpected", () => {
+  it("that is not a final status is unexpected", () => {
     for (const status of [0, 101, 200, 204, 600, 999, -404, 404.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       assert.deepInclude(fieldsOf(HttpFailure.fromStatus(status)), unavailable("unexpected_status", false, "unknown"))
     }
   })
 
-  it.effect("of a server's fault leaves the outcome unknown, unless the method only reads", () =>
+  it.effect("5xx leaves the outcome unknown, unless the method only reads", () =>
     Effect.gen(function*() {
       const url = yield* saying(503)
       for (const method of ["GET", "HEAD", "OPTIONS"] as const) {
@@ -80,7 +80,7 @@ describe("a status", () => {
       }
     }).pipe(Effect.scoped))
 
-  it("without a method may be any method's", () => {
+  it("without a method may belong to any method", () => {
     assert.strictEqual(outcomeOf(HttpFailure.fromStatus(500)), "unknown")
     assert.strictEqual(outcomeOf(HttpFailure.fromStatus(500, { method: "LOCK" })), "unknown")
     assert.isUndefined(outcomeOf(HttpFailure.fromStatus(500, { method: "get" })))
@@ -89,7 +89,7 @@ describe("a status", () => {
     assert.strictEqual(outcomeOf(HttpFailure.fromStatus(302, { method: "POST" })), "unknown")
   })
 
-  it("quotes the message that is given with it", () => {
+  it("quotes the given message", () => {
     assert.strictEqual(
       HttpFailure.fromStatus(404, { message: " No such\norder. " }).detail,
       "The service answered 404: \"No such order.\""
@@ -97,7 +97,7 @@ describe("a status", () => {
     assert.strictEqual(HttpFailure.fromStatus(404, { message: " \n" }).detail, "The service answered 404.")
   })
 
-  it.effect("counts also where what failed was to read what came with it", () =>
+  it.effect("counts even if reading its body failed", () =>
     Effect.gen(function*() {
       const url = yield* saying(503, "<h1>Down</h1>")
       const failure = yield* HttpClient.get(url).pipe(
@@ -110,7 +110,7 @@ describe("a status", () => {
       assert.strictEqual(failure.detail, "The service answered 503.")
     }).pipe(Effect.scoped))
 
-  it.effect("of success that was not good enough for a filter is unexpected", () =>
+  it.effect("of success that a filter rejects is unexpected", () =>
     Effect.gen(function*() {
       const url = yield* saying(202, "Wait.")
       const failure = yield* HttpClient.post(url).pipe(
@@ -123,7 +123,7 @@ describe("a status", () => {
       assert.strictEqual(failure.detail, "The service answered 202: \"Wait.\"")
     }).pipe(Effect.scoped))
 
-  it.effect("after a redirect leaves open what the first request did", () =>
+  it.effect("after a redirect leaves the effect of the first request in doubt", () =>
     Effect.gen(function*() {
       const url = yield* serving((request, response) =>
         void (request.method === "POST"
@@ -138,7 +138,7 @@ describe("a status", () => {
       assert.strictEqual((yield* Tool.outcome(pay, {})).certainty, "unknown")
     }).pipe(Effect.scoped))
 
-  it.effect("keeps the client's error as its cause, out of sight", () =>
+  it.effect("keeps the client's error as its cause, hidden from output", () =>
     Effect.gen(function*() {
       const url = yield* saying(404)
       const error = yield* Effect.flip(asking(url)).pipe(Effect.provide(FetchHttpClient.layer))
@@ -171,14 +171,14 @@ describe("Retry-After", () => {
       assert.strictEqual(yield* retryAfter(408, "1"), 1)
     }).pipe(Effect.scoped))
 
-  it.effect("is a date, from now by the clock, and never before it", () =>
+  it.effect("is a date, relative to the clock, and never negative", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(Date.UTC(2026, 0, 1, 12, 0, 0))
       assert.strictEqual(yield* retryAfter(429, "Thu, 01 Jan 2026 12:01:30 GMT"), 90)
       assert.strictEqual(yield* retryAfter(503, "Thu, 01 Jan 2026 11:00:00 GMT"), 0)
     }).pipe(Effect.scoped))
 
-  it.effect("that is neither is none, and what is not transient has none", () =>
+  it.effect("that is neither is ignored, and permanent failures have none", () =>
     Effect.gen(function*() {
       for (const value of ["", "soon", "-1", "1.5", "1e9", "Infinity", "2026-01-01"]) {
         assert.isUndefined(yield* retryAfter(429, value))
@@ -186,7 +186,7 @@ describe("Retry-After", () => {
       for (const status of [400, 401, 501]) assert.isUndefined(yield* retryAfter(status, "30"))
     }).pipe(Effect.scoped))
 
-  it.effect("or none of the requests left, makes a 403 a limit of requests", () =>
+  it.effect("or an exhausted request quota makes a 403 a rate limit", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* retryAfter(403, "60"), 60)
       const reading = (headers: Record<string, string>) =>
@@ -218,7 +218,7 @@ describe("Retry-After", () => {
 // -----------------------------------------------------------------------------
 
 describe("a request", () => {
-  it.effect("that cannot be made is permanent, and was not executed", () =>
+  it.effect("that cannot be built is permanent, and was not executed", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(fieldsOf(yield* failing("http://[", "POST")), {
         ...unavailable("invalid_request", false, "not_executed"),
@@ -253,7 +253,7 @@ describe("an answer", () => {
       assert.deepInclude(fieldsOf(yield* classified(zipped, (response) => response.text)), invalid)
     }).pipe(Effect.scoped))
 
-  it.effect("that is empty where it must not be is a mismatch of the result", () =>
+  it.effect("that must not be empty but is, is a mismatch of the result", () =>
     Effect.gen(function*() {
       const failure = yield* classified(yield* saying(204), ({ stream }) => Stream.runDrain(stream))
       assert.deepInclude(fieldsOf(failure), { ...invalid, detail: "The service sent an empty answer." })
@@ -261,13 +261,13 @@ describe("an answer", () => {
 })
 
 // -----------------------------------------------------------------------------
-// What it composes with
+// Composition
 // -----------------------------------------------------------------------------
 
 class NoStock extends Data.TaggedError("NoStock") {}
 
 describe("classify", () => {
-  it.effect("takes what HTTP fails with out of the type, and leaves other errors alone", () =>
+  it.effect("removes the HTTP errors from the type, and keeps other errors", () =>
     Effect.gen(function*() {
       const asked = Effect.fail(new NoStock()) as Effect.Effect<
         string,
@@ -282,14 +282,14 @@ describe("classify", () => {
       assert.instanceOf(failure, NoStock)
     }))
 
-  it.effect("leaves defects, interruption and success alone", () =>
+  it.effect("does not change defects, interruption and success", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* Effect.exit(HttpFailure.classify(Effect.die("Oh."))), Exit.die("Oh."))
       assert.isTrue(Exit.hasInterrupts(yield* Effect.exit(HttpFailure.classify(Effect.interrupt))))
       assert.strictEqual(yield* HttpFailure.classify(Effect.succeed(7)), 7)
     }))
 
-  it.effect("takes a time-out around a request for one of unknown outcome", () =>
+  it.effect("treats a timeout around a request as a failure with an unknown outcome", () =>
     Effect.gen(function*() {
       const url = yield* serving(() => {})
       const classified = asking(url).pipe(
@@ -306,7 +306,7 @@ describe("classify", () => {
       assert.isTrue(Cause.isTimeoutError(failure.cause))
     }).pipe(Effect.scoped))
 
-  it.effect("goes before a guard and inside of retries: 503, 503, then what was asked for", () =>
+  it.effect("composes with a guard outside it and retries around both: 503, 503, then success", () =>
     Effect.gen(function*() {
       const statuses = [503, 503, 200]
       const asked: Array<number> = []
@@ -327,7 +327,7 @@ describe("classify", () => {
       assert.deepStrictEqual(asked, statuses)
     }).pipe(Effect.scoped))
 
-  it.effect("does not have a write done twice, but where its tool refuses before it does anything", () =>
+  it.effect("never repeats a write, unless its tool refuses before it acts", () =>
     Effect.gen(function*() {
       for (
         const [status, refusesFirst, attempts] of [[500, false, 1], [429, false, 1], [500, true, 1], [

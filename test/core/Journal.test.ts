@@ -1,4 +1,4 @@
-/** A journal in a real file, and processes that stop at every step in turn. */
+/** A journal in a real file, and processes that stop at each step in turn. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Agent,
@@ -21,7 +21,7 @@ import { passing } from "../support/virtualTime.ts"
 const Order = Schema.Struct({ order: Schema.String })
 const order = { order: "7" }
 
-/** Tools of every kind, and how often each has acted under which key. */
+/** Makes tools with every kind of side effect, and records their effects with their keys. */
 const world = () => {
   const acted: Array<string> = []
   const acting = (name: string, sideEffect: Tool.Any["sideEffect"]) =>
@@ -75,7 +75,7 @@ const script: ScriptedModel.Script = ({ messages }) => {
   ][turn]!
 }
 
-/** A run that stops where it is told, as often as it is told, and then goes on to its end. */
+/** Plays a run in processes that stop at the given points, until it ends. */
 const played = (stopOf: (process: number) => Stop | undefined, options: Agent.RunOptions = { id: "run-1" }) =>
   Effect.gen(function*() {
     const { acted, toolkit } = world()
@@ -101,10 +101,10 @@ const never = () => undefined
 const stored = (answer: Answer.Answer) => JSON.parse(JSON.stringify(Schema.encodeSync(Answer.schema)(answer)))
 
 describe("a run that stops at any of its steps, and is replayed", () => {
-  // The calls of a turn that only read run together.
+  // The read-only calls of a turn run concurrently.
   const steps = 15
 
-  it.effect("has as many steps as there are replies and calls", () =>
+  it.effect("has one step per reply and per call", () =>
     Effect.gen(function*() {
       const { begun, lost } = yield* played(never)
       assert.strictEqual(begun.length, steps)
@@ -113,26 +113,26 @@ describe("a run that stops at any of its steps, and is replayed", () => {
 
   for (let step = 1; step <= steps; step++) {
     for (const hasRun of [false, true]) {
-      it.effect(`ends in the same result: step ${step}, ${hasRun ? "after" : "before"} it ran`, () =>
+      it.effect(`ends with the same result: step ${step}, ${hasRun ? "after" : "before"} it ran`, () =>
         Effect.gen(function*() {
           const whole = yield* played(never)
           const { acted, answer, begun, lost, stoppedAt } = yield* played(once({ step, hasRun }))
-          // What only reads just runs again.
+          // Calls that only read simply run again.
           assert.isFalse(lost.some((name) => name.startsWith("turn/1/") || name === "turn/4/call/2"))
-          // No step runs that has its result.
+          // No step with a stored result runs again.
           assert.isAtMost(begun.length, steps - step + 2)
           const payments = acted.filter((deed) => deed.startsWith("pay "))
           const [name = ""] = stoppedAt
           const isLostPayment = name === "turn/3/call/1"
           assert.strictEqual(payments.length, isLostPayment && !hasRun ? 0 : 1)
           assert.strictEqual(acted.filter((deed) => deed.startsWith("checked ")).length, 1)
-          // However often something has acted, its service has seen no other keys.
+          // However often a tool acted, its service saw no other keys.
           const keys = (of: ReadonlyArray<string>) => Array.from(new Set(of)).toSorted()
           if (!isLostPayment) {
             assert.deepStrictEqual(keys(acted), keys(whole.acted))
             const [now, then] = [stored(answer), stored(whole.answer)]
             if (name === "turn/4/call/1") {
-              // It has been found by its check, or has been run after it: the answer is the same.
+              // Its check found it, or it ran after the check. Either way, the answer is the same.
               assert.deepStrictEqual(now.transcript, then.transcript)
             } else assert.deepStrictEqual(now, then)
           } else {
@@ -145,10 +145,10 @@ describe("a run that stops at any of its steps, and is replayed", () => {
     }
   }
 
-  it.effect("ends in the same result when it stops at each step, one after the other", () =>
+  it.effect("ends with the same result if it stops at each step in turn", () =>
     Effect.gen(function*() {
       const whole = yield* played(never)
-      // Each process replays what there is, runs what was lost, and stops at the first step that is new.
+      // Each process replays stored steps, runs lost ones, and stops at the first new step.
       const { acted, answer, stoppedAt } = yield* played((process) => ({ step: process === 0 ? 1 : 2, hasRun: false }))
       assert.isAbove(stoppedAt.length, 10)
       const keys = (of: ReadonlyArray<string>) =>
@@ -157,15 +157,15 @@ describe("a run that stops at any of its steps, and is replayed", () => {
       assert.strictEqual(answer.text, "Done.")
     }))
 
-  it.effect("has the id, and so the keys, of its first process", () =>
+  it.effect("keeps the id, and therefore the keys, of its first process", () =>
     Effect.gen(function*() {
       const { acted } = yield* played(once({ step: 8, hasRun: true }), {})
       const keyed = acted.filter((deed) => deed.startsWith("keyed "))
-      // Two in one turn, and one later; none is another when it runs again.
+      // Two in one turn, and one later. None changes when it runs again.
       assert.strictEqual(new Set(keyed).size, 3)
     }))
 
-  it.effect("tells the two payments that a model means from one that was lost", () =>
+  it.effect("distinguishes two intended payments from one that was lost", () =>
     Effect.gen(function*() {
       const paid: Array<string> = []
       const pay = Tool.make(
@@ -215,7 +215,7 @@ describe("after a replay", () => {
   }
   const lost = new ToolUnavailable({ code: "connection", detail: "Reset.", transient: true, outcome: "unknown" })
 
-  it.effect("the same payment is known, however it is written: \"5\", and then 5", () =>
+  it.effect("the same payment is recognized, however it is written: \"5\", then 5", () =>
     Effect.gen(function*() {
       const { paid, tool } = pay([lost])
       const file = new FileJournal()
@@ -241,7 +241,7 @@ describe("after a replay", () => {
       )
     }))
 
-  it.effect("events say of what they tell that it was replayed, and tell of no more than that", () =>
+  it.effect("events of replayed steps are marked as replayed, and no others", () =>
     Effect.gen(function*() {
       const { toolkit } = world()
       const file = new FileJournal()
@@ -300,7 +300,7 @@ describe("the time of a run", () => {
   const working: ScriptedModel.Script = ({ messages }) =>
     messages.filter(({ role }) => role === "tool").length < 4 ? ScriptedModel.call("work") : ScriptedModel.text("Done.")
 
-  it.effect("goes on where its process stopped: what was down does not count", () =>
+  it.effect("continues where its process stopped, without counting the time in between", () =>
     Effect.gen(function*() {
       const heard: Array<number> = []
       const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "10 seconds" } })
@@ -311,20 +311,20 @@ describe("the time of a run", () => {
             Effect.provideService(Journal.current, journal),
             Effect.provide(ScriptedModel.layer(working))
           ), stop)
-      // The run's id, a reply, a call, a reply; the second call is under way.
+      // Steps: the run's id, a reply, a call, a reply. The second call is under way.
       const fiber = yield* Effect.forkChild(process({ step: 5, hasRun: true }))
       yield* TestClock.adjust("30 seconds")
       assert.isUndefined(yield* Fiber.join(fiber))
       yield* TestClock.adjust("1 hour")
       const exit = yield* passing(process())
-      // The second call was lost with its time: its start had used 4 s.
+      // The second call was lost together with its time. The run had used 4 s when it started.
       assert.deepStrictEqual(heard, [10, 6, 6, 2])
       assert.isTrue(exit !== undefined && Exit.isFailure(exit))
       const failure = exit === undefined ? undefined : Option.getOrUndefined(Exit.findErrorOption(exit))
       assert.deepInclude(failure, { _tag: "LimitReached", limit: "elapsed" })
     }))
 
-  it.effect("is not given back by a replay that takes longer than the run had", () =>
+  it.effect("is not extended by a replay that takes longer than the run's limit", () =>
     Effect.gen(function*() {
       const heard: Array<number> = []
       const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "20 seconds" } })
@@ -337,14 +337,14 @@ describe("the time of a run", () => {
             }),
             Effect.provide(ScriptedModel.layer(working))
           ), stop)
-      // A reply, a call, a reply.
+      // Steps: a reply, a call, a reply.
       yield* passing(process(0, { step: 4, hasRun: false }))
       yield* passing(process("3 seconds"))
-      // Three steps were replayed in 9 s, and the fourth has waited, too.
+      // Three steps were replayed in 9 s, and the fourth waited too.
       assert.deepStrictEqual(heard, [20, 8])
     }))
 
-  it.effect("is no more than what is around it leaves", () =>
+  it.effect("never exceeds the deadline around it", () =>
     Effect.gen(function*() {
       const heard: Array<number> = []
       const agent = Agent.make({ toolkit: Toolkit.make(slow("work", heard)), limits: { elapsed: "20 seconds" } })
@@ -361,7 +361,7 @@ describe("the time of a run", () => {
       assert.deepStrictEqual(heard, [5, 5, 1])
     }))
 
-  it.effect("goes on after a question: the wait for the user does not count", () =>
+  it.effect("continues after a question, without counting the wait for the user", () =>
     Effect.gen(function*() {
       const heard: Array<number> = []
       const work = slow("work", heard)

@@ -277,7 +277,7 @@ describe("Arguments", () => {
         "bareword",
         15,
         "oops}",
-        "a value; a text has to be in double quotes"
+        "a value; a string must be in double quotes"
       ])
     })
 

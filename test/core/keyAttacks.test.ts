@@ -122,7 +122,7 @@ describe("inside of a call", () => {
       assert.strictEqual((yield* Tool.outcome(outer, {})).certainty, "unknown")
     }))
 
-  it.effect("what a policy does for itself has another key than the same in the handler", () =>
+  it.effect("what a policy does for itself has a key other than the same in the handler", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const log = Tool.make("log", { description: "", parameters: Payment, success: Schema.Void, ...byKey }, () =>

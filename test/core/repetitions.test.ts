@@ -57,7 +57,7 @@ describe("H3 a repetition", () => {
       assert.strictEqual(lettered(keyed.keys), "a a a a")
     }))
 
-  it.effect("in a later run has another key than what was refused in the one before, also after a success", () =>
+  it.effect("in a later run has a key other than what was refused in the one before, also after a success", () =>
     Effect.gen(function*() {
       const { keys, pay } = payments(["paid", declined, "paid"], { repeats: true, identity: ({ order }) => order })
       const first = yield* playing(pay, [order, { ...order, note: "a" }])

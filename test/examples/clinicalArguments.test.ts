@@ -90,7 +90,7 @@ describe("arguments", () => {
         yield* call("get_patient", "{\"patientId\": P-1001}").pipe(Effect.provide(layer))
       )
       assert.deepInclude(failure, { _tag: "SchemaMismatch", side: "arguments", code: "invalid_json" })
-      assert.match(failure.detail, /A text has no quotes, at offset 14 \(line 1, column 15\)/)
+      assert.match(failure.detail, /A string has no quotes, at offset 14 \(line 1, column 15\)/)
       assert.strictEqual(stage, "parse")
       assert.deepStrictEqual(asked, [])
     }))

@@ -245,7 +245,7 @@ describe("the demo with a model over HTTP", () => {
         "an address that is none",
         { OLLAMA_HOST: "ftp://gpu" },
         [],
-        "Expected a host, with or without http:// or https:// before it and a port behind it, such as 127.0.0.1:11434 at [\"OLLAMA_HOST\"]"
+        "Expected a host, optionally with http:// or https:// before it and a port after it, such as 127.0.0.1:11434 at [\"OLLAMA_HOST\"]"
       ]
     ] as const
   ) {

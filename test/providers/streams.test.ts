@@ -121,7 +121,7 @@ describe("a requested stream", () => {
       const exit = Effect.runSyncExit(
         OpenAi.make({ model: "any", ...none }).pipe(Effect.provide(FetchHttpClient.layer))
       )
-      assert.match(String(exit), /TypeError: Expected a timeout that is longer than no time at all/)
+      assert.match(String(exit), /TypeError: A timeout must be longer than zero/)
     }
   })
 

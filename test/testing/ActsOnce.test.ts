@@ -100,7 +100,7 @@ describe("H4 can this pay twice?", () => {
           "Request 1, key a: the service acts, and the connection is lost.",
           "Request 2, key a: the service acts, and answers."
         ])
-        assert.include(message, "The service acted 2 times for one call of pay:")
+        assert.include(message, "The service acted 2 times for one call to pay:")
       }), 60_000)
   }
 
@@ -201,7 +201,7 @@ describe("H4 can this pay twice?", () => {
       assert.deepStrictEqual(sequence, [
         "The model calls pay.",
         "Request 1, key a: the service acts, and answers.",
-        "The process stops before it has written down what came of the call, and another one goes on.",
+        "The process stops before it has recorded the outcome of the call, and another one continues.",
         "Request 2, key a: the service acts, and answers."
       ])
     }))

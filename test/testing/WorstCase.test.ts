@@ -93,8 +93,8 @@ describe("WorstCase.matchesFile", () => {
       ])
       assert.strictEqual(
         result.message,
-        `The worst cases are not those in 'worst-cases.txt':\n\n${result.lines.join("\n")}\n\n` +
-          "Change the policies back; or, if this is meant: " +
+        `The worst cases differ from those in 'worst-cases.txt':\n\n${result.lines.join("\n")}\n\n` +
+          "Revert the policies or, if the change is intended: " +
           "Run the test once with the option { update: true }, which writes the file, and commit it."
       )
       assert.strictEqual(written, overview)

@@ -72,11 +72,11 @@ export const ofText = ([kind, offset]: readonly [TextRepairKind, number]): TextR
 /** For each kind of fault: what is wrong, and what to do about it. */
 const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: string] } = {
   array: ["They are an array, not an object", "For several objects, make several calls."],
-  bareword: ["A text has no quotes"],
+  bareword: ["A string has no quotes"],
   bracket_mismatch: ["The brackets do not match"],
-  concatenation: ["Texts are joined by an operator", "Send one text."],
+  concatenation: ["Strings are joined by an operator", "Send one string."],
   cut_off: ["They end too early"],
-  duplicate_key: ["A key is there twice, with different values"],
+  duplicate_key: ["A key appears twice, with different values"],
   ellipsis: ["Something is left out", "Leave nothing out."],
   expression: ["An expression is not a value", "Compute it, and send the result."],
   invalid_escape: ["A backslash is not escaped", "Write a backslash as \\\\."],
@@ -95,7 +95,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
   unclear_comment: ["A comment may be part of a value", "Leave comments out."],
   unescaped_quote: [
     "A quote is missing, or there is an extra one",
-    "Put texts in double quotes, and write a double quote inside a text as \\\"."
+    "Put strings in double quotes, and write a double quote inside a text as \\\"."
   ],
   unexpected_character: ["They are not valid JSON"],
   unquoted_key: ["A key has no quotes"]
@@ -103,7 +103,7 @@ const faults: { readonly [K in FaultKind]: readonly [reason: string, advice?: st
 
 /** Expectations, in words. Some of them name something (`of`). */
 const expectations: { readonly [E in Expected]: string | ((of: string) => string) } = {
-  another_key: (of) => `another key than ${of}`,
+  another_key: (of) => `a key other than ${of}`,
   bytes: (of) => `at most ${of} bytes`,
   closer: (of) => `'${of}'`,
   closing_quote: (of) => `the closing '${of}' of a string`,
@@ -134,7 +134,7 @@ const expectations: { readonly [E in Expected]: string | ((of: string) => string
   rest_of_escape: "the rest of an escape",
   rest_of_number: "the rest after a number",
   rest_of_word: "the rest after a word",
-  text_in_quotes: "a value; a text has to be in double quotes",
+  text_in_quotes: "a value; a string must be in double quotes",
   value: "a value",
   value_or_no_key: "a value; else leave out the key"
 }
@@ -213,7 +213,7 @@ const changes: { readonly [K in ValueRepairKind]?: (change: Change) => string } 
   single_for_array: noteReadAs("an array"),
   text_for_choice: noteReadAs("a number"),
   text_with_drift: ({ name, to }) =>
-    `${name} is ${to}: send it as JSON, not as a text, and its values in their own types`,
+    `${name} is ${to}: send it as JSON, not as a string, with values of their own types`,
   wrapper: ({ from, name }) => `${name} go without ${from} around them`
 }
 

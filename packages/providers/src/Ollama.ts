@@ -123,7 +123,7 @@ const serverOf = ({ apiKey, host = thisMachine, model: name }: Options): Failure
     model,
     ifUnreachable:
       `It may not be running. Start it with 'ollama serve', and get the model with 'ollama pull ${model}'.`,
-    ifUnknownModel: `Get the model with 'ollama pull ${model}', or take one that 'ollama list' shows.`,
+    ifUnknownModel: `Get the model with 'ollama pull ${model}', or use one that 'ollama list' shows.`,
     ifDenied: "Check the key (OLLAMA_API_KEY), and what it is allowed to do."
   }
 }
@@ -141,7 +141,7 @@ const urlOf = (host: string): string => {
 const hostProblem = (host: string): string | undefined =>
   Endpoint.urlProblem(urlOf(host)) === undefined
     ? undefined
-    : "a host, with or without http:// or https:// before it and a port behind it, such as 127.0.0.1:11434"
+    : "a host, optionally with http:// or https:// before it and a port after it, such as 127.0.0.1:11434"
 
 /** Replaces the address "all addresses", on which a server may listen, by one that can be called. */
 const reachable = (name: string): string => {
@@ -200,9 +200,9 @@ const bytesIn = (image: Transcript.Image): string | undefined =>
 // Options that Ollama does not have are refused, because Ollama would ignore them.
 const unsupportedOption = (options: Model.Options): ModelFailure | undefined =>
   Model.mustCall(options)
-    ? Failures.unsupported("Ollama cannot be told to call a tool.", elsewhere)
+    ? Failures.unsupported("Ollama cannot be forced to call a tool.", elsewhere)
     : options.parallelCalls === false
-    ? Failures.unsupported("Ollama cannot be told to make one call at a time.", elsewhere)
+    ? Failures.unsupported("Ollama cannot be limited to one call at a time.", elsewhere)
     : undefined
 
 const unsupportedImage = (transcript: Transcript.Transcript): ModelFailure | undefined =>
@@ -210,8 +210,8 @@ const unsupportedImage = (transcript: Transcript.Transcript): ModelFailure | und
       message.role === "user" && message.images?.some((image) => bytesIn(image) === undefined)
     )
     ? Failures.unsupported(
-      "Ollama takes no picture by its address.",
-      "Send its bytes: Transcript.image(bytes, mediaType)."
+      "Ollama does not accept images by URL.",
+      "Send the bytes: Transcript.image(bytes, mediaType)."
     )
     : undefined
 

@@ -121,7 +121,7 @@ const serverOf = ({ apiKey, baseUrl = openAi, model: name }: Options): Failures.
     endpoint: Endpoint.make({ baseUrl, path: "/chat/completions", apiKey }),
     model,
     ifUnreachable: "The server may not be running, or its address may be wrong (OPENAI_BASE_URL).",
-    ifUnknownModel: `Check the model's name: '${model}'. The server lists those that it has under /models.`,
+    ifUnknownModel: `Check the model's name: '${model}'. The server lists its models under /models.`,
     ifDenied: "Check the key (OPENAI_API_KEY), and what it is allowed to do."
   }
 }
@@ -193,7 +193,7 @@ const unsupportedOption = (
   tools: ReadonlyArray<Toolkit.Definition>
 ): ModelFailure | undefined =>
   tools.length === 0 && Model.mustCall(options)
-    ? Failures.unsupported("A call is asked for, and there is no tool.", "Leave `toolChoice` out, or offer a tool.")
+    ? Failures.unsupported("A tool call is required, but no tool is offered.", "Leave `toolChoice` out, or offer a tool.")
     : undefined
 
 // -----------------------------------------------------------------------------

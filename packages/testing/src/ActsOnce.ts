@@ -103,7 +103,7 @@ export class ActedTwice extends Data.TaggedError("ActedTwice")<{
   readonly sequence: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `The service acted ${this.times} times for one call of ${this.tool}:\n\n  ${this.sequence.join("\n  ")}\n`
+    return `The service acted ${this.times} times for one call to ${this.tool}:\n\n  ${this.sequence.join("\n  ")}\n`
   }
 }
 
@@ -403,7 +403,7 @@ class Process implements Journal.Journal {
       const stop = isCall && ++this.#calls === this.#stop?.call ? this.#stop : undefined
       if (stop?.hasRun === false) return this.#halt("before the call has run")
       return Effect.flatMap(Effect.exit(wasBegun && lost !== undefined ? lost : effect), (exit) => {
-        if (stop !== undefined) return this.#halt("before it has written down what came of the call")
+        if (stop !== undefined) return this.#halt("before it has recorded the outcome of the call")
         this.#written.set(name, exit)
         return exit
       })
@@ -411,7 +411,7 @@ class Process implements Journal.Journal {
   }
 
   #halt(when: string): Effect.Effect<never> {
-    this.#tell(`The process stops ${when}, and another one goes on.`)
+    this.#tell(`The process stops ${when}, and another one continues.`)
     return Effect.andThen(Deferred.succeed(this.#stopped, undefined), Effect.never)
   }
 }

@@ -50,9 +50,9 @@ export class Changed extends Data.TaggedError("Changed")<{
   readonly lines: ReadonlyArray<string>
 }> {
   override get message(): string {
-    return `The worst cases are not those in '${this.file}':\n\n${
+    return `The worst cases differ from those in '${this.file}':\n\n${
       this.lines.join("\n")
-    }\n\nChange the policies back; or, if this is meant: ${writeIt}`
+    }\n\nRevert the policies or, if the change is intended: ${writeIt}`
   }
 }
 
@@ -65,7 +65,7 @@ export class Changed extends Data.TaggedError("Changed")<{
 export class Warned extends Data.TaggedError("Warned")<{ readonly warnings: ReadonlyArray<ToolWarning> }> {
   override get message(): string {
     const lines = this.warnings.map(({ code, detail, hint, tool }) => `  ${tool}: ${code}: ${detail} ${hint}`)
-    return `Policies are likely not meant as they are:\n\n${
+    return `Some policies are probably mistakes:\n\n${
       lines.join("\n")
     }\n\nA code can be allowed for a tool by name.`
   }

@@ -103,7 +103,7 @@ const descriptions: ReadonlyMap<string, string> = new Map([
   ["UND_ERR_SOCKET", "the connection was closed"],
   ["ENOTFOUND", "there is no such host"],
   ["EAI_AGAIN", "its host name could not be resolved"],
-  ["EHOSTUNREACH", "there is no way to the host"],
+  ["EHOSTUNREACH", "the host is unreachable"],
   ["ENETUNREACH", "there is no route to its network"],
   ["ETIMEDOUT", "connecting to it took too long"],
   ["UND_ERR_CONNECT_TIMEOUT", "connecting to it took too long"]
@@ -165,14 +165,14 @@ const fieldsOf = (server: Server, status: number | undefined, problem: Problem, 
 const hints = (server: Server): ReadonlyMap<string, string> =>
   new Map([
     ["quota_exhausted", "Check the account's plan and its billing."],
-    ["context_overflow", "Shorten the conversation or the tools' results, or take a model that reads more."],
+    ["context_overflow", "Shorten the conversation or the tools' results, or use a model with a larger context."],
     ["refused", askDifferently],
     ["permission_denied", server.ifDenied],
     ["unknown_model", server.ifUnknownModel],
     ["bad_address", `Is the address right? Requests went to ${server.endpoint.url}.`]
   ])
 
-const askDifferently = "Ask for something else, or in another way."
+const askDifferently = "Ask for something else, or rephrase the request."
 
 const refusal = (detail: string) =>
   new ModelFailure({ code: "refused", detail, hint: askDifferently, transient: false })
@@ -187,8 +187,8 @@ export const filtered: ModelFailure = refusal("A content filter stopped the repl
 /** The reply reached its token limit before it said anything. */
 export const usedUp: ModelFailure = new ModelFailure({
   code: "max_tokens",
-  detail: "The model used up the most tokens that a reply may have before it said anything.",
-  hint: "Allow more with `maxTokens`: a model that reasons may need many.",
+  detail: "The model reached the token limit of a reply before it wrote anything.",
+  hint: "Raise `maxTokens`: reasoning models may need many tokens.",
   transient: false
 })
 

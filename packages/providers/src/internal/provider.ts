@@ -97,7 +97,7 @@ interface Limit {
 
 const limit = (input: Duration.Input, failure: (time: Duration.Duration) => ModelFailure): Limit => {
   const time = Duration.fromInputUnsafe(input)
-  if (!Duration.isPositive(time)) throw new TypeError("Expected a timeout that is longer than no time at all.")
+  if (!Duration.isPositive(time)) throw new TypeError("A timeout must be longer than zero.")
   return { time, failure: failure(time) }
 }
 

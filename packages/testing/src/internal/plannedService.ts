@@ -94,11 +94,11 @@ export class Service {
     const fault = this.#plan.shift() ?? "none"
     const log = (what: string) => this.#tell(`Request ${++this.#requests}${this.#letterOf(key)}: ${what}.`)
     if (state !== undefined && JSON.stringify(state.body) !== JSON.stringify(body)) {
-      log("the service answers 422, since the key came with another body")
+      log("the service answers 422, because the key came with another body")
       return Effect.fail(status(422))
     }
     if (state?.hasActed === false) {
-      log("the service answers 409, since it is still at work on the key")
+      log("the service answers 409, because it is still processing the key")
       return Effect.fail(status(409))
     }
     log(state === undefined ? words[fault] : words[fault].replace("the service acts", "the service knows the key"))
